@@ -1,0 +1,43 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+func example(_ name: String) -> Target {
+    .executableTarget(name: name, dependencies: ["ObservableStorage"], path: "Examples/\(name)", swiftSettings: settings)
+}
+
+let package = Package(
+    name: "ObservableStorage",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .library(name: "ObservableStorage", targets: ["ObservableStorage"]),
+        .library(name: "PropertyListCoding", targets: ["PropertyListCoding"]),
+        .executable(name: "prefs", targets: ["prefs"]),
+    ],
+    targets: [
+        .target(name: "PropertyListCoding", swiftSettings: settings),
+        .target(name: "ObservableStorage", dependencies: ["PropertyListCoding"], swiftSettings: settings),
+        .executableTarget(name: "prefs", dependencies: ["ObservableStorage", "PropertyListCoding"], swiftSettings: settings),
+        example("AsyncObservation"),
+        example("UpdateListeners"),
+        example("CrossProcess"),
+        .target(
+            name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/Support",
+            swiftSettings: settings),
+        .testTarget(
+            name: "PropertyListCodingTests", dependencies: ["PropertyListCoding", "TestSupport"],
+            path: "Tests/PropertyListCoding", swiftSettings: settings),
+        .testTarget(
+            name: "ObservableStorageTests", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"],
+            path: "Tests/ObservableStorage", swiftSettings: settings),
+        .testTarget(
+            name: "prefsTests", dependencies: ["prefs", "ObservableStorage", "PropertyListCoding", "TestSupport"],
+            path: "Tests/prefs", swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,49 @@
+/// What can go wrong between a typed value and the disk.
+///
+/// Its `description` names the file or the key, the place, the reason, and what to do about it.
+public enum StorageError: Error, Sendable, Hashable {
+    /// The file or its folder cannot be opened or read.
+    case unreadable(file: String, reason: String)
+    /// The file was read, but is no property list with a dictionary at its root; it was not touched.
+    case malformed(file: String, offset: Int?, reason: String)
+    /// The file cannot be written; what was to be written is still in memory.
+    case unwritable(file: String, reason: String)
+    /// Another process kept the lock for too long; what was to be written is still in memory.
+    case locked(file: String, waited: Duration)
+    /// The system cannot tell when the file changes, so it is looked at from time to time instead.
+    case unwatchable(file: String, reason: String)
+    /// What is stored for the key is not a value of the key's type; it was not touched.
+    case undecodable(key: String, expected: String, found: String)
+    /// The value cannot be stored; what was stored before still is.
+    case unencodable(key: String, reason: String)
+    /// The store was closed before.
+    case closed
+    /// `update` was called from inside an `update` of the same store.
+    case nestedUpdate
+}
+
+extension StorageError: CustomStringConvertible {
+    /// The error for a person to act on: file or key, place, reason and remedy.
+    public var description: String {
+        switch self {
+        case .unreadable(let file, let reason):
+            "\(file): cannot be read: \(reason)"
+        case .malformed(let file, let offset, let reason):
+            "\(file): not a readable property list\(offset.map { " (byte \($0))" } ?? ""): \(reason); the file was left as it is"
+        case .unwritable(let file, let reason):
+            "\(file): cannot be written: \(reason); the edits are kept in memory and tried again"
+        case .locked(let file, let waited):
+            "\(file): locked by another process for more than \(waited); the edits are kept in memory and tried again"
+        case .unwatchable(let file, let reason):
+            "\(file): cannot be watched: \(reason); it is polled instead"
+        case .undecodable(let key, let expected, let found):
+            "key \"\(key)\": expected \(expected), found \(found); what is stored was left as it is"
+        case .unencodable(let key, let reason):
+            "key \"\(key)\": cannot be stored: \(reason); what was stored before still is"
+        case .closed:
+            "the store is closed; open another one to go on"
+        case .nestedUpdate:
+            "update was called from inside update; use the transaction that was passed to it"
+        }
+    }
+}

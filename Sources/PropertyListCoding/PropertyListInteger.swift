@@ -1,0 +1,46 @@
+/// A whole number from `Int64.min` to `UInt64.max`: what a property list calls an integer.
+public struct PropertyListInteger: Sendable, Hashable {
+    // One number has one representation: the bits are unsigned unless the number is negative.
+    private let bits: UInt64
+    private let isNegative: Bool
+
+    /// Stores a number of any width, or nothing if it is out of range.
+    public init?(exactly number: some BinaryInteger) {
+        if let unsigned = UInt64(exactly: number) {
+            (bits, isNegative) = (unsigned, false)
+        } else if let signed = Int64(exactly: number) {
+            (bits, isNegative) = (UInt64(bitPattern: signed), true)
+        } else {
+            return nil
+        }
+    }
+
+    /// Stores a signed number.
+    public init(_ number: Int64) {
+        (bits, isNegative) = (UInt64(bitPattern: number), number < 0)
+    }
+
+    /// Stores an unsigned number.
+    public init(_ number: UInt64) {
+        (bits, isNegative) = (number, false)
+    }
+
+    /// The number as the type asked for, or nothing if it does not fit.
+    public func value<Number: FixedWidthInteger>(as type: Number.Type = Number.self) -> Number? {
+        isNegative ? Number(exactly: Int64(bitPattern: bits)) : Number(exactly: bits)
+    }
+}
+
+extension PropertyListInteger: ExpressibleByIntegerLiteral {
+    /// Stores a literal.
+    public init(integerLiteral number: Int64) {
+        self.init(number)
+    }
+}
+
+extension PropertyListInteger: CustomStringConvertible {
+    /// The number in decimal.
+    public var description: String {
+        isNegative ? String(Int64(bitPattern: bits)) : String(bits)
+    }
+}

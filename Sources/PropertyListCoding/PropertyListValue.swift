@@ -1,0 +1,44 @@
+public import Foundation
+
+/// A value of a property list: what can be stored, and nothing else.
+///
+/// Booleans, integers and reals never mix: `.integer(1)`, `.real(1)` and `.boolean(true)` are three different values.
+/// Equality is exact: two reals or dates are equal when their bits are, so that NaN equals itself and -0.0 differs from
+/// 0.0, and two strings when their bytes are, so that a change of Unicode normalization is a change.
+public enum PropertyListValue: Sendable {
+    /// Text, any Unicode scalars.
+    case string(String)
+    /// A whole number from `Int64.min` to `UInt64.max`.
+    case integer(PropertyListInteger)
+    /// A 64-bit floating-point number.
+    case real(Double)
+    /// A truth value.
+    case boolean(Bool)
+    /// A point in time; a property list counts seconds from 2001-01-01 00:00:00 UTC.
+    case date(Date)
+    /// Bytes.
+    case data(Data)
+    /// An ordered list.
+    case array([PropertyListValue])
+    /// Values by name, without an order.
+    case dictionary([String: PropertyListValue])
+    /// A reference inside a keyed archive.
+    case uid(UInt64)
+}
+
+extension PropertyListValue {
+    /// The name of the value's type: `string`, `integer`, `real`, `boolean`, `date`, `data`, `array`, `dictionary` or `uid`.
+    public var typeName: String {
+        switch self {
+        case .string: "string"
+        case .integer: "integer"
+        case .real: "real"
+        case .boolean: "boolean"
+        case .date: "date"
+        case .data: "data"
+        case .array: "array"
+        case .dictionary: "dictionary"
+        case .uid: "uid"
+        }
+    }
+}
