@@ -1,0 +1,47 @@
+import Foundation
+
+extension AtomicFile {
+    /// Replaces a file's content, all at once, and returns the new file's identity when it is on the medium.
+    ///
+    /// The new file has the old one's owner and permissions; where there was none, it is this user's alone, and so are
+    /// the folders made for it. A symbolic link is written through: the file it leads to is replaced or made.
+    ///
+    /// - Throws: ``StorageError/unwritable(file:reason:)``. What was there before still is, with one exception: when only
+    ///   the last step fails, synchronizing the folder, the new content stands in the file but may not outlive a power
+    ///   failure.
+    static func write(_ bytes: Data, to path: String, calls: FileSystemCalls = .live) throws(StorageError) -> FileIdentity {
+        let target = try ResolvedPath(ofWritable: path, calls: calls)
+        let old: FileStatus?
+        do throws(SystemError) {
+            old = try calls.status(at: target.path)
+        } catch {
+            throw .unwritable(file: path, reason: error.reason)
+        }
+        if let objection = old?.kind.objection {
+            throw .unwritable(file: path, reason: objection)
+        }
+        var replacement = FileReplacement(of: target, successorOf: old, calls: calls)
+        do throws(SystemError) {
+            return try replacement.write(bytes)
+        } catch {
+            throw .unwritable(file: path, reason: "\(error.reason) (\(replacement.step))")
+        }
+    }
+
+    /// Removes the temporary files of a path that were left behind by processes that ended while they wrote.
+    ///
+    /// Meant for a process's first write, while it holds the path's lock: then no temporary file of its own, or with its
+    /// own number from before a restart, is in use. What cannot be removed stays: it is in nobody's way.
+    static func removeLeftovers(of path: String, calls: FileSystemCalls = .live) {
+        do {
+            let target = try ResolvedPath(path, calls: calls)
+            let names = SideFileName(of: target.name)
+            for name in try calls.list(target.folder) {
+                guard let process = names.process(ofTemporary: name), process == getpid() || !calls.isRunning(process) else { continue }
+                try calls.removeFile(target.sibling(name))
+            }
+        } catch {
+            // Cleaning up is no reason for a write to fail; the next process tries again.
+        }
+    }
+}

@@ -1,0 +1,11 @@
+#if canImport(Darwin)
+    import Foundation
+
+    /// Waits until a file's or folder's content is on the medium itself: `fsync` alone leaves it in the drive's memory here.
+    func synchronizeToMedium(_ descriptor: Int32) -> Int32 {
+        let result = fcntl(descriptor, F_FULLFSYNC)
+        // File servers and some foreign file systems do not know it.
+        guard result < 0, errno == ENOTSUP || errno == EINVAL || errno == ENOTTY else { return result }
+        return fsync(descriptor)
+    }
+#endif

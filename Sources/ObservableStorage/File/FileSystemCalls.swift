@@ -1,0 +1,73 @@
+import Foundation
+
+/// The system calls behind every file operation, so that a test can make any of them fail.
+///
+/// Each throws what the system says, `EINTR` included; `uninterrupted` tries again.
+struct FileSystemCalls: Sendable {
+    var openDescriptor: @Sendable (_ path: String, _ flags: Int32, _ mode: mode_t) throws(SystemError) -> Int32
+    var closeDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    var readBytes: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
+    var writeBytes: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer) throws(SystemError) -> Int
+    /// Waits until the content of the file or folder is on the medium.
+    var synchronize: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    var statusOfDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> FileStatus
+    var statusOfPath: @Sendable (_ path: String, _ followsLinks: Bool) throws(SystemError) -> FileStatus
+    var setOwner: @Sendable (_ descriptor: Int32, _ owner: uid_t, _ group: gid_t) throws(SystemError) -> Void
+    var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
+    var setPermissionsOfPath: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
+    var makeFolder: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
+    var renameFile: @Sendable (_ from: String, _ to: String) throws(SystemError) -> Void
+    var removeFile: @Sendable (_ path: String) throws(SystemError) -> Void
+    /// Where a symbolic link points; `EINVAL` for anything else.
+    var readLink: @Sendable (_ path: String) throws(SystemError) -> String
+    /// The names in a folder.
+    var list: @Sendable (_ folder: String) throws -> [String]
+    /// Takes the exclusive lock of an open file, or throws `EWOULDBLOCK` at once.
+    var lock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    var unlock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    var pause: @Sendable (_ duration: Duration) -> Void
+    var isRunning: @Sendable (_ process: pid_t) -> Bool
+    /// What makes the name of a temporary file unlike any other.
+    var random: @Sendable () -> UInt64
+}
+
+extension FileSystemCalls {
+    /// Makes a call until no signal interrupts it.
+    func uninterrupted<Result>(_ call: () throws(SystemError) -> Result) throws(SystemError) -> Result {
+        while true {
+            do throws(SystemError) {
+                return try call()
+            } catch let error where error.code == EINTR {
+                continue
+            }
+        }
+    }
+
+    /// Opens a file, closed in programs that this one starts.
+    func openFile(_ path: String, _ flags: Int32, _ mode: mode_t = 0) throws(SystemError) -> Int32 {
+        try uninterrupted { () throws(SystemError) in try openDescriptor(path, flags | O_CLOEXEC, mode) }
+    }
+
+    /// Closes a file whose content no longer matters, or was synchronized before.
+    func discard(_ descriptor: Int32) {
+        do throws(SystemError) {
+            try closeDescriptor(descriptor)
+        } catch {
+            // The system lets go of the descriptor even when it reports an error.
+        }
+    }
+
+    /// The status of what is at the path itself, nothing if there is nothing.
+    func status(at path: String) throws(SystemError) -> FileStatus? {
+        do throws(SystemError) {
+            return try uninterrupted { () throws(SystemError) in try statusOfPath(path, false) }
+        } catch let error where error.isMissing {
+            return nil
+        }
+    }
+
+    /// The status of an open file.
+    func status(of descriptor: Int32) throws(SystemError) -> FileStatus {
+        try uninterrupted { () throws(SystemError) in try statusOfDescriptor(descriptor) }
+    }
+}
