@@ -7,13 +7,32 @@ extension PropertyListValue {
     ///
     /// - Throws: ``PropertyListError`` with the offset and the reason.
     public static func decode(_ data: Data) throws(PropertyListError) -> (value: PropertyListValue, format: PropertyListFormat) {
-        throw PropertyListError(offset: 0, reason: "not yet")
+        let result = data.withUnsafeBytes { buffer in
+            Result { () throws(PropertyListError) in try decode(buffer) }
+        }
+        return try result.get()
     }
 
-    /// Writes the value as a property list.
+    private static func decode(_ buffer: UnsafeRawBufferPointer) throws(PropertyListError) -> (PropertyListValue, PropertyListFormat) {
+        guard let bytes = ByteView(buffer) else { throw PropertyListError(offset: 0, reason: "there are no bytes") }
+        // Foundation reads any last digit of the version; only `bplist00` and `bplist01` are known to exist.
+        if bytes.has("bplist0", at: 0) {
+            var reader = try BinaryReader(bytes)
+            return (try reader.read(), .binary)
+        }
+        if bytes.has("bplist", at: 0) {
+            throw PropertyListError(offset: 6, reason: "a binary property list of a version other than 0")
+        }
+        return (try XMLDocument.read(bytes), .xml)
+    }
+
+    /// Writes the value as a property list; equal values are written as the same bytes.
     ///
     /// - Throws: ``PropertyListError`` when the format cannot hold the value.
     public func encoded(as format: PropertyListFormat) throws(PropertyListError) -> Data {
-        throw PropertyListError(offset: nil, reason: "not yet")
+        switch format {
+        case .binary: try BinaryWriter.write(self)
+        case .xml: try XMLWriter.write(self)
+        }
     }
 }

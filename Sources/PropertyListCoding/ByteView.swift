@@ -1,0 +1,70 @@
+/// Bytes to read from: every access is checked, in release builds too.
+///
+/// Whoever makes one sees to it that the memory outlives it.
+struct ByteView {
+    private let start: UnsafeRawPointer
+    let count: Int
+
+    /// Looks at the bytes, or at nothing if there are none.
+    init?(_ buffer: UnsafeRawBufferPointer) {
+        guard let start = buffer.baseAddress, !buffer.isEmpty else { return nil }
+        (self.start, count) = (start, buffer.count)
+    }
+
+    subscript(offset: Int) -> UInt8 {
+        precondition(offset >= 0 && offset < count)
+        return start.load(fromByteOffset: offset, as: UInt8.self)
+    }
+
+    /// The bytes of a range, to hand to something that copies them.
+    subscript(range: Range<Int>) -> UnsafeRawBufferPointer {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count)
+        return UnsafeRawBufferPointer(start: start + range.lowerBound, count: range.count)
+    }
+
+    /// A big-endian number of 1 to 8 bytes.
+    func number(at offset: Int, size: Int) -> UInt64 {
+        precondition(offset >= 0 && size >= 1 && size <= 8 && size <= count && offset <= count - size)
+        let place = start + offset
+        switch size {
+        case 1: return UInt64(place.load(as: UInt8.self))
+        case 2: return UInt64(UInt16(bigEndian: place.loadUnaligned(as: UInt16.self)))
+        case 4: return UInt64(UInt32(bigEndian: place.loadUnaligned(as: UInt32.self)))
+        case 8: return UInt64(bigEndian: place.loadUnaligned(as: UInt64.self))
+        default: return self[offset..<offset + size].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+    }
+
+    /// Whether the bytes at an offset are those of the text.
+    func has(_ text: StaticString, at offset: Int) -> Bool {
+        guard offset >= 0, offset <= count, text.utf8CodeUnitCount <= count - offset else { return false }
+        return self[offset..<offset + text.utf8CodeUnitCount].elementsEqual(
+            UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Where the first byte of two stands at or behind an offset.
+    func first(_ one: UInt8, or other: UInt8, from offset: Int) -> Int? {
+        precondition(offset >= 0)
+        var place = offset
+        while place < count {
+            let byte = start.load(fromByteOffset: place, as: UInt8.self)
+            if byte == one || byte == other { return place }
+            place += 1
+        }
+        return nil
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Where the run of ASCII at an offset ends.
+    func endOfASCII(from offset: Int = 0) -> Int {
+        var place = offset
+        while place + 8 <= count, loadUnaligned(fromByteOffset: place, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 {
+            place += 8
+        }
+        while place < count, self[place] < 0x80 { place += 1 }
+        return place
+    }
+
+    var isASCII: Bool { endOfASCII() == count }
+}

@@ -1,0 +1,60 @@
+/// A date and time of day in UTC, in the Gregorian calendar continued into the past.
+struct CalendarDate: Equatable {
+    var year: Int
+    var month: Int
+    var day: Int
+    var hour: Int
+    var minute: Int
+    var second: Int
+
+    private static let secondsPerDay = 86_400
+    /// Days from 0000-03-01, where the arithmetic begins, to 2001-01-01, where property lists count from.
+    private static let referenceDay = 730_791
+    private static let daysPerEra = 146_097
+
+    /// Nothing if there is no such date: the 30th of February, or a 60th second.
+    init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+        guard 1...12 ~= month, 1...Self.days(in: month, of: year) ~= day, 0..<24 ~= hour, 0..<60 ~= minute, 0..<60 ~= second else {
+            return nil
+        }
+        (self.year, self.month, self.day, self.hour, self.minute, self.second) = (year, month, day, hour, minute, second)
+    }
+
+    /// The date that a number of seconds from 2001-01-01 00:00:00 falls on.
+    init(secondsSinceReference seconds: Int) {
+        let (days, time) = seconds.flooredQuotientAndRemainder(by: Self.secondsPerDay)
+        (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60)
+        // Years begin in March here, so that the leap day is the last of them.
+        let (era, dayOfEra) = (days + Self.referenceDay).flooredQuotientAndRemainder(by: Self.daysPerEra)
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
+    }
+
+    /// Seconds from 2001-01-01 00:00:00.
+    var secondsSinceReference: Int {
+        let (era, yearOfEra) = (month <= 2 ? year - 1 : year).flooredQuotientAndRemainder(by: 400)
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        let days = era * Self.daysPerEra + dayOfEra - Self.referenceDay
+        return days * Self.secondsPerDay + hour * 3600 + minute * 60 + second
+    }
+
+    private static func days(in month: Int, of year: Int) -> Int {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+}
+
+extension Int {
+    fileprivate func flooredQuotientAndRemainder(by divisor: Int) -> (Int, Int) {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+}

@@ -1,0 +1,28 @@
+import Foundation
+
+extension PropertyListValue {
+    /// Makes sure that the value can be written as binary and read back: arrays and dictionaries at most 512 deep.
+    ///
+    /// - Throws: ``PropertyListError`` without an offset.
+    public func validate() throws(PropertyListError) {
+        guard isContainer else { return }
+        var pending = [(container: self, depth: 1)]
+        while let (container, depth) = pending.popLast() {
+            guard depth <= Bounds.depth else { throw Bounds.tooDeep(at: nil) }
+            switch container {
+            case .array(let elements):
+                for element in elements where element.isContainer { pending.append((element, depth + 1)) }
+            case .dictionary(let entries):
+                for element in entries.values where element.isContainer { pending.append((element, depth + 1)) }
+            default: break
+            }
+        }
+    }
+
+    var isContainer: Bool {
+        switch self {
+        case .array, .dictionary: true
+        default: false
+        }
+    }
+}

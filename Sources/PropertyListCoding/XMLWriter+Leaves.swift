@@ -1,0 +1,135 @@
+import Foundation
+
+extension XMLWriter {
+    /// Writes the line of a key.
+    mutating func put(key: String, depth: Int) throws(PropertyListError) {
+        indent(depth)
+        put("<key>" as StaticString)
+        try put(escaped: key)
+        put("</key>\n" as StaticString)
+    }
+
+    /// Writes the line or lines of a value that is not a container; the first line is indented already.
+    mutating func put(leaf: PropertyListValue, depth: Int) throws(PropertyListError) {
+        switch leaf {
+        case .string(let string):
+            put("<string>" as StaticString)
+            try put(escaped: string)
+            put("</string>\n" as StaticString)
+        case .integer(let integer):
+            put("<integer>" as StaticString)
+            put(integer.description)
+            put("</integer>\n" as StaticString)
+        case .real(let real):
+            put("<real>" as StaticString)
+            put(real.isNaN ? "nan" : real.isInfinite ? (real < 0 ? "-infinity" : "+infinity") : real.description)
+            put("</real>\n" as StaticString)
+        case .boolean(let boolean):
+            put(boolean ? "<true/>\n" : "<false/>\n" as StaticString)
+        case .date(let date):
+            try put(date)
+        case .data(let data):
+            put(data, depth: depth)
+        case .uid(let uid):
+            try put(uid: uid, depth: depth)
+        case .array, .dictionary:
+            preconditionFailure("a container is not a leaf")
+        }
+    }
+
+    private mutating func put(uid: UInt64, depth: Int) throws(PropertyListError) {
+        // It is a dictionary to whoever reads it, so it has to keep within the depth of one.
+        guard depth < Bounds.depth else { throw Bounds.tooDeep(at: nil) }
+        put("<dict>\n" as StaticString)
+        indent(depth + 1)
+        put("<key>CF$UID</key>\n" as StaticString)
+        indent(depth + 1)
+        put("<integer>" as StaticString)
+        put(String(uid))
+        put("</integer>\n" as StaticString)
+        indent(depth)
+        put("</dict>\n" as StaticString)
+    }
+
+    private mutating func put(_ data: Data, depth: Int) {
+        put("<data>\n" as StaticString)
+        // Foundation's lines: 76 columns less 8 for each tab, of which it counts no more than 8.
+        let lineSize = (76 - 8 * min(depth, 8)) / 4 * 3
+        data.withUnsafeBytes { bytes in
+            for start in stride(from: 0, to: bytes.count, by: lineSize) {
+                indent(depth)
+                Base64.append(bytes[start..<min(start + lineSize, bytes.count)], to: &output)
+                output.append(0x0A)
+            }
+        }
+        indent(depth)
+        put("</data>\n" as StaticString)
+    }
+
+    private mutating func put(_ date: Date) throws(PropertyListError) {
+        let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
+        guard let whole = Int(exactly: seconds), XMLWriter.writableSeconds.contains(whole) else {
+            throw PropertyListError(offset: nil, reason: "XML cannot hold a date outside the years 1 to 9999")
+        }
+        let date = CalendarDate(secondsSinceReference: whole)
+        put("<date>" as StaticString)
+        put(date.year / 100)
+        put(date.year % 100)
+        for (separator, number) in [
+            (0x2D, date.month), (0x2D, date.day), (0x54, date.hour), (0x3A, date.minute), (0x3A, date.second),
+        ] as [(UInt8, Int)] {
+            output.append(separator)
+            put(number)
+        }
+        put("Z</date>\n" as StaticString)
+    }
+
+    /// From 0001-01-01 00:00:00 to 9999-12-31 23:59:59.
+    static let writableSeconds = -63_113_904_000...252_423_993_599
+
+    /// Appends a number below 100 in two digits.
+    private mutating func put(_ number: Int) {
+        output.append(0x30 + UInt8(number / 10))
+        output.append(0x30 + UInt8(number % 10))
+    }
+
+    private mutating func put(escaped text: String) throws(PropertyListError) {
+        var text = text
+        // Without a reference it would be taken for a byte order mark.
+        if text.unicodeScalars.first == "\u{FEFF}" {
+            put("&#xFEFF;" as StaticString)
+            text.unicodeScalars.removeFirst()
+        }
+        let refused = text.withUTF8 { text -> Int? in
+            var start = 0
+            for place in 0..<text.count {
+                let byte = text[place]
+                guard byte < 0x20 || byte == 0x26 || byte == 0x3C || byte == 0x3E || byte == 0xEF else { continue }
+                let escape: StaticString
+                switch byte {
+                case 0x26: escape = "&amp;"
+                case 0x3C: escape = "&lt;"
+                case 0x3E: escape = "&gt;"
+                // As it is, a reader would take it for the end of a line.
+                case 0x0D: escape = "&#13;"
+                case 0x09, 0x0A: continue
+                case 0xEF:
+                    // U+FFFE and U+FFFF are EF BF BE and EF BF BF.
+                    guard text[place + 1] == 0xBF, text[place + 2] >= 0xBE else { continue }
+                    return Int(text[place + 2]) - 0xBE + 0xFFFE
+                default: return Int(byte)
+                }
+                output.append(contentsOf: text[start..<place])
+                put(escape)
+                start = place + 1
+            }
+            output.append(contentsOf: text[start...])
+            return nil
+        }
+        if let refused {
+            let code = String(refused, radix: 16, uppercase: true)
+            let name = "U+" + String(repeating: "0", count: 4 - code.count) + code
+            throw PropertyListError(offset: nil, reason: "XML cannot hold the character \(name); write the value as binary")
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import PropertyListCoding
+import Testing
+
+@Suite("Round trips") struct RoundTripTests {
+    @Test("Everything both formats hold comes back bit for bit", arguments: PropertyListFormat.allCases)
+    func common(format: PropertyListFormat) throws {
+        let data = try Sample.common.encoded(as: format)
+        let (value, found) = try PropertyListValue.decode(data)
+        #expect(value == Sample.common)
+        #expect(found == format)
+    }
+
+    @Test("Every leaf comes back bit for bit, alone at the root", arguments: PropertyListFormat.allCases)
+    func roots(format: PropertyListFormat) throws {
+        var leaves: [PropertyListValue] = [true, false, [], [:]]
+        leaves += (Sample.texts + Sample.markedTexts).map { .string($0) }
+        leaves += Sample.integers.map { .integer($0) }
+        leaves += Sample.reals.map { .real($0) }
+        leaves += Sample.dates.map { .date($0) }
+        leaves += Sample.data.map { .data($0) }
+        leaves += (Sample.uids + [.max]).map { .uid($0) }
+        for leaf in leaves {
+            #expect(try PropertyListValue.decode(leaf.encoded(as: format)).value == leaf)
+        }
+    }
+
+    @Test("Keys that look like paths, are empty or begin with a byte order mark come back", arguments: PropertyListFormat.allCases)
+    func keys(format: PropertyListFormat) throws {
+        let keys = Sample.keys + Sample.markedTexts + (format == .binary ? Sample.binaryTexts : [])
+        let value = PropertyListValue.dictionary(
+            Dictionary(uniqueKeysWithValues: keys.enumerated().map { ($1, .integer(PropertyListInteger(Int64($0)))) }))
+        #expect(try PropertyListValue.decode(value.encoded(as: format)).value == value)
+    }
+
+    @Test("Binary keeps control characters, fractions of seconds and the bits of what is not a number")
+    func binaryOnly() throws {
+        let odd = Double(bitPattern: 0xFFF8_0000_0000_1234)
+        let value: PropertyListValue = .array(
+            Sample.binaryTexts.map { .string($0) } + Sample.fractionalDates.map { .date($0) }
+                + [.real(odd), .date(Date(timeIntervalSinceReferenceDate: .nan)), .date(.distantPast), ["CF$UID": 1]])
+        #expect(try PropertyListValue.decode(value.encoded(as: .binary)).value == value)
+    }
+
+    @Test("The same value is written as the same bytes, whatever order its dictionary was made in", arguments: PropertyListFormat.allCases)
+    func deterministic(format: PropertyListFormat) throws {
+        let pairs = (0..<500).map { ("key\($0)", PropertyListValue.integer(PropertyListInteger(Int64($0)))) } + [("é", true), ("", false)]
+        let forward = PropertyListValue.dictionary(Dictionary(uniqueKeysWithValues: pairs))
+        var entries: [String: PropertyListValue] = [:]
+        for (key, value) in pairs.reversed() { entries[key] = value }
+        #expect(try forward.encoded(as: format) == PropertyListValue.dictionary(entries).encoded(as: format))
+    }
+}
