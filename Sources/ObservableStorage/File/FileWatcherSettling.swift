@@ -20,7 +20,7 @@ struct FileWatcherSettling: Sendable {
 
     init(quiet: Duration, limit: Duration) {
         self.quiet = quiet
-        self.limit = max(quiet, limit)
+        self.limit = limit
     }
 
     /// A writer wrote.
