@@ -1,0 +1,53 @@
+import Dispatch
+import Synchronization
+
+/// A timer that looks at a path from time to time and tells when something is different.
+final class FileWatcherPoll: Sendable {
+    private let source: FileWatcherSource
+
+    /// Starts looking; `changed` is called on the queue.
+    init(path: String, queue: DispatchQueue, interval: Duration, changed: @escaping @Sendable () -> Void) {
+        let comparison = Mutex(FileWatcherComparison(FileWatcherIdentity(path: path)))
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        let repeating = DispatchTimeInterval.nanoseconds(interval.wholeNanoseconds)
+        timer.schedule(
+            deadline: .now() + repeating, repeating: repeating, leeway: .nanoseconds(interval.wholeNanoseconds / 10))
+        source = FileWatcherSource(timer) {
+            let identity = FileWatcherIdentity(path: path)
+            if comparison.withLock({ $0.isNews(identity) }) { changed() }
+        }
+    }
+
+    /// Stops looking.
+    func cancel() {
+        source.cancel()
+    }
+}
+
+/// What a timer saw last, and whether that is still all there is to tell.
+struct FileWatcherComparison: Sendable {
+    private var last: FileWatcherIdentity
+    // A write of the same length within one tick of the file system's clock leaves no trace, so what is
+    // new, or was there at the start, is told once more.
+    private var repeats = true
+
+    init(_ identity: FileWatcherIdentity) {
+        last = identity
+    }
+
+    /// Whether the file's state is to be looked at.
+    mutating func isNews(_ identity: FileWatcherIdentity) -> Bool {
+        let isOther = identity != last
+        let isNews = isOther || repeats
+        last = identity
+        repeats = isOther
+        return isNews
+    }
+}
+
+extension Duration {
+    /// All of it in nanoseconds.
+    var wholeNanoseconds: Int {
+        Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
+    }
+}

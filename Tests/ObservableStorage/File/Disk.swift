@@ -1,0 +1,50 @@
+import Foundation
+
+/// What other programs do to files.
+enum Disk {
+    /// The content of a file, nil if there is none.
+    static func read(_ path: String) -> String? {
+        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Writes in place, and closes.
+    static func write(_ path: String, _ content: String) throws {
+        try Data(content.utf8).write(to: URL(fileURLWithPath: path))
+    }
+
+    /// Puts a new file in the place of the old one.
+    static func replace(_ path: String, _ content: String) throws {
+        let other = path + ".new"
+        try write(other, content)
+        try move(other, path)
+    }
+
+    /// Renames, over what is there if need be.
+    static func move(_ source: String, _ target: String) throws {
+        guard rename(source, target) == 0 else { throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: target]) }
+    }
+
+    static func remove(_ path: String) throws {
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    static func makeFolder(_ path: String) throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    /// Makes a symbolic link.
+    static func link(_ path: String, to target: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
+    }
+
+    /// Puts a symbolic link in the place of another.
+    static func relink(_ path: String, to target: String) throws {
+        try link(path + ".new", to: target)
+        try move(path + ".new", path)
+    }
+
+    /// Gives a file a second name.
+    static func hardLink(_ path: String, to target: String) throws {
+        try FileManager.default.linkItem(atPath: target, toPath: path)
+    }
+}

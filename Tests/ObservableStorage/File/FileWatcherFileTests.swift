@@ -1,0 +1,172 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// The file itself changes.
+@Suite("FileWatcher: the file", .timeLimit(.minutes(1)))
+struct FileWatcherFileTests {
+    let folder: TemporaryFolder
+    let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path("app.plist")
+    }
+
+    @Test("Watching begins with a look, with or without a file", arguments: FileWatcherOptions.all, [nil, "one"])
+    func firstLook(options: FileWatcherOptions, content: String?) async throws {
+        if let content { try Disk.write(path, content) }
+        let reports = Inbox<FileWatcher.Event>()
+        let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) { reports.put($0) }
+        #expect(await reports.first { _ in true } == .lookAgain)
+        watcher.cancel()
+    }
+
+    @Test("A write in place is told when the writer closes", arguments: FileWatcherOptions.all)
+    func writeInPlace(options: FileWatcherOptions) async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, options)
+        try Disk.write(path, "two")
+        #expect(await probe.sees("two"))
+        try Disk.write(path, "three")
+        #expect(await probe.sees("three"))
+    }
+
+    @Test("A closed writer is not kept waiting for quiet")
+    func closedWriter() async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, .withoutQuiet)
+        try Disk.write(path, "two")
+        #expect(await probe.sees("two"))
+    }
+
+    @Test("A writer that never closes is told", arguments: FileWatcherOptions.all)
+    func openWriter(options: FileWatcherOptions) async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, options)
+        let writer = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try writer.truncate(atOffset: 0)
+        try writer.write(contentsOf: Data("two".utf8))
+        #expect(await probe.sees("two"))
+        try writer.write(contentsOf: Data(" three".utf8))
+        #expect(await probe.sees("two three"))
+        try writer.close()
+    }
+
+    @Test("A writer that is never quiet is told after the limit")
+    func busyWriter() async throws {
+        try Disk.write(path, "")
+        let probe = try await WatchProbe(path, FileWatcherOptions(quiet: .seconds(3600), limit: .milliseconds(20)))
+        let writer = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try writer.write(contentsOf: Data("two".utf8))
+        #expect(await probe.sees("two"))
+        try writer.close()
+    }
+
+    @Test("A replacement is told, and so is what happens to the new file", arguments: FileWatcherOptions.all)
+    func replacement(options: FileWatcherOptions) async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, options)
+        for round in 0..<5 {
+            try Disk.replace(path, "replaced \(round)")
+            #expect(await probe.sees("replaced \(round)"))
+            try await probe.settle()
+            try Disk.write(path, "written \(round)")
+            #expect(await probe.sees("written \(round)"))
+        }
+    }
+
+    @Test("Deletion and recreation are told", arguments: FileWatcherOptions.all)
+    func deletion(options: FileWatcherOptions) async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, options)
+        for round in 0..<3 {
+            try Disk.remove(path)
+            #expect(await probe.sees(nil))
+            try Disk.write(path, "back \(round)")
+            #expect(await probe.sees("back \(round)"))
+        }
+    }
+
+    @Test("Moving the file away is told", arguments: FileWatcherOptions.all)
+    func movedAway(options: FileWatcherOptions) async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, options)
+        try Disk.move(path, folder.path("other"))
+        #expect(await probe.sees(nil))
+        try Disk.move(folder.path("other"), path)
+        #expect(await probe.sees("one"))
+    }
+
+    @Test("A write through another name of the file is told", arguments: FileWatcherOptions.all)
+    func hardLink(options: FileWatcherOptions) async throws {
+        let elsewhere = try TemporaryFolder()
+        let other = elsewhere.path("other")
+        try Disk.write(path, "one")
+        try Disk.hardLink(other, to: path)
+        let probe = try await WatchProbe(path, options)
+        try Disk.write(other, "two")
+        #expect(await probe.sees("two"))
+        try Disk.remove(path)
+        #expect(await probe.sees(nil))
+        try Disk.hardLink(path, to: other)
+        #expect(await probe.sees("two"))
+        try await probe.settle()
+        try Disk.write(other, "three")
+        #expect(await probe.sees("three"))
+    }
+
+    @Test("A name of the file that appears as a hard link is told")
+    func newHardLink() async throws {
+        try Disk.write(folder.path("other"), "one")
+        let probe = try await WatchProbe(path, .withoutQuiet)
+        try Disk.hardLink(path, to: folder.path("other"))
+        #expect(await probe.sees("one"))
+    }
+
+    @Test("Other files of the folder are not told")
+    func neighbours() async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, .withoutQuiet)
+        for number in 0..<100 { try Disk.replace(folder.path("neighbour\(number % 7)"), "other") }
+        let before = probe.reports.takeAll()
+        #expect(before.isEmpty)
+        try Disk.replace(path, "two")
+        #expect(await probe.sees("two"))
+    }
+
+    @Test("Many changes give few notices, and the last is told", arguments: FileWatcherOptions.all)
+    func coalescing(options: FileWatcherOptions) async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, options)
+        // While the queue is busy, everything that happens becomes one notice.
+        let gate = DispatchSemaphore(value: 0)
+        probe.queue.async { gate.wait() }
+        for number in 0..<1000 { try Disk.replace(path, "\(number)") }
+        gate.signal()
+        #expect(await probe.sees("999"))
+        try await probe.settle()
+        try Disk.replace(path, "last")
+        #expect(await probe.sees("last"))
+    }
+
+    @Test("A thousand changes of a busy queue's file are one or two notices")
+    func fewNotices() async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, .withoutQuiet)
+        let gate = DispatchSemaphore(value: 0)
+        probe.queue.async { gate.wait() }
+        for number in 0..<1000 { try Disk.replace(path, "\(number)") }
+        let sentinel = try await WatchProbe(folder.path("sentinel"))
+        try Disk.replace(folder.path("sentinel"), "here")
+        #expect(await sentinel.sees("here"))
+        gate.signal()
+        let notices = await withCheckedContinuation { continuation in
+            probe.queue.async { probe.queue.async { continuation.resume(returning: probe.reports.takeAll()) } }
+        }
+        #expect((1...2).contains(notices.count))
+        #expect(notices.last?.content == "999")
+    }
+}
