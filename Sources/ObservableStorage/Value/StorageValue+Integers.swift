@@ -1,0 +1,33 @@
+public import PropertyListCoding
+
+extension StorageValue where Self: FixedWidthInteger {
+    /// A stored integer within the type's range; a boolean or a real is none.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard case .integer(let integer) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        guard let number = integer.value(as: Self.self) else {
+            throw DecodingMismatch(Self.self, found: "integer \(integer), which is out of range")
+        }
+        self = number
+    }
+
+    /// An integer.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            guard let integer = PropertyListInteger(exactly: self) else {
+                throw EncodingRefusal("\(self) is beyond 64 bits")
+            }
+            return .integer(integer)
+        }
+    }
+}
+
+extension Int: StorageValue {}
+extension Int8: StorageValue {}
+extension Int16: StorageValue {}
+extension Int32: StorageValue {}
+extension Int64: StorageValue {}
+extension UInt: StorageValue {}
+extension UInt8: StorageValue {}
+extension UInt16: StorageValue {}
+extension UInt32: StorageValue {}
+extension UInt64: StorageValue {}

@@ -1,0 +1,125 @@
+import Foundation
+import PropertyListCoding
+import Testing
+
+@testable import ObservableStorage
+
+private enum Theme: String, StorageValue { case light, dark }
+private enum Level: Int8, StorageValue { case low = -1, high = 1 }
+
+private struct Range: StorageValue, Equatable {
+    let lower: Int
+    let upper: Int
+
+    struct Reversed: Error {}
+
+    init(_ lower: Int, _ upper: Int) {
+        (self.lower, self.upper) = (lower, upper)
+    }
+
+    init(propertyListValue: PropertyListValue) throws {
+        let bounds = try [Int](propertyListValue: propertyListValue)
+        guard bounds.count == 2, bounds[0] <= bounds[1] else { throw Reversed() }
+        self.init(bounds[0], bounds[1])
+    }
+
+    var propertyListValue: PropertyListValue {
+        get throws { try [lower, upper].propertyListValue }
+    }
+}
+
+/// One value of each kind that can be stored, to be refused by every type that is not its own.
+private let samples: [PropertyListValue] = [
+    .string("text"), .integer(1), .real(1.5), .boolean(true), .date(Date(timeIntervalSinceReferenceDate: 1)), .data(Data([1])),
+    .array([]), .dictionary([:]), .uid(1),
+]
+
+/// A value, what is stored for it, and back.
+private struct RoundTrip: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let check: @Sendable () throws -> Void
+
+    init<Value: StorageValue & Equatable>(_ value: Value, _ stored: PropertyListValue) {
+        testDescription = "\(Value.self) \(stored)"
+        check = { () throws in
+            #expect(try value.propertyListValue == stored)
+            #expect(try Value(propertyListValue: stored) == value)
+        }
+    }
+}
+
+/// A type and the kinds of stored values it takes.
+private struct Accepting: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let check: @Sendable () throws -> Void
+
+    init<Value: StorageValue>(_ type: Value.Type, _ kinds: String...) {
+        testDescription = "\(type)"
+        check = { () throws in
+            for sample in samples where !kinds.contains(sample.typeName) {
+                let error = #expect(throws: DecodingMismatch.self) { try Value(propertyListValue: sample) }
+                #expect(error?.found == sample.typeName)
+            }
+        }
+    }
+}
+
+@Suite("StorageValue", .timeLimit(.minutes(1))) struct StorageValueTests {
+    private static let date = Date(timeIntervalSinceReferenceDate: 0.123456789)
+    private static let uuid = UUID()
+
+    @Test(
+        "A value is stored as its own kind and comes back equal",
+        arguments: [
+            RoundTrip(true, true), RoundTrip(false, false),
+            RoundTrip("", ""), RoundTrip("e\u{301}\0🧭", "e\u{301}\0🧭"),
+            RoundTrip(Data([0, 255]), .data(Data([0, 255]))), RoundTrip(date, .date(date)),
+            RoundTrip(uuid, .string(uuid.uuidString)),
+            RoundTrip(1.5, 1.5), RoundTrip(Double.greatestFiniteMagnitude, .real(.greatestFiniteMagnitude)),
+            RoundTrip(Double.leastNonzeroMagnitude, .real(.leastNonzeroMagnitude)), RoundTrip(-Double.infinity, .real(-.infinity)),
+            RoundTrip(Float(0.1), .real(0.10000000149011612)), RoundTrip(Float.greatestFiniteMagnitude, .real(3.4028234663852886e38)),
+            RoundTrip(Float.infinity, .real(.infinity)), RoundTrip(CGFloat(0.1), 0.1),
+            RoundTrip([1, 2], [1, 2]), RoundTrip([String](), []), RoundTrip([[true], []], [[true], []]),
+            RoundTrip(["a": [1.5]], ["a": [1.5]]), RoundTrip([String: Int](), [:]),
+            RoundTrip(Int?.some(3), 3), RoundTrip([Int?.some(3)], [3]), RoundTrip(["a": Int?.some(3)], ["a": 3]),
+            RoundTrip(Theme.dark, "dark"), RoundTrip(Level.low, -1), RoundTrip([Theme.light, .dark], ["light", "dark"]),
+            RoundTrip(Range(1, 2), [1, 2]), RoundTrip(PropertyListValue.uid(5), .uid(5)),
+            RoundTrip([PropertyListValue.integer(1), "x"], [1, "x"]),
+        ])
+    private func roundTrip(_ roundTrip: RoundTrip) throws {
+        try roundTrip.check()
+    }
+
+    @Test(
+        "A type takes its own kind of stored value and no other",
+        arguments: [
+            Accepting(Bool.self, "boolean"), Accepting(Int.self, "integer"), Accepting(UInt8.self, "integer"),
+            Accepting(Double.self, "real", "integer"), Accepting(Float.self, "real", "integer"), Accepting(CGFloat.self, "real", "integer"),
+            Accepting(String.self, "string"), Accepting(Data.self, "data"), Accepting(Date.self, "date"), Accepting(URL.self, "string"),
+            Accepting(UUID.self, "string"), Accepting(Decimal.self, "string"), Accepting([Int].self, "array"),
+            Accepting([String: Int].self, "dictionary"), Accepting(Int?.self, "integer"), Accepting(Theme.self, "string"),
+            Accepting(Level.self, "integer"),
+        ])
+    private func refusal(_ type: Accepting) throws {
+        try type.check()
+    }
+
+    @Test("A text that is no value of the type is refused and shown", arguments: ["", "text", "12345678-1234-1234-1234-12345678901"])
+    func wrongText(_ text: String) {
+        #expect(throws: DecodingMismatch(UUID.self, found: "string \"\(text)\"")) { try UUID(propertyListValue: .string(text)) }
+        #expect(throws: DecodingMismatch(Theme.self, found: "string \"\(text)\"")) { try Theme(propertyListValue: .string(text)) }
+    }
+
+    @Test("A raw value that no case has is refused and shown")
+    func unknownRawValue() {
+        #expect(throws: DecodingMismatch(Level.self, found: "integer 5")) { try Level(propertyListValue: 5) }
+    }
+
+    @Test("A long text is shown in part")
+    func longText() {
+        let text = String(repeating: "a", count: 1_000)
+        #expect(throws: DecodingMismatch(Theme.self, found: "string \"\(text.prefix(60))…\"")) {
+            try Theme(propertyListValue: .string(text))
+        }
+    }
+}
