@@ -1,15 +1,9 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import Foundation
 
 /// What tells one state of a file from another without reading it; a missing file has an identity too.
 enum FileWatcherIdentity: Sendable, Hashable {
     case missing
-    case present(device: UInt64, inode: UInt64, size: Int64, modified: [Int], changed: [Int])
+    case present(FileIdentity)
 
     /// The identity of what is at the path, every link followed.
     init(path: String) {
@@ -19,23 +13,6 @@ enum FileWatcherIdentity: Sendable, Hashable {
 
     /// The identity of what was found.
     init(_ status: stat) {
-        self = .present(
-            device: UInt64(truncatingIfNeeded: status.st_dev),
-            inode: UInt64(truncatingIfNeeded: status.st_ino),
-            size: Int64(status.st_size),
-            modified: status.modificationTime,
-            changed: status.changeTime)
+        self = .present(FileStatus(status).identity)
     }
 }
-
-#if os(Linux)
-    extension stat {
-        fileprivate var modificationTime: [Int] { [st_mtim.tv_sec, st_mtim.tv_nsec] }
-        fileprivate var changeTime: [Int] { [st_ctim.tv_sec, st_ctim.tv_nsec] }
-    }
-#else
-    extension stat {
-        fileprivate var modificationTime: [Int] { [Int(st_mtimespec.tv_sec), Int(st_mtimespec.tv_nsec)] }
-        fileprivate var changeTime: [Int] { [Int(st_ctimespec.tv_sec), Int(st_ctimespec.tv_nsec)] }
-    }
-#endif

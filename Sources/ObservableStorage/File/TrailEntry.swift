@@ -56,12 +56,12 @@ struct TrailEntry: Sendable, Hashable {
 
     /// The device it is on, nil if there is nothing.
     var device: UInt64? {
-        if case .present(let device, _, _, _, _) = identity { device } else { nil }
+        if case .present(let identity) = identity { identity.device } else { nil }
     }
 
     /// Whether it is a file without content.
     var isEmptyFile: Bool {
-        if kind == .file, case .present(_, _, 0, _, _) = identity { true } else { false }
+        if kind == .file, case .present(let identity) = identity { identity.size == 0 } else { false }
     }
 }
 

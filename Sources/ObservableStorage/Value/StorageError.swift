@@ -47,3 +47,15 @@ extension StorageError: CustomStringConvertible {
         }
     }
 }
+
+extension StorageError {
+    /// Says that a backend could not be read; an error that says so itself is kept.
+    static func reading(_ name: String, _ error: any Error) -> StorageError {
+        error as? StorageError ?? .unreadable(file: name, reason: String(describing: error))
+    }
+
+    /// Says that a backend could not be written; an error that says so itself is kept.
+    static func writing(_ name: String, _ error: any Error) -> StorageError {
+        error as? StorageError ?? .unwritable(file: name, reason: String(describing: error))
+    }
+}

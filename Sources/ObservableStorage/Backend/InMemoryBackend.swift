@@ -1,0 +1,49 @@
+public import Dispatch
+public import PropertyListCoding
+import Synchronization
+
+/// Entries in memory: for tests and previews. Several stores on one backend behave like several processes on one file.
+public final class InMemoryBackend: StorageBackend {
+    private struct State {
+        var entries: StorageEntries
+        var version = 0
+    }
+
+    public let name = "memory"
+    private let state: Mutex<State>
+    private let edits = ChangePublisher<StorageEvent>()
+
+    /// Starts with some entries.
+    public init(_ entries: [String: PropertyListValue] = [:]) {
+        state = Mutex(State(entries: StorageEntries(entries)))
+    }
+
+    public func load() -> StorageEntries {
+        state.withLock { $0.entries }
+    }
+
+    public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        while true {
+            let (before, version) = state.withLock { ($0.entries, $0.version) }
+            var entries = before
+            try body(&entries)
+            guard !entries.editedKeys.isEmpty else { return before }
+            let edited = StorageEntries(entries.values)
+            // The edit is the user's and ran outside the lock: it runs again if somebody else was faster.
+            let isStored = state.withLock { state in
+                guard state.version == version else { return false }
+                state = State(entries: edited, version: version + 1)
+                return true
+            }
+            guard isStored else { continue }
+            edits.publish(.changed)
+            return edited
+        }
+    }
+
+    public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+        let token = edits.subscribe { event in queue.async { report(event) } }
+        queue.async { report(.changed) }
+        return token
+    }
+}

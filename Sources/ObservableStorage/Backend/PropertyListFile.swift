@@ -1,0 +1,97 @@
+public import Foundation
+import PropertyListCoding
+import Synchronization
+
+/// Entries in a property-list file that several processes read and write, none of which loses an edit of another one.
+///
+/// Edits hold a lock on a separate file beside it (`.NAME.lock`), read the file again if it is not the one last seen, and replace it as a
+/// whole, durably. Its format, mode and owner are kept, and so is what this library does not understand.
+public final class PropertyListFile: StorageBackend {
+    /// The file's path.
+    public let name: String
+
+    let onCorruption: CorruptionPolicy
+    let lockTimeout: Duration
+    let calls: FileSystemCalls
+    /// What was read or written last; never held while the file is used.
+    let lastSeen = Mutex<FileContent?>(nil)
+    private let hasSwept = Gate()
+
+    /// Names a file; nothing is read yet.
+    ///
+    /// - Parameters:
+    ///   - url: the file; a symbolic link is followed. It need not exist, nor its folder: both are made at the first write, for the owner alone.
+    ///   - onCorruption: what to do if it is no readable property list when it is first read.
+    ///   - lockTimeout: how long an edit waits for other processes that write the file.
+    public convenience init(at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10)) {
+        self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, calls: .live)
+    }
+
+    init(at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, calls: FileSystemCalls) {
+        name = url.standardizedFileURL.path
+        self.onCorruption = onCorruption
+        self.lockTimeout = lockTimeout
+        self.calls = calls
+    }
+
+    /// The path of the file that a path leads to, every symbolic link followed.
+    static func canonicalPath(_ url: URL) throws(StorageError) -> String {
+        try ResolvedPath(url.standardizedFileURL.path).path
+    }
+
+    /// Reads the file if it is not the one last seen; a missing one has no entries.
+    ///
+    /// - Throws: ``StorageError`` naming the file, the offset and the reason.
+    public func load() throws -> StorageEntries {
+        try content().entries
+    }
+
+    /// Runs an edit on the file's entries under its lock, and replaces the file if the edit changed something.
+    ///
+    /// - Throws: what the edit throws; ``StorageError`` when the file cannot be locked, read or written.
+    public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        try withFileLock { path in
+            sweep(path)
+            let found = try content()
+            var entries = found.entries
+            try body(&entries)
+            guard !entries.editedKeys.isEmpty else { return found.entries }
+            let written = try write(entries, format: found.format, to: path)
+            lastSeen.withLock { $0 = written }
+            return written.entries
+        }
+    }
+
+    func withFileLock<Result>(_ body: (_ path: String) throws -> Result) throws -> Result {
+        let path = try ResolvedPath(name, calls: calls).path
+        return try FileLock.withLock(for: path, timeout: lockTimeout, calls: calls) {
+            try body(path)
+        }
+    }
+
+    /// Removes once what writers left behind that died in the middle of a write.
+    private func sweep(_ path: String) {
+        guard !hasSwept.isShut else { return }
+        hasSwept.shut()
+        AtomicFile.removeLeftovers(of: path, calls: calls)
+    }
+
+    private func write(_ entries: StorageEntries, format: PropertyListFormat, to path: String) throws -> FileContent {
+        let (bytes, format) = try encode(entries, format: format)
+        let identity = try AtomicFile.write(bytes, to: path, calls: calls)
+        var stored = entries.values
+        for key in entries.editedKeys { stored[key] = stored[key]?.rounded(for: format) }
+        return FileContent(identity: identity, bytes: bytes, entries: StorageEntries(stored), format: format)
+    }
+
+    private func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {
+        do {
+            return (try PropertyListValue.dictionary(entries.values).encoded(as: format), format)
+        } catch  where format == .xml {
+            // XML has no words for some text: a file in another format is better than an edit that is lost.
+            return try encode(entries, format: .binary)
+        } catch {
+            throw .unwritable(file: name, reason: error.description)
+        }
+    }
+}

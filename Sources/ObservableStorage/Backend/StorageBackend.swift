@@ -1,0 +1,34 @@
+public import Dispatch
+
+/// Where a store keeps its entries: a file, memory, a service.
+///
+/// A store calls `load` and `edit` from its own serial queue, one at a time, and may be kept waiting there. Several stores may
+/// share one backend. Errors that are no ``StorageError`` are reported as they are.
+public protocol StorageBackend: Sendable {
+    /// Names the storage in errors: a path, an address.
+    var name: String { get }
+
+    /// Reads the entries as they are now; nothing stored is no entries.
+    func load() throws -> StorageEntries
+
+    /// Runs an edit on the latest entries and stores what it made of them, with no edit of anyone else in between.
+    ///
+    /// The closure may run more than once, each time on newer entries; only the last run counts. When it throws, or edits nothing, nothing
+    /// is stored. When it edited something, that is stored durably once this returns.
+    ///
+    /// - Returns: the entries that are stored now.
+    func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
+
+    /// Reports on a queue that the entries may have changed, whoever changed them, until the token is cancelled or released.
+    ///
+    /// A report too many costs a look, one too few leaves observers behind. The first one comes once the watch is in place.
+    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken
+}
+
+/// What a backend reports while it is watched.
+public enum StorageEvent: Sendable, Hashable {
+    /// The entries may have changed.
+    case changed
+    /// Something is wrong that the store's `failures` should tell.
+    case failed(StorageError)
+}

@@ -1,0 +1,53 @@
+public import PropertyListCoding
+import Synchronization
+
+/// All entries of a storage by name, and which of them were edited since they were read.
+public struct StorageEntries: Sendable {
+    /// The entries by name.
+    public private(set) var values: [String: PropertyListValue]
+    /// The names of the entries that were set or removed through this value.
+    public private(set) var editedKeys: Set<String> = []
+    // Copies that were not edited since share a stamp, and so are known to be equal without looking.
+    private var stamp: UInt64
+
+    /// Takes entries as they were read.
+    public init(_ values: [String: PropertyListValue] = [:]) {
+        self.values = values
+        stamp = Stamps.next()
+    }
+
+    /// The value of an entry; nil removes it. Setting what is there already is no edit.
+    public subscript(key: String) -> PropertyListValue? {
+        get { values[key] }
+        set {
+            guard values[key] != newValue else { return }
+            values[key] = newValue
+            editedKeys.insert(key)
+            stamp = Stamps.next()
+        }
+    }
+
+    /// What is different from earlier entries: the value of each entry that was set, nil for one that was removed.
+    public func changes(since earlier: StorageEntries) -> [String: PropertyListValue?] {
+        guard stamp != earlier.stamp else { return [:] }
+        var changes: [String: PropertyListValue?] = [:]
+        var common = 0
+        for (key, value) in values {
+            let old = earlier.values[key]
+            if old != nil { common += 1 }
+            if old != value { changes[key] = .some(value) }
+        }
+        if common < earlier.values.count {
+            for key in earlier.values.keys where values[key] == nil { changes[key] = .some(nil) }
+        }
+        return changes
+    }
+}
+
+private enum Stamps {
+    private static let last = Atomic<UInt64>(0)
+
+    static func next() -> UInt64 {
+        last.add(1, ordering: .relaxed).newValue
+    }
+}

@@ -1,0 +1,28 @@
+/// One change of one entry.
+public struct Change<Value: Sendable>: Sendable {
+    /// The entry's name.
+    public let key: String
+    /// The value before: the default where nothing, or nothing decodable, was stored.
+    public let oldValue: Value
+    /// The value now: the default where nothing, or nothing decodable, is stored.
+    public let newValue: Value
+    /// What happened.
+    public let kind: ChangeKind
+    /// Who did it.
+    public let origin: ChangeOrigin
+    /// The store's revision with this change in it; rises with every change, and is one for all changes of a transaction.
+    public let revision: UInt64
+
+    /// Describes a change.
+    public init(key: String, oldValue: Value, newValue: Value, kind: ChangeKind, origin: ChangeOrigin, revision: UInt64) {
+        self.key = key
+        self.oldValue = oldValue
+        self.newValue = newValue
+        self.kind = kind
+        self.origin = origin
+        self.revision = revision
+    }
+}
+
+extension Change: Equatable where Value: Equatable {}
+extension Change: Hashable where Value: Hashable {}

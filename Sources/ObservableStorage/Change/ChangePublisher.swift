@@ -1,0 +1,106 @@
+import Synchronization
+
+/// Fans elements out to any number of subscribers: each one gets every element, in the order of publishing.
+///
+/// Elements are delivered on the thread that publishes, one at a time; those published meanwhile, from another thread or by
+/// a subscriber, are delivered after it by the thread that is delivering already. No lock is held while subscribers run.
+public final class ChangePublisher<Element: Sendable>: Sendable {
+    private struct State {
+        var list = SubscriberList<Element>()
+        var isFinished = false
+    }
+
+    private let state = Mutex(State())
+    private let outbox: Outbox
+
+    /// Makes a publisher without subscribers.
+    public convenience init() {
+        self.init(outbox: Outbox())
+    }
+
+    /// Makes a publisher whose deliveries stand in one queue with those of others.
+    init(outbox: Outbox) {
+        self.outbox = outbox
+    }
+
+    /// Whether nobody is subscribed.
+    var isIdle: Bool {
+        state.withLock { $0.list.subscribers.isEmpty }
+    }
+
+    /// Delivers an element to everyone who is subscribed now.
+    public func publish(_ element: Element) {
+        post(element)
+        outbox.deliver()
+    }
+
+    /// Ends every subscription once what was published before has been delivered. Later subscriptions end at once.
+    public func finish() {
+        postFinish()
+        outbox.deliver()
+    }
+
+    /// Calls a closure with each element published from now on, until the token is cancelled or released.
+    public func subscribe(_ onReceive: @escaping @Sendable (Element) -> Void) -> ObservationToken {
+        let token = add(onReceive: onReceive, onFinish: {})
+        outbox.deliver()
+        return token
+    }
+
+    /// The elements published from now on, as a stream of their own; dropping the stream ends the subscription.
+    public func stream(bufferingPolicy: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) -> AsyncStream<Element> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: bufferingPolicy)
+        let token = add(onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
+        continuation.onTermination = { _ in token.cancel() }
+        outbox.deliver()
+        return stream
+    }
+}
+
+// The halves of the calls above, for an owner that decides the order under a lock of its own and delivers afterwards.
+extension ChangePublisher {
+    /// Queues an element for everyone who is subscribed now, but for the subscription `muted`.
+    func post(_ element: Element, muting muted: UInt64 = 0) {
+        state.withLock { state in
+            let subscribers = state.list.subscribers
+            guard !subscribers.isEmpty else { return }
+            outbox.append {
+                for subscriber in subscribers where subscriber.id != muted { subscriber.receive(element) }
+            }
+        }
+    }
+
+    /// Queues the end of every subscription.
+    func postFinish() {
+        state.withLock { state in
+            state.isFinished = true
+            let subscribers = state.list.removeAll()
+            guard !subscribers.isEmpty else { return }
+            outbox.append {
+                for subscriber in subscribers { subscriber.finish() }
+            }
+        }
+    }
+
+    /// Subscribes, and queues a first element for this subscriber alone.
+    func add(
+        initial: Element? = nil, onReceive: @escaping @Sendable (Element) -> Void, onFinish: @escaping @Sendable () -> Void,
+        onCancel: @escaping @Sendable () -> Void = {}
+    ) -> ObservationToken {
+        let subscriber = state.withLock { state in
+            let subscriber = Subscriber(onReceive: onReceive, onFinish: onFinish)
+            if let initial { outbox.append { subscriber.receive(initial) } }
+            if state.isFinished {
+                outbox.append { subscriber.finish() }
+            } else {
+                state.list.append(subscriber)
+            }
+            return subscriber
+        }
+        return ObservationToken(subscription: subscriber.id) { [weak self] in
+            subscriber.cancel()
+            self?.state.withLock { $0.list.remove(subscriber) }
+            onCancel()
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Synchronization
+
+/// Keeps an observation going until it is cancelled or released.
+public final class ObservationToken: Sendable {
+    /// The subscription that a writer skips when it passes this token as its own; 0 is none.
+    let subscription: UInt64
+    private let onCancel: Mutex<(@Sendable () -> Void)?>
+
+    /// Makes a token that calls a closure when it is cancelled or released, whichever comes first, once.
+    public convenience init(onCancel: @escaping @Sendable () -> Void) {
+        self.init(subscription: 0, onCancel: onCancel)
+    }
+
+    init(subscription: UInt64, onCancel: @escaping @Sendable () -> Void) {
+        self.subscription = subscription
+        self.onCancel = Mutex(onCancel)
+    }
+
+    deinit {
+        cancel()
+    }
+
+    /// Ends the observation. Nothing is delivered after this returns on the same thread; further calls do nothing.
+    public func cancel() {
+        let action = onCancel.withLock { $0.take() }
+        action?()
+    }
+
+    /// Keeps the token in a set, for as long as the set keeps it.
+    public func store(in tokens: inout Set<ObservationToken>) {
+        tokens.insert(self)
+    }
+}
+
+extension ObservationToken: Hashable {
+    /// Whether two tokens are the same one.
+    public static func == (left: ObservationToken, right: ObservationToken) -> Bool {
+        left === right
+    }
+
+    /// Feeds the token's identity to a hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(ObjectIdentifier(self))
+    }
+}

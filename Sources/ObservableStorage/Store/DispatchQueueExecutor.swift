@@ -1,0 +1,27 @@
+import Dispatch
+
+/// Runs an actor on a serial dispatch queue, so that what blocks there never holds up the cooperative thread pool.
+final class DispatchQueueExecutor: SerialExecutor {
+    /// The serial queue; work that runs on it runs on the actor.
+    let queue: DispatchQueue
+    private let key = DispatchSpecificKey<ObjectIdentifier>()
+
+    init(label: String) {
+        queue = DispatchQueue(label: label)
+        queue.setSpecific(key: key, value: ObjectIdentifier(self))
+    }
+
+    /// Whether the caller runs on the queue.
+    var isCurrent: Bool {
+        DispatchQueue.getSpecific(key: key) == ObjectIdentifier(self)
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+
+    func checkIsolated() {
+        dispatchPrecondition(condition: .onQueue(queue))
+    }
+}

@@ -1,0 +1,107 @@
+import PropertyListCoding
+import Synchronization
+
+/// A store's memory: every call is one short critical section, and observers are told after it, in its order.
+final class Memory: Sendable {
+    typealias Observers = ChangePublisher<StoredChange>
+
+    private struct Guarded {
+        var state: MemoryState
+        var observers: [String: Observers] = [:]
+        var isFinished = false
+    }
+
+    private let guarded: Mutex<Guarded>
+    private let outbox = Outbox()
+    private let allObservers: Observers
+
+    init(entries: [String: PropertyListValue]) {
+        guarded = Mutex(Guarded(state: MemoryState(entries: entries)))
+        allObservers = Observers(outbox: outbox)
+    }
+
+    /// What is stored or registered for an entry.
+    func value(_ key: String) -> PropertyListValue? {
+        guarded.withLock { $0.state.value(key) }
+    }
+
+    /// Edits an entry, and queues what observers are to be told about it; ``deliver()`` tells them.
+    ///
+    /// - Returns: whether a flush has to be scheduled.
+    func edit(_ key: String, _ value: PropertyListValue?, muting muted: UInt64) throws(StorageError) -> Bool {
+        try guarded.withLock { (guarded) throws(StorageError) in
+            if let change = try guarded.state.edit(key, value) { post(change, to: guarded.observers, muting: muted) }
+            return guarded.state.needsFlushScheduled()
+        }
+    }
+
+    /// Changes the state and queues what observers are to be told about it; ``deliver()`` tells them.
+    func change(_ body: (inout MemoryState) -> [StoredChange]) {
+        guarded.withLock { guarded in
+            for change in body(&guarded.state) { post(change, to: guarded.observers, muting: 0) }
+        }
+    }
+
+    private func post(_ change: StoredChange, to observers: [String: Observers], muting muted: UInt64) {
+        observers[change.key]?.post(change, muting: muted)
+        allObservers.post(change, muting: muted)
+    }
+
+    /// Changes what observers are not told about.
+    func update<Result: Sendable>(_ body: (inout MemoryState) -> Result) -> Result {
+        guarded.withLock { body(&$0.state) }
+    }
+
+    /// Tells observers what has been queued, or leaves that to the thread that is telling them already.
+    func deliver() {
+        outbox.deliver()
+    }
+
+    /// Ends every observation, now and from now on.
+    func finish() {
+        guarded.withLock { guarded in
+            guarded.isFinished = true
+            for observers in guarded.observers.values { observers.postFinish() }
+            guarded.observers = [:]
+            allObservers.postFinish()
+        }
+        outbox.deliver()
+    }
+}
+
+extension Memory {
+    /// Subscribes to one entry. With `initial`, what is stored now comes first, as a change from itself.
+    func observe(
+        _ key: String, initial: Bool, onReceive: @escaping @Sendable (StoredChange) -> Void,
+        onFinish: @escaping @Sendable () -> Void = {}
+    ) -> ObservationToken {
+        let token = guarded.withLock { guarded in
+            let observers = guarded.observers[key] ?? Observers(outbox: outbox)
+            if guarded.isFinished {
+                observers.postFinish()
+            } else {
+                guarded.observers[key] = observers
+            }
+            return observers.add(
+                initial: initial ? guarded.state.current(key) : nil, onReceive: onReceive, onFinish: onFinish,
+                onCancel: { [weak self] in self?.forgetIdleObservers(of: key) })
+        }
+        outbox.deliver()
+        return token
+    }
+
+    /// Subscribes to every entry.
+    func observeAll(
+        onReceive: @escaping @Sendable (StoredChange) -> Void, onFinish: @escaping @Sendable () -> Void
+    ) -> ObservationToken {
+        let token = guarded.withLock { _ in allObservers.add(onReceive: onReceive, onFinish: onFinish) }
+        outbox.deliver()
+        return token
+    }
+
+    private func forgetIdleObservers(of key: String) {
+        guarded.withLock { guarded in
+            if guarded.observers[key]?.isIdle == true { guarded.observers[key] = nil }
+        }
+    }
+}

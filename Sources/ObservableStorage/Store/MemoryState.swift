@@ -1,0 +1,87 @@
+import PropertyListCoding
+
+/// What a store holds in memory, as a value: entries, their revision, and the edits that are not on disk yet.
+struct MemoryState: Sendable {
+    /// Edits by the name of the entry: the value that was set, nil for a removal.
+    typealias Edits = [String: PropertyListValue?]
+
+    private(set) var entries: [String: PropertyListValue]
+    private(set) var revision: UInt64 = 0
+    private(set) var registered: [String: PropertyListValue] = [:]
+    private(set) var isClosed = false
+    private(set) var pending: Edits = [:]
+    private var isFlushScheduled = false
+
+    init(entries: [String: PropertyListValue]) {
+        self.entries = entries
+    }
+
+    /// What is stored for an entry, or else registered.
+    func value(_ key: String) -> PropertyListValue? {
+        entries[key] ?? registered[key]
+    }
+
+    /// Sets the value that stands in for one that is not stored.
+    mutating func register(_ value: PropertyListValue?, for key: String) {
+        registered[key] = value
+    }
+
+    /// Edits an entry in memory, as a revision, and keeps the edit for the next flush.
+    mutating func edit(_ key: String, _ value: PropertyListValue?) throws(StorageError) -> StoredChange? {
+        guard !isClosed else { throw .closed }
+        guard let change = apply(key, value, origin: .local) else { return nil }
+        revision += 1
+        pending.updateValue(value, forKey: key)
+        return change
+    }
+
+    /// Applies what is on disk already, as one revision. An edit that is still to be written wins over it.
+    mutating func merge(_ edits: Edits, origin: ChangeOrigin) -> [StoredChange] {
+        var changes: [StoredChange] = []
+        for (key, value) in edits where pending[key] == nil {
+            if let change = apply(key, value, origin: origin) { changes.append(change) }
+        }
+        if !changes.isEmpty { revision += 1 }
+        return changes.sorted { $0.key < $1.key }
+    }
+
+    private mutating func apply(_ key: String, _ value: PropertyListValue?, origin: ChangeOrigin) -> StoredChange? {
+        let old = entries[key]
+        guard old != value else { return nil }
+        entries[key] = value
+        return StoredChange(
+            key: key, oldValue: old, newValue: value, registered: registered[key], origin: origin, revision: revision + 1)
+    }
+
+    /// What is stored for an entry now, as a change from itself.
+    func current(_ key: String) -> StoredChange {
+        let value = entries[key]
+        return StoredChange(
+            key: key, oldValue: value, newValue: value, registered: registered[key], origin: .local, revision: revision)
+    }
+
+    /// Whether somebody has to schedule a flush; true once until edits are taken.
+    mutating func needsFlushScheduled() -> Bool {
+        guard !isFlushScheduled, !pending.isEmpty else { return false }
+        isFlushScheduled = true
+        return true
+    }
+
+    /// Takes the edits that are to be written now.
+    mutating func takeEdits() -> Edits {
+        isFlushScheduled = false
+        defer { pending = [:] }
+        return pending
+    }
+
+    /// Takes edits back that could not be written, below those made meanwhile.
+    mutating func restore(_ edits: Edits) {
+        pending.merge(edits) { newer, _ in newer }
+    }
+
+    /// Refuses edits from now on, if there are none left to write.
+    mutating func close() -> Bool {
+        isClosed = isClosed || pending.isEmpty
+        return isClosed
+    }
+}

@@ -1,0 +1,72 @@
+public import Dispatch
+public import PropertyListCoding
+
+extension ObservableStore {
+    /// A key's value now and each newer one, as a stream of its own for each call.
+    ///
+    /// A slow reader gets the newest value only; the last one always arrives. Values that cannot be decoded are skipped. The stream does not
+    /// keep the store alive; it ends when the store is closed or goes, and when its task is cancelled.
+    public nonisolated func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
+        let latest = LatestValue<Value>()
+        let token = memory.observe(
+            key.name, initial: true,
+            onReceive: { change in
+                if let value = change.decodedValue(for: key) { latest.send(value) }
+            }, onFinish: { latest.finish() })
+        return latest.stream(onEnd: token)
+    }
+
+    /// Every change of a key from now on, in order, as a stream of its own for each call.
+    ///
+    /// Ends like ``values(of:)``.
+    ///
+    /// - Parameters:
+    ///   - key: the key.
+    ///   - bufferingPolicy: what to keep for a slow reader; by default everything.
+    public nonisolated func changes<Value>(
+        of key: StorageKey<Value>, bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
+    ) -> AsyncStream<Change<Value>> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Change<Value>.self, bufferingPolicy: bufferingPolicy)
+        let token = memory.observe(
+            key.name, initial: false, onReceive: { continuation.yield($0.typed(for: key)) },
+            onFinish: { continuation.finish() })
+        continuation.onTermination = { _ in token.cancel() }
+        return stream
+    }
+
+    /// Every change of every entry from now on, in order; those of one transaction have the same revision.
+    ///
+    /// A stream of its own for each call, which keeps everything for a slow reader and ends like ``values(of:)``.
+    public nonisolated var allChanges: AsyncStream<Change<PropertyListValue?>> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
+        let token = memory.observeAll(
+            onReceive: { continuation.yield($0.typed(for: StorageKey($0.key))) }, onFinish: { continuation.finish() })
+        continuation.onTermination = { _ in token.cancel() }
+        return stream
+    }
+
+    /// Calls a closure with each change of a key from now on, until the token is cancelled or released.
+    ///
+    /// - Parameters:
+    ///   - key: the key.
+    ///   - initial: whether the current value comes first, as a change from itself.
+    ///   - queue: where to call; by default on the thread that makes the change, before its write returns, unless another thread is
+    ///     telling observers at that moment, which then tells this change too.
+    ///   - listener: gets the changes in order, one at a time; under no lock, so it may read, write and subscribe.
+    public nonisolated func addUpdateListener<Value>(
+        for key: StorageKey<Value>, initial: Bool = false, on queue: DispatchQueue? = nil,
+        _ listener: @escaping @Sendable (Change<Value>) -> Void
+    ) -> ObservationToken {
+        guard let queue else {
+            return memory.observe(key.name, initial: initial) { listener($0.typed(for: key)) }
+        }
+        let gate = Gate()
+        let token = memory.observe(key.name, initial: initial) { change in
+            queue.async { if !gate.isShut { listener(change.typed(for: key)) } }
+        }
+        return ObservationToken(subscription: token.subscription) {
+            gate.shut()
+            token.cancel()
+        }
+    }
+}

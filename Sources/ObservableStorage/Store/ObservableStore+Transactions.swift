@@ -1,0 +1,57 @@
+import PropertyListCoding
+
+extension ObservableStore {
+    /// Runs a transaction: locks the file, reads it again, applies the closure to it and writes it, with no other process in between.
+    ///
+    /// What the closure changed is one revision. It may run more than once on backends that find out late that somebody else was faster.
+    ///
+    /// - Returns: what the closure returns, when the changes are on disk.
+    /// - Throws: what the closure throws, and nothing changes; ``StorageError`` when the file cannot be locked, read or written;
+    ///   ``StorageError/nestedUpdate`` when called from inside a transaction of the same store.
+    public nonisolated func update<Result: Sendable>(
+        _ body: @Sendable (inout StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        if OpenTransaction.isOpen(of: self) { throw StorageError.nestedUpdate }
+        return try await transact(body)
+    }
+
+    private func transact<Result: Sendable>(_ body: @Sendable (inout StoreTransaction) throws -> Result) throws -> Result {
+        guard !memory.update({ $0.isClosed }) else { throw StorageError.closed }
+        do {
+            return try commit { transaction in
+                try OpenTransaction.during(self) { try body(&transaction) }
+            }
+        } catch {
+            if memory.update({ $0.needsFlushScheduled() }) { scheduleFlush() }
+            throw error
+        }
+    }
+
+    /// Lays the pending edits over the latest entries, applies a transaction to them, stores the outcome, and tells who changed what.
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        let own = memory.update { $0.takeEdits() }
+        let registered = memory.update { $0.registered }
+        var outcome: (result: Result, found: StorageEntries, edits: MemoryState.Edits)?
+        let stored: StorageEntries
+        do {
+            stored = try backend.edit { entries in
+                let found = entries
+                for (key, value) in own { entries[key] = value }
+                var transaction = StoreTransaction(entries: StorageEntries(entries.values), registered: registered)
+                let result = try body(&transaction)
+                let edits = try transaction.finish()
+                for (key, value) in edits { entries[key] = value }
+                outcome = (result, found, edits)
+            }
+        } catch {
+            memory.update { $0.restore(own) }
+            throw error
+        }
+        guard let outcome else { throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit") }
+        let external = outcome.found.changes(since: base).filter { own[$0.key] == nil }
+        base = stored
+        memory.change { $0.merge(external, origin: .external) + $0.merge(outcome.edits, origin: .local) }
+        memory.deliver()
+        return outcome.result
+    }
+}

@@ -1,0 +1,85 @@
+public import PropertyListCoding
+
+extension ObservableStore {
+    /// The value of a key: what is stored, or else registered, or else the key's default, also where what is stored cannot be decoded.
+    ///
+    /// A value that cannot be encoded changes nothing and is reported in ``failures``.
+    public nonisolated subscript<Value>(key: StorageKey<Value>) -> Value {
+        get { key.valueOrDefault(memory.value(key.name)) }
+        set {
+            do {
+                try set(newValue, for: key)
+            } catch {
+                reported.publish(error)
+            }
+        }
+    }
+
+    /// The value of a key: what is stored, or else registered, or else the key's default.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
+    public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
+        try key.value(memory.value(key.name))
+    }
+
+    /// Sets a key's value, at once for every reader in this process; it is stored soon after. Setting nil removes it.
+    ///
+    /// Setting what is stored already is no change.
+    ///
+    /// - Parameters:
+    ///   - value: the new value.
+    ///   - key: the key.
+    ///   - token: the writer's own subscription, which is not told about this change.
+    /// - Throws: ``StorageError/unencodable(key:reason:)`` or ``StorageError/closed``; nothing changes then.
+    public nonisolated func set<Value>(
+        _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
+    ) throws(StorageError) {
+        try edit(key.name, key.stored(value), muting: token)
+    }
+
+    /// Removes what is stored for a key, so that it has its default again. Does nothing in a closed store but report it in ``failures``.
+    public nonisolated func remove<Value>(_ key: StorageKey<Value>, muting token: ObservationToken? = nil) {
+        remove(key.name, muting: token)
+    }
+
+    /// Removes everything that is stored, so that every key has its default again.
+    public nonisolated func reset() {
+        for key in entries.keys { remove(key, muting: nil) }
+    }
+
+    /// Whether a value is stored for a key, decodable or not.
+    public nonisolated func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
+        memory.update { $0.entries[key.name] != nil }
+    }
+
+    /// Sets what a key's value is while none is stored, before the key's own default. Never written, and nobody is told.
+    ///
+    /// - Throws: ``StorageError/unencodable(key:reason:)``.
+    public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
+        let stored = try key.stored(value)
+        memory.update { $0.register(stored, for: key.name) }
+    }
+
+    /// Everything that is stored, by name, as it is at one moment.
+    public nonisolated var entries: [String: PropertyListValue] {
+        memory.update { $0.entries }
+    }
+
+    /// Counts the changes in memory since the store was opened, a transaction as one.
+    public nonisolated var revision: UInt64 {
+        memory.update { $0.revision }
+    }
+
+    private nonisolated func remove(_ key: String, muting token: ObservationToken?) {
+        do {
+            try edit(key, nil, muting: token)
+        } catch {
+            reported.publish(error)
+        }
+    }
+
+    private nonisolated func edit(_ key: String, _ value: PropertyListValue?, muting token: ObservationToken?) throws(StorageError) {
+        if try memory.edit(key, value, muting: token?.subscription ?? 0) { scheduleFlush() }
+        memory.deliver()
+    }
+}

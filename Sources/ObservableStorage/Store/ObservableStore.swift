@@ -1,0 +1,79 @@
+public import Foundation
+import PropertyListCoding
+import Synchronization
+
+/// Values by key, kept in a property list, that tells its readers about every change, whoever made it.
+///
+/// Reading, writing and subscribing are synchronous, from any thread, and never wait for the disk: they work on memory. What is
+/// written there is stored at once when the store is idle, together with what came meanwhile when it is busy, and at the latest when
+/// the process ends normally. What waits (loading, flushing, transactions, other processes' changes) runs on the actor, whose
+/// executor is a serial dispatch queue of its own.
+///
+/// ```swift
+/// let store = try ObservableStore(at: url)
+/// store[.volume] = 0.3
+/// try await store.flush()
+/// for await volume in store.values(of: .volume) { }
+/// ```
+public actor ObservableStore {
+    nonisolated let memory: Memory
+    nonisolated let executor: DispatchQueueExecutor
+    nonisolated let reported = ChangePublisher<StorageError>()
+    let backend: any StorageBackend
+    /// What the backend held when it was last asked.
+    var base: StorageEntries
+    var flushBackoff = Backoff()
+    var loadBackoff = Backoff()
+    private nonisolated let watch = Mutex<ObservationToken?>(nil)
+
+    /// The store's serial dispatch queue.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
+        executor.asUnownedSerialExecutor()
+    }
+
+    /// Opens a store on a backend and watches it.
+    ///
+    /// - Throws: what the backend throws when it cannot be read. Nothing is written.
+    public init(backend: any StorageBackend) throws(StorageError) {
+        let entries: StorageEntries
+        do {
+            entries = try backend.load()
+        } catch {
+            throw StorageError.reading(backend.name, error)
+        }
+        self.backend = backend
+        base = entries
+        memory = Memory(entries: entries.values)
+        executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
+        OpenStores.all.add(self)
+        let token = backend.watch(on: executor.queue) { [weak self] event in self?.receive(event) }
+        watch.withLock { $0 = token }
+    }
+
+    /// Opens the property list at a place and watches it; a missing file is an empty store, and appears at the first write.
+    ///
+    /// - Parameters:
+    ///   - url: the file; a symbolic link is followed.
+    ///   - onCorruption: what to do about a file that is no readable property list.
+    ///   - lockTimeout: how long to wait for other processes that write the file.
+    /// - Throws: ``StorageError`` naming the file, the place and the reason. The file is not touched.
+    public init(at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10)) throws(StorageError) {
+        try self.init(backend: PropertyListFile(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout))
+    }
+
+    deinit {
+        OpenStores.all.remove(ObjectIdentifier(self))
+        stopWatching()
+        finishObservations()
+    }
+
+    nonisolated func stopWatching() {
+        let token = watch.withLock { $0.take() }
+        token?.cancel()
+    }
+
+    nonisolated func finishObservations() {
+        memory.finish()
+        reported.finish()
+    }
+}

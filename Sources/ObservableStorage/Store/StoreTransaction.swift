@@ -1,0 +1,64 @@
+public import PropertyListCoding
+
+/// The entries inside a transaction: the latest ones, with the transaction's own edits over them.
+public struct StoreTransaction {
+    private var latest: StorageEntries
+    private let registered: [String: PropertyListValue]
+    private var failure: StorageError?
+
+    init(entries: StorageEntries, registered: [String: PropertyListValue]) {
+        latest = entries
+        self.registered = registered
+    }
+
+    /// The value of a key, as a store has it. A value that cannot be encoded makes the whole transaction fail at its end.
+    public subscript<Value>(key: StorageKey<Value>) -> Value {
+        get { key.valueOrDefault(stored(key)) }
+        set {
+            do {
+                try set(newValue, for: key)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+    }
+
+    /// The value of a key: what is stored, or else registered, or else the key's default.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
+    public func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
+        try key.value(stored(key))
+    }
+
+    /// Sets a key's value; nil removes it.
+    ///
+    /// - Throws: ``StorageError/unencodable(key:reason:)``.
+    public mutating func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
+        latest[key.name] = try key.stored(value)
+    }
+
+    /// Removes what is stored for a key.
+    public mutating func remove<Value>(_ key: StorageKey<Value>) {
+        latest[key.name] = nil
+    }
+
+    /// Whether a value is stored for a key, decodable or not.
+    public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
+        latest[key.name] != nil
+    }
+
+    /// Everything that is stored, by name.
+    public var entries: [String: PropertyListValue] {
+        latest.values
+    }
+
+    private func stored<Value>(_ key: StorageKey<Value>) -> PropertyListValue? {
+        latest[key.name] ?? registered[key.name]
+    }
+
+    /// The edits of the transaction, or the first error that a setter met.
+    func finish() throws(StorageError) -> MemoryState.Edits {
+        if let failure { throw failure }
+        return latest.editedKeys.reduce(into: [:]) { $0.updateValue(latest[$1], forKey: $1) }
+    }
+}

@@ -1,0 +1,59 @@
+import ObservableStorage
+import TestSupport
+import Testing
+
+@Suite("Latest value", .timeLimit(.minutes(1)))
+struct LatestValueTests {
+    @Test("A slow reader gets the newest value only, and then the end")
+    func keepsNewest() async {
+        let latest = LatestValue<Int>()
+        let stream = latest.values
+        for value in 1...1_000 { latest.send(value) }
+        latest.finish()
+        latest.send(1_001)
+        var seen: [Int] = []
+        for await value in stream { seen.append(value) }
+        #expect(seen == [1_000])
+    }
+
+    @Test("A reader that waits gets the value when it is sent")
+    func wakesReader() async {
+        let latest = LatestValue<String>()
+        let reader = Task {
+            for await value in latest.values { return value }
+            return "nothing"
+        }
+        latest.send("something")
+        #expect(await reader.value == "something")
+    }
+
+    @Test("Cancelling the task that waits ends its stream", arguments: [true, false])
+    func cancellation(isWaiting: Bool) async {
+        let latest = LatestValue<Int>()
+        let started = Recorder<Bool>()
+        let reader = Task {
+            started.record(true)
+            for await _ in latest.values {}
+            return true
+        }
+        if isWaiting { _ = await started.elements(count: 1) }
+        reader.cancel()
+        #expect(await reader.value)
+    }
+
+    @Test("Two readers of one stream share its values and both end")
+    func twoReaders() async {
+        let latest = LatestValue<Int>()
+        let stream = latest.values
+        let seen = Recorder<Int>()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<2 {
+                group.addTask { for await value in stream { seen.record(value) } }
+            }
+            for value in 1...100 { latest.send(value) }
+            _ = await seen.elements { $0.contains(100) }
+            latest.finish()
+        }
+        #expect(Set(seen.elements).count == seen.elements.count)
+    }
+}

@@ -1,0 +1,26 @@
+import Dispatch
+import ObservableStorage
+import TestSupport
+import Testing
+
+@Suite("Storage key", .timeLimit(.minutes(1)))
+struct StorageKeyTests {
+    @Test("A default is made when it is first needed, and once, however many threads ask")
+    func defaultIsMadeOnce() async throws {
+        let calls = Recorder<Int>()
+        let key = StorageKey(
+            "key",
+            default: {
+                calls.record(1)
+                return 7
+            }())
+        #expect(calls.elements == [])
+        DispatchQueue.concurrentPerform(iterations: 10) { _ in #expect(key.defaultValue == 7) }
+        #expect(calls.elements == [1])
+    }
+
+    @Test("A key for an optional value has nil for its default")
+    func optionalDefault() {
+        #expect(StorageKey<Int?>("key").defaultValue == nil)
+    }
+}

@@ -1,0 +1,139 @@
+import Dispatch
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("Write-behind", .timeLimit(.minutes(1)))
+struct FlushTests {
+    private let failure = StorageError.unwritable(file: "unreliable", reason: "the disk is full")
+
+    @Test("An edit is stored without being asked to", arguments: Fixture.allCases)
+    func behind(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let (store, other) = (try storage.open(), try storage.open())
+        let values = other.values(of: Keys.count)
+        store[Keys.count] = 5
+        for await value in values where value == 5 { break }
+    }
+
+    @Test("Edits made while a flush runs are stored together by the next one")
+    func groupCommit() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        let entered = Recorder<Bool>()
+        let gate = DispatchSemaphore(value: 0)
+        backend.pause {
+            entered.record(true)
+            gate.wait()
+        }
+        store[Keys.count] = 1
+        _ = await entered.elements(count: 1)
+        backend.pause(nil)
+        for number in 2...1_000 { store[Keys.count] = number }
+        gate.signal()
+        try await store.flush()
+        #expect(backend.edits == 2)
+        #expect(backend.memory.load().values == ["count": .integer(1_000)])
+    }
+
+    @Test("Writing never waits for a flush")
+    func writersDoNotWait() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        let gate = DispatchSemaphore(value: 0)
+        let entered = Recorder<Bool>()
+        backend.pause {
+            entered.record(true)
+            gate.wait()
+        }
+        store[Keys.count] = 1
+        _ = await entered.elements(count: 1)
+        backend.pause(nil)
+        store[Keys.count] = 2
+        #expect(store[Keys.count] == 2)
+        gate.signal()
+        try await store.flush()
+    }
+
+    @Test("A failed flush throws, is reported, keeps its edits, and is tried again")
+    func failedFlush() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        let other = try ObservableStore(backend: backend.memory)
+        let values = other.values(of: Keys.count)
+        let failures = store.failures
+        backend.fail(failure)
+        store[Keys.count] = 5
+        await #expect(throws: failure) { try await store.flush() }
+        #expect(await failures.first { _ in true } == failure)
+        #expect(store[Keys.count] == 5)
+        backend.fail(nil)
+        // Nobody asks for this flush: it is the store's own next attempt.
+        for await value in values where value == 5 { break }
+        try await store.flush()
+    }
+
+    @Test("Edits made after a failed flush win over those that failed")
+    func editsAfterFailure() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        backend.fail(failure)
+        store[Keys.count] = 1
+        store[Keys.text] = "kept"
+        await #expect(throws: failure) { try await store.flush() }
+        store[Keys.count] = 2
+        backend.fail(nil)
+        try await store.flush()
+        #expect(backend.memory.load().values == ["count": .integer(2), "text": .string("kept")])
+    }
+
+    @Test("Closing stores everything, ends every stream, and refuses later edits")
+    func close() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        let changes = store.changes(of: Keys.count)
+        store[Keys.count] = 5
+        try await store.close()
+        #expect(backend.memory.load().values == ["count": .integer(5)])
+        #expect(throws: StorageError.closed) { try store.set(6, for: Keys.count) }
+        await #expect(throws: StorageError.closed) { try await store.update { $0[Keys.count] = 6 } }
+        #expect(store[Keys.count] == 5)
+        var seen: [Int] = []
+        for await change in changes { seen.append(change.newValue) }
+        #expect(seen == [5])
+        try await store.close()
+    }
+
+    @Test("A store that cannot be written stays open when it is closed, and loses nothing")
+    func failedClose() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        backend.fail(failure)
+        store[Keys.count] = 5
+        await #expect(throws: failure) { try await store.close() }
+        store[Keys.count] = 6
+        backend.fail(nil)
+        try await store.close()
+        #expect(backend.memory.load().values == ["count": .integer(6)])
+    }
+
+    @Test("A store that is released with edits still stores them")
+    func released() async throws {
+        let backend = InMemoryBackend()
+        let other = try ObservableStore(backend: backend)
+        let values = other.values(of: Keys.count)
+        try ObservableStore(backend: backend)[Keys.count] = 5
+        for await value in values where value == 5 { break }
+    }
+
+    @Test("A backend that cannot be read at opening throws, and nothing is stored")
+    func unreadable() throws {
+        let backend = UnreliableBackend()
+        backend.fail(.unreadable(file: "unreliable", reason: "no permission"))
+        #expect(throws: StorageError.unreadable(file: "unreliable", reason: "no permission")) {
+            try ObservableStore(backend: backend)
+        }
+        #expect(backend.edits == 0)
+    }
+}

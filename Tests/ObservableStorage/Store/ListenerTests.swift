@@ -1,0 +1,187 @@
+import Dispatch
+import ObservableStorage
+import PropertyListCoding
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Update listeners", .timeLimit(.minutes(1)))
+struct ListenerTests {
+    @Test("A listener hears each change once, in order, on the thread that makes it, before the write returns")
+    func order() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let seen = Recorder<Change<Int>>()
+        let token = store.addUpdateListener(for: Keys.count) { seen.record($0) }
+        for number in 1...100 {
+            store[Keys.count] = number
+            #expect(seen.elements.count == number)
+        }
+        #expect(seen.elements.map(\.newValue) == Array(1...100))
+        #expect(seen.elements.map(\.oldValue) == Array(0..<100))
+        #expect(seen.elements.map(\.revision) == Array(1...100))
+        #expect(seen.elements.allSatisfy { $0.kind == .set && $0.origin == .local && $0.key == "count" })
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A removal is told with the default as the new value")
+    func removal() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": .integer(5)]))
+        try store.register(2, for: Keys.count)
+        let seen = Recorder<Change<Int>>()
+        let token = store.addUpdateListener(for: Keys.count) { seen.record($0) }
+        store.remove(Keys.count)
+        #expect(seen.elements == [Change(key: "count", oldValue: 5, newValue: 2, kind: .removed, origin: .local, revision: 1)])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("An initial value comes first, as a change from itself")
+    func initial() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": .integer(5)]))
+        let seen = Recorder<Change<Int>>()
+        let token = store.addUpdateListener(for: Keys.count, initial: true) { seen.record($0) }
+        #expect(seen.elements.map(\.newValue) == [5])
+        #expect(seen.elements.map(\.oldValue) == [5])
+        store[Keys.count] = 6
+        #expect(seen.elements.map(\.newValue) == [5, 6])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A set inside a listener is delivered after the change that is being delivered, whatever its key")
+    func nestedSet() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let seen = Recorder<String>()
+        let tokens = [
+            store.addUpdateListener(for: Keys.count) { change in
+                seen.record("first \(change.newValue)")
+                store[Keys.text] = "text \(change.newValue)"
+                if change.newValue == 1 { store[Keys.count] = 2 }
+            },
+            store.addUpdateListener(for: Keys.count) { seen.record("second \($0.newValue)") },
+            store.addUpdateListener(for: Keys.text) { seen.record($0.newValue) },
+        ]
+        store[Keys.count] = 1
+        #expect(seen.elements == ["first 1", "second 1", "text 1", "first 2", "second 2", "text 2"])
+        withExtendedLifetime(tokens) {}
+    }
+
+    @Test("Subscribing inside a listener does not deadlock, and the new listener hears the next change first")
+    func nestedSubscription() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let seen = Recorder<Int>()
+        let inner = Mutex<ObservationToken?>(nil)
+        let token = store.addUpdateListener(for: Keys.count) { change in
+            guard change.newValue == 1 else { return }
+            let added = store.addUpdateListener(for: Keys.count) { seen.record($0.newValue) }
+            inner.withLock { $0 = added }
+        }
+        store[Keys.count] = 1
+        #expect(seen.elements == [])
+        store[Keys.count] = 2
+        #expect(seen.elements == [2])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("Nothing is delivered after a token is cancelled or released", arguments: [true, false])
+    func tokens(isCancelled: Bool) throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let seen = Recorder<Int>()
+        var token: ObservationToken? = store.addUpdateListener(for: Keys.count) { seen.record($0.newValue) }
+        store[Keys.count] = 1
+        if isCancelled { token?.cancel() } else { token = nil }
+        store[Keys.count] = 2
+        #expect(seen.elements == [1])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A listener with a queue is called on it, in order, and not after its token was cancelled there")
+    func onQueue() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let queue = DispatchQueue(label: "listeners")
+        let key = DispatchSpecificKey<Bool>()
+        queue.setSpecific(key: key, value: true)
+        let seen = Recorder<Int>()
+        let token = store.addUpdateListener(for: Keys.count, on: queue) { change in
+            #expect(DispatchQueue.getSpecific(key: key) == true)
+            seen.record(change.newValue)
+        }
+        for number in 1...10 { store[Keys.count] = number }
+        #expect(await seen.elements(count: 10) == Array(1...10))
+        queue.sync {
+            store[Keys.count] = 11
+            token.cancel()
+        }
+        queue.sync {}
+        #expect(seen.elements == Array(1...10))
+    }
+
+    @Test("A writer that passes its own token is not told, everyone else is")
+    func muting() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let (own, other) = (Recorder<Int>(), Recorder<Int>())
+        let queue = DispatchQueue(label: "own")
+        let token = store.addUpdateListener(for: Keys.count) { own.record($0.newValue) }
+        let queued = store.addUpdateListener(for: Keys.count, on: queue) { own.record($0.newValue) }
+        let otherToken = store.addUpdateListener(for: Keys.count) { other.record($0.newValue) }
+        try store.set(1, for: Keys.count, muting: token)
+        queue.sync {}
+        #expect(own.elements == [1])
+        try store.set(2, for: Keys.count, muting: queued)
+        queue.sync {}
+        #expect(own.elements == [1, 2])
+        store.remove(Keys.count, muting: token)
+        queue.sync {}
+        #expect(own.elements == [1, 2, 0])
+        #expect(other.elements == [1, 2, 0])
+        withExtendedLifetime(otherToken) {}
+    }
+
+    @Test("Listeners are told when what is stored cannot be decoded, and again when it can")
+    func undecodable() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": .integer(5)]))
+        let seen = Recorder<Change<Int>>()
+        let token = store.addUpdateListener(for: Keys.count) { seen.record($0) }
+        store[StorageKey<PropertyListValue?>("count")] = .string("many")
+        store[Keys.count] = 6
+        let changes = seen.elements
+        #expect(changes.map(\.newValue) == [0, 6])
+        #expect(changes.map(\.oldValue) == [5, 0])
+        guard case .undecodable(.undecodable(key: "count", _, _))? = changes.first?.kind else {
+            Issue.record("\(changes)")
+            return
+        }
+        #expect(changes.last?.kind == .set)
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("Ten writers times ten listeners are one hundred deliveries, and each listener hears the writers in one order")
+    func manyWriters() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let recorders = (0..<10).map { _ in Recorder<Change<Int>>() }
+        let tokens = recorders.map { recorder in store.addUpdateListener(for: Keys.count) { recorder.record($0) } }
+        await withTaskGroup(of: Void.self) { group in
+            for writer in 1...10 { group.addTask { store[Keys.count] = writer } }
+        }
+        let first = await recorders[0].elements(count: 10)
+        #expect(first.map(\.revision) == Array(1...10))
+        #expect(Set(first.map(\.newValue)) == Set(1...10))
+        for recorder in recorders { #expect(await recorder.elements(count: 10) == first) }
+        withExtendedLifetime(tokens) {}
+    }
+
+    @Test("No change falls between subscribing and the initial value, and none arrives twice")
+    func registration() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let writer = Task { for number in 1...20_000 { store[Keys.count] = number } }
+        var subscriptions: [(Recorder<Int>, ObservationToken)] = []
+        while subscriptions.count < 50 {
+            let seen = Recorder<Int>()
+            subscriptions.append((seen, store.addUpdateListener(for: Keys.count, initial: true) { seen.record($0.newValue) }))
+        }
+        await writer.value
+        for (seen, token) in subscriptions {
+            let values = await seen.elements { $0.last == 20_000 }
+            #expect(values == Array((values.first ?? 0)...20_000))
+            withExtendedLifetime(token) {}
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import Dispatch
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import Synchronization
+import TestSupport
+import Testing
+
+private struct Refusal: Error {}
+
+@Suite("Transactions", .timeLimit(.minutes(2)))
+struct TransactionTests {
+    @Test("A transaction is one batch with one revision, and is stored when it returns", arguments: Fixture.allCases)
+    func oneRevision(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        let changes = store.allChanges
+        let result = try await store.update { transaction in
+            transaction[Keys.count] += 1
+            transaction[Keys.text] = "one"
+            return transaction[Keys.count]
+        }
+        #expect(result == 1)
+        #expect(try storage.open().entries == ["count": .integer(1), "text": .string("one")])
+        try await store.close()
+        var seen: [Change<PropertyListValue?>] = []
+        for await change in changes { seen.append(change) }
+        #expect(seen.map(\.key) == ["count", "text"])
+        #expect(seen.map(\.revision) == [1, 1])
+        #expect(seen.allSatisfy { $0.origin == .local })
+    }
+
+    @Test("Throwing inside changes nothing, and edits from before are still written", arguments: Fixture.allCases)
+    func throwing(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        store[Keys.text] = "kept"
+        await #expect(throws: Refusal.self) {
+            try await store.update { transaction in
+                transaction[Keys.count] = 1
+                transaction.remove(Keys.text)
+                throw Refusal()
+            }
+        }
+        #expect(store.entries == ["text": .string("kept")])
+        try await store.flush()
+        #expect(try storage.open().entries == ["text": .string("kept")])
+    }
+
+    @Test("Calling update from inside is an error, not a deadlock")
+    func nested() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let inner = Mutex<Task<Void, any Error>?>(nil)
+        try await store.update { transaction in
+            transaction[Keys.count] = 1
+            let ended = DispatchSemaphore(value: 0)
+            let task = Task {
+                defer { ended.signal() }
+                try await store.update { $0[Keys.count] = 2 }
+            }
+            inner.withLock { $0 = task }
+            ended.wait()
+        }
+        let task = try #require(inner.withLock { $0 })
+        await #expect(throws: StorageError.nestedUpdate) { try await task.value }
+        #expect(store[Keys.count] == 1)
+    }
+
+    @Test("A task that was started inside may call update once the transaction is over")
+    func deferred() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let gate = AsyncStream.makeStream(of: Void.self)
+        let later = try await store.update { transaction in
+            transaction[Keys.count] = 1
+            return Task {
+                for await _ in gate.stream { break }
+                try await store.update { $0[Keys.count] += 1 }
+            }
+        }
+        gate.continuation.yield()
+        try await later.value
+        #expect(store[Keys.count] == 2)
+    }
+
+    @Test("Increments of several stores on one storage all count", arguments: Fixture.allCases)
+    func atomicity(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let stores = try (0..<4).map { _ in try storage.open() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for store in stores {
+                group.addTask { for _ in 0..<25 { try await store.update { $0[Keys.count] += 1 } } }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try storage.open()[Keys.count] == 100)
+    }
+
+    @Test("A transaction sees the store's own unwritten edits and writes them along")
+    func ownEdits() async throws {
+        let backend = InMemoryBackend(["text": .string("old")])
+        let store = try ObservableStore(backend: backend)
+        store[Keys.count] = 41
+        store.remove(Keys.text)
+        try await store.update { transaction in
+            #expect(!transaction.isSet(Keys.text))
+            transaction[Keys.count] += 1
+        }
+        #expect(backend.load().values == ["count": .integer(42)])
+    }
+
+    @Test("What others stored meanwhile is told first, as external, and then the transaction's own changes")
+    func externalChanges() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        let changes = store.changes(of: Keys.count)
+        // The other store is faster by a hair: it stores its change when the transaction has begun.
+        backend.pause {
+            backend.pause(nil)
+            _ = try? backend.memory.edit { $0["count"] = .integer(10) }
+        }
+        try await store.update { $0[Keys.count] += 1 }
+        try await store.close()
+        var seen: [Change<Int>] = []
+        for await change in changes { seen.append(change) }
+        #expect(seen.map(\.newValue) == [10, 11])
+        #expect(seen.map(\.origin) == [.external, .local])
+        #expect(seen.map(\.revision) == [1, 2])
+    }
+
+    @Test("A value that cannot be encoded fails the whole transaction")
+    func encodeFailure() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let deep = (0..<600).reduce(PropertyListValue.integer(1)) { value, _ in .array([value]) }
+        await #expect(throws: StorageError.self) {
+            try await store.update { transaction in
+                transaction[Keys.count] = 1
+                transaction[StorageKey<PropertyListValue?>("deep")] = deep
+            }
+        }
+        #expect(store.entries.isEmpty)
+    }
+
+    @Test("A set that comes while a transaction is being stored is the newer one, in memory and on disk")
+    func setDuringTransaction() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        let seen = Recorder<Int>()
+        let token = store.addUpdateListener(for: Keys.count) { seen.record($0.newValue) }
+        backend.pause {
+            backend.pause(nil)
+            store[Keys.count] = 5
+        }
+        try await store.update { $0[Keys.count] = 1 }
+        #expect(store[Keys.count] == 5)
+        try await store.flush()
+        #expect(backend.memory.load().values == ["count": .integer(5)])
+        #expect(seen.elements.last == 5)
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A transaction that only reads stores nothing")
+    func readOnly() async throws {
+        let folder = try TemporaryFolder()
+        let store = try ObservableStore(at: folder.file("a.plist"))
+        #expect(try await store.update { $0[Keys.count] } == 0)
+        #expect(store.revision == 0)
+        #expect(!FileManager.default.fileExists(atPath: folder.path("a.plist")))
+    }
+}

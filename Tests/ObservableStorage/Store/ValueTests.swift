@@ -1,0 +1,172 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+private struct Unencodable: StorageValue, Equatable {
+    struct Refusal: Error {}
+    init() {}
+    init(propertyListValue: PropertyListValue) throws { throw Refusal() }
+    var propertyListValue: PropertyListValue { get throws { throw Refusal() } }
+}
+
+@Suite("Reading and writing", .timeLimit(.minutes(1)))
+struct ValueTests {
+    @Test("A value is read back at once, and by the next store after a flush", arguments: Fixture.allCases)
+    func roundTrip(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        store[Keys.count] = 5
+        #expect(store[Keys.count] == 5)
+        try await store.flush()
+        #expect(try storage.open()[Keys.count] == 5)
+    }
+
+    @Test("Writing what is stored already is no change", arguments: Fixture.allCases)
+    func equalValue(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
+        store[Keys.count] = 5
+        let seen = Recorder<Change<Int>>()
+        let token = store.addUpdateListener(for: Keys.count) { seen.record($0) }
+        let revision = store.revision
+        store[Keys.count] = 5
+        try await store.update { $0[Keys.count] = 5 }
+        #expect(store.revision == revision)
+        #expect(seen.elements.isEmpty)
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("An equal value never reaches the backend")
+    func equalValueIsNotWritten() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        store[Keys.count] = 5
+        try await store.flush()
+        let edits = backend.edits
+        store[Keys.count] = 5
+        try await store.flush()
+        #expect(backend.edits == edits)
+    }
+
+    @Test("Equality is that of what is stored: another type or another normalization is a change")
+    func equalityOfStoredValue() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["a": .integer(1), "b": .string("\u{e9}")]))
+        store[StorageKey<PropertyListValue?>("a")] = .boolean(true)
+        store[StorageKey<String?>("b")] = "e\u{301}"
+        #expect(store.revision == 2)
+        #expect(store.entries == ["a": .boolean(true), "b": .string("e\u{301}")])
+    }
+
+    @Test("Setting an optional key to nil removes its entry", arguments: Fixture.allCases)
+    func nilRemoves(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        store[Keys.note] = "hello"
+        #expect(store.isSet(Keys.note))
+        store[Keys.note] = nil
+        #expect(!store.isSet(Keys.note))
+        try await store.flush()
+        #expect(try storage.open().entries.isEmpty)
+    }
+
+    @Test("Writing the default stores it", arguments: Fixture.allCases)
+    func defaultIsStored(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        store[Keys.count] = 0
+        #expect(store.isSet(Keys.count))
+        try await store.flush()
+        #expect(try storage.open().entries == ["count": .integer(0)])
+    }
+
+    @Test("Removing gives the default again, and resetting does so for everything", arguments: Fixture.allCases)
+    func removal(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        store[Keys.count] = 5
+        store[Keys.text] = "five"
+        store.remove(Keys.count)
+        #expect(store[Keys.count] == 0)
+        #expect(store[Keys.text] == "five")
+        store.reset()
+        #expect(store.entries.isEmpty)
+        try await store.flush()
+        #expect(try storage.open().entries.isEmpty)
+    }
+
+    @Test("What is stored comes first, then what is registered, then the key's default; a registered value is never written")
+    func orderOfDefaults() async throws {
+        let backend = InMemoryBackend()
+        let store = try ObservableStore(backend: backend)
+        #expect(store[Keys.count] == 0)
+        try store.register(3, for: Keys.count)
+        #expect(store[Keys.count] == 3)
+        #expect(!store.isSet(Keys.count))
+        #expect(try await store.update { $0[Keys.count] } == 3)
+        store[Keys.count] = 7
+        #expect(store[Keys.count] == 7)
+        store.remove(Keys.count)
+        #expect(store[Keys.count] == 3)
+        try await store.flush()
+        #expect(backend.load().values.isEmpty)
+    }
+
+    @Test("A value of another type reads as the default, throws when asked for, and stays as it is")
+    func decodeFailure() async throws {
+        let backend = InMemoryBackend(["count": .string("many")])
+        let store = try ObservableStore(backend: backend)
+        #expect(store[Keys.count] == 0)
+        let error = #expect(throws: StorageError.self) { try store.value(for: Keys.count) }
+        guard case .undecodable(key: "count", _, found: let found)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(found.contains("string"))
+        try await store.flush()
+        #expect(backend.load().values == ["count": .string("many")])
+    }
+
+    @Test("A value that cannot be encoded makes the setter throw, the property report, and changes nothing")
+    func encodeFailure() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["key": .string("before")]))
+        let key = StorageKey("key", default: Unencodable())
+        #expect(throws: StorageError.unencodable(key: "key", reason: "Refusal()")) { try store.set(Unencodable(), for: key) }
+        let failures = store.failures
+        store[key] = Unencodable()
+        #expect(await failures.first { _ in true } == .unencodable(key: "key", reason: "Refusal()"))
+        #expect(store.entries == ["key": .string("before")])
+        #expect(store.revision == 0)
+    }
+
+    @Test("A value nested too deeply to be read again is refused")
+    func tooDeep() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let deep = (0..<600).reduce(PropertyListValue.integer(1)) { value, _ in .array([value]) }
+        #expect(throws: StorageError.self) { try store.set(deep, for: StorageKey<PropertyListValue?>("deep")) }
+        #expect(store.entries.isEmpty)
+    }
+
+    @Test("Any text is a key of its own", arguments: ["", ".", "a.b", "a/b", "\u{0}", "\u{feff}x", "🗝️", "$", "~"])
+    func anyKey(name: String) async throws {
+        let storage = try Fixture.file.make()
+        let store = try storage.open()
+        try store.set(1, for: StorageKey(name, default: 0))
+        try await store.flush()
+        #expect(try storage.open().entries == [name: .integer(1)])
+    }
+
+    @Test("Reading and subscribing write nothing: a missing file stays missing")
+    func readingNeverWrites() async throws {
+        let folder = try TemporaryFolder()
+        let store = try ObservableStore(at: folder.file("deep/settings.plist"))
+        #expect(store[Keys.count] == 0)
+        for await value in store.values(of: Keys.count) {
+            #expect(value == 0)
+            break
+        }
+        try await store.flush()
+        try await store.close()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+    }
+}

@@ -1,0 +1,58 @@
+public import Dispatch
+public import ObservableStorage
+import Synchronization
+
+/// A backend in memory that fails on demand, counts what is asked of it, and can be held up in the middle of an edit.
+public final class UnreliableBackend: StorageBackend {
+    private struct State {
+        var failure: StorageError?
+        var edits = 0
+        var pause: (@Sendable () -> Void)?
+    }
+
+    public let name = "unreliable"
+    /// What it stores in.
+    public let memory: InMemoryBackend
+    private let state = Mutex(State())
+
+    /// Starts with what another backend holds.
+    public init(_ memory: InMemoryBackend = InMemoryBackend()) {
+        self.memory = memory
+    }
+
+    /// Makes every call fail from now on, or none.
+    public func fail(_ error: StorageError?) {
+        state.withLock { $0.failure = error }
+    }
+
+    /// Calls a closure inside each edit, before it is stored.
+    public func pause(_ body: (@Sendable () -> Void)?) {
+        state.withLock { $0.pause = body }
+    }
+
+    /// How many edits have been asked for.
+    public var edits: Int {
+        state.withLock { $0.edits }
+    }
+
+    public func load() throws -> StorageEntries {
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+        return memory.load()
+    }
+
+    public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        let (failure, pause) = state.withLock { state in
+            state.edits += 1
+            return (state.failure, state.pause)
+        }
+        if let failure { throw failure }
+        return try memory.edit { entries in
+            try body(&entries)
+            pause?()
+        }
+    }
+
+    public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+        memory.watch(on: queue, report)
+    }
+}
