@@ -10,6 +10,7 @@ public final class UnreliableBackend: StorageBackend {
         var pause: (@Sendable () -> Void)?
     }
 
+    /// What it is called in errors.
     public let name = "unreliable"
     /// What it stores in.
     public let memory: InMemoryBackend
@@ -35,11 +36,13 @@ public final class UnreliableBackend: StorageBackend {
         state.withLock { $0.edits }
     }
 
+    /// Reads, unless it has to fail.
     public func load() throws -> StorageEntries {
         if let failure = state.withLock({ $0.failure }) { throw failure }
         return memory.load()
     }
 
+    /// Edits, unless it has to fail.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         let (failure, pause) = state.withLock { state in
             state.edits += 1
@@ -52,6 +55,7 @@ public final class UnreliableBackend: StorageBackend {
         }
     }
 
+    /// Watches what it stores in.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
         memory.watch(on: queue, report)
     }

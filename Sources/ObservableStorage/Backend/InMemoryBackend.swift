@@ -9,6 +9,7 @@ public final class InMemoryBackend: StorageBackend {
         var version = 0
     }
 
+    /// What it is called in errors.
     public let name = "memory"
     private let state: Mutex<State>
     private let edits = ChangePublisher<StorageEvent>()
@@ -18,10 +19,12 @@ public final class InMemoryBackend: StorageBackend {
         state = Mutex(State(entries: StorageEntries(entries)))
     }
 
+    /// The entries as they are now.
     public func load() -> StorageEntries {
         state.withLock { $0.entries }
     }
 
+    /// Runs an edit on the latest entries, again if somebody else was faster.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         while true {
             let (before, version) = state.withLock { ($0.entries, $0.version) }
@@ -41,6 +44,7 @@ public final class InMemoryBackend: StorageBackend {
         }
     }
 
+    /// Reports every edit, whichever store made it.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
         let token = edits.subscribe { event in queue.async { report(event) } }
         queue.async { report(.changed) }

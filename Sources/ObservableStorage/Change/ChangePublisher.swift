@@ -49,16 +49,27 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     /// The elements published from now on, as a stream of their own; dropping the stream ends the subscription.
     public func stream(bufferingPolicy: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) -> AsyncStream<Element> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: bufferingPolicy)
-        let token = add(onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
-        continuation.onTermination = { _ in token.cancel() }
-        outbox.deliver()
+        let stream = postStream(bufferingPolicy: bufferingPolicy)
+        deliver()
         return stream
     }
 }
 
 // The halves of the calls above, for an owner that decides the order under a lock of its own and delivers afterwards.
 extension ChangePublisher {
+    /// Delivers what has been queued.
+    func deliver() {
+        outbox.deliver()
+    }
+
+    /// Subscribes a stream; its end is queued if the publisher has finished.
+    func postStream(bufferingPolicy: AsyncStream<Element>.Continuation.BufferingPolicy) -> AsyncStream<Element> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: bufferingPolicy)
+        let token = add(onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
+        continuation.onTermination = { _ in token.cancel() }
+        return stream
+    }
+
     /// Queues an element for everyone who is subscribed now, but for the subscription `muted`.
     func post(_ element: Element, muting muted: UInt64 = 0) {
         state.withLock { state in

@@ -9,7 +9,7 @@ final class LazyValue<Value: Sendable>: Sendable {
         case made(Value)
     }
 
-    private enum Step {
+    private enum Turn {
         case make(@Sendable () -> Value, DispatchGroup)
         case wait(DispatchGroup)
         case done(Value)
@@ -38,7 +38,7 @@ final class LazyValue<Value: Sendable>: Sendable {
         }
     }
 
-    private func next() -> Step {
+    private func next() -> Turn {
         state.withLock { state in
             switch state {
             case .made(let value):

@@ -64,22 +64,12 @@ extension StorageKey {
         }
     }
 
-    /// The value for what is stored, or the default if nothing is.
-    func value(_ stored: PropertyListValue?) throws(StorageError) -> Value {
-        guard let stored else { return defaultValue }
+    /// The value that is stored.
+    func decoded(_ stored: PropertyListValue) throws(StorageError) -> Value {
         do {
             return try codec.decode(stored)
         } catch {
             throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error)
-        }
-    }
-
-    /// The value for what is stored, or the default if nothing is or it cannot be decoded.
-    func valueOrDefault(_ stored: PropertyListValue?) -> Value {
-        do {
-            return try value(stored)
-        } catch {
-            return defaultValue
         }
     }
 }

@@ -20,9 +20,9 @@ final class Memory: Sendable {
         allObservers = Observers(outbox: outbox)
     }
 
-    /// What is stored or registered for an entry.
-    func value(_ key: String) -> PropertyListValue? {
-        guarded.withLock { $0.state.value(key) }
+    /// What is stored and what is registered for a key.
+    func entry(_ key: String) -> StoredEntry {
+        guarded.withLock { $0.state.entry(key) }
     }
 
     /// Edits an entry, and queues what observers are to be told about it; ``deliver()`` tells them.
@@ -36,9 +36,12 @@ final class Memory: Sendable {
     }
 
     /// Changes the state and queues what observers are to be told about it; ``deliver()`` tells them.
-    func change(_ body: (inout MemoryState) -> [StoredChange]) {
-        guarded.withLock { guarded in
-            for change in body(&guarded.state) { post(change, to: guarded.observers, muting: 0) }
+    ///
+    /// - Returns: whether a flush has to be scheduled.
+    func change<Failure: Error>(_ body: (inout MemoryState) throws(Failure) -> [StoredChange]) throws(Failure) -> Bool {
+        try guarded.withLock { (guarded) throws(Failure) in
+            for change in try body(&guarded.state) { post(change, to: guarded.observers, muting: 0) }
+            return guarded.state.needsFlushScheduled()
         }
     }
 

@@ -16,9 +16,9 @@ struct MemoryState: Sendable {
         self.entries = entries
     }
 
-    /// What is stored for an entry, or else registered.
-    func value(_ key: String) -> PropertyListValue? {
-        entries[key] ?? registered[key]
+    /// What is stored and what is registered for a key.
+    func entry(_ key: String) -> StoredEntry {
+        StoredEntry(stored: entries[key], registered: registered[key])
     }
 
     /// Sets the value that stands in for one that is not stored.
@@ -35,10 +35,22 @@ struct MemoryState: Sendable {
         return change
     }
 
+    /// Removes every entry in memory, as one revision, and keeps the edits for the next flush.
+    mutating func removeAll() throws(StorageError) -> [StoredChange] {
+        guard !isClosed else { throw .closed }
+        let removals = entries.mapValues { _ in PropertyListValue?.none }
+        pending.merge(removals) { $1 }
+        return apply(removals, origin: .local)
+    }
+
     /// Applies what is on disk already, as one revision. An edit that is still to be written wins over it.
     mutating func merge(_ edits: Edits, origin: ChangeOrigin) -> [StoredChange] {
+        apply(pending.isEmpty ? edits : edits.filter { pending[$0.key] == nil }, origin: origin)
+    }
+
+    private mutating func apply(_ edits: Edits, origin: ChangeOrigin) -> [StoredChange] {
         var changes: [StoredChange] = []
-        for (key, value) in edits where pending[key] == nil {
+        for (key, value) in edits {
             if let change = apply(key, value, origin: origin) { changes.append(change) }
         }
         if !changes.isEmpty { revision += 1 }

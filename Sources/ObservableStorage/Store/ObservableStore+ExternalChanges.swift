@@ -8,12 +8,18 @@ extension ObservableStore {
     nonisolated func receive(_ event: StorageEvent) {
         switch event {
         case .failed(let error):
-            reported.publish(error)
+            reports.report(error)
         case .changed where executor.isCurrent:
             assumeIsolated { $0.lookAgain() }
         case .changed:
             executor.queue.async { [weak self] in self?.assumeIsolated { $0.lookAgain() } }
         }
+    }
+
+    /// Changes memory and tells observers about it.
+    nonisolated func tell<Failure: Error>(_ body: (inout MemoryState) throws(Failure) -> [StoredChange]) throws(Failure) {
+        if try memory.change(body) { scheduleFlush() }
+        memory.deliver()
     }
 
     /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.
@@ -24,11 +30,10 @@ extension ObservableStore {
             let external = latest.changes(since: base)
             base = latest
             guard !external.isEmpty else { return }
-            memory.change { $0.merge(external, origin: .external) }
-            memory.deliver()
+            tell { $0.merge(external, origin: .external) }
         } catch {
             let delay = loadBackoff.fail()
-            if loadBackoff.failures == Self.patience { reported.publish(StorageError.reading(backend.name, error)) }
+            if loadBackoff.failures == Self.patience { reports.report(StorageError.reading(backend.name, error)) }
             executor.queue.asyncAfter(deadline: .now() + delay) { [weak self] in self?.receive(.changed) }
         }
     }

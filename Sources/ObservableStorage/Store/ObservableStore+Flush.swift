@@ -21,7 +21,7 @@ extension ObservableStore {
     ///
     /// A stream of its own for each call, from now on, until the store is closed or goes.
     public nonisolated var failures: AsyncStream<StorageError> {
-        reported.stream()
+        reports.stream
     }
 
     /// Writes the pending edits as soon as the queue comes to it; keeps the store alive until then.
@@ -59,7 +59,7 @@ extension ObservableStore {
         } catch {
             let failure = StorageError.writing(backend.name, error)
             if memory.update({ $0.needsFlushScheduled() }) { scheduleFlush(after: flushBackoff.fail()) }
-            reported.publish(failure)
+            reports.report(failure)
             throw failure
         }
     }

@@ -50,8 +50,7 @@ extension ObservableStore {
         guard let outcome else { throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit") }
         let external = outcome.found.changes(since: base).filter { own[$0.key] == nil }
         base = stored
-        memory.change { $0.merge(external, origin: .external) + $0.merge(outcome.edits, origin: .local) }
-        memory.deliver()
+        tell { $0.merge(external, origin: .external) + $0.merge(outcome.edits, origin: .local) }
         return outcome.result
     }
 }

@@ -5,13 +5,9 @@ extension ObservableStore {
     ///
     /// A value that cannot be encoded changes nothing and is reported in ``failures``.
     public nonisolated subscript<Value>(key: StorageKey<Value>) -> Value {
-        get { key.valueOrDefault(memory.value(key.name)) }
+        get { key.valueOrDefault(of: memory.entry(key.name)) }
         set {
-            do {
-                try set(newValue, for: key)
-            } catch {
-                reported.publish(error)
-            }
+            reporting { () throws(StorageError) in try set(newValue, for: key) }
         }
     }
 
@@ -19,7 +15,7 @@ extension ObservableStore {
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        try key.value(memory.value(key.name))
+        try key.value(of: memory.entry(key.name))
     }
 
     /// Sets a key's value, at once for every reader in this process; it is stored soon after. Setting nil removes it.
@@ -39,12 +35,12 @@ extension ObservableStore {
 
     /// Removes what is stored for a key, so that it has its default again. Does nothing in a closed store but report it in ``failures``.
     public nonisolated func remove<Value>(_ key: StorageKey<Value>, muting token: ObservationToken? = nil) {
-        remove(key.name, muting: token)
+        reporting { () throws(StorageError) in try edit(key.name, nil, muting: token) }
     }
 
-    /// Removes everything that is stored, so that every key has its default again.
+    /// Removes everything that is stored, as one revision, so that every key has its default again.
     public nonisolated func reset() {
-        for key in entries.keys { remove(key, muting: nil) }
+        reporting { () throws(StorageError) in try tell { (state) throws(StorageError) in try state.removeAll() } }
     }
 
     /// Whether a value is stored for a key, decodable or not.
@@ -70,11 +66,11 @@ extension ObservableStore {
         memory.update { $0.revision }
     }
 
-    private nonisolated func remove(_ key: String, muting token: ObservationToken?) {
+    private nonisolated func reporting(_ body: () throws(StorageError) -> Void) {
         do {
-            try edit(key, nil, muting: token)
+            try body()
         } catch {
-            reported.publish(error)
+            reports.report(error)
         }
     }
 

@@ -18,7 +18,7 @@ import Synchronization
 public actor ObservableStore {
     nonisolated let memory: Memory
     nonisolated let executor: DispatchQueueExecutor
-    nonisolated let reported = ChangePublisher<StorageError>()
+    nonisolated let reports = FailureReports()
     let backend: any StorageBackend
     /// What the backend held when it was last asked.
     var base: StorageEntries
@@ -74,6 +74,6 @@ public actor ObservableStore {
 
     nonisolated func finishObservations() {
         memory.finish()
-        reported.finish()
+        reports.finish()
     }
 }

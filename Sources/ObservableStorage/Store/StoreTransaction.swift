@@ -13,7 +13,7 @@ public struct StoreTransaction {
 
     /// The value of a key, as a store has it. A value that cannot be encoded makes the whole transaction fail at its end.
     public subscript<Value>(key: StorageKey<Value>) -> Value {
-        get { key.valueOrDefault(stored(key)) }
+        get { key.valueOrDefault(of: entry(key)) }
         set {
             do {
                 try set(newValue, for: key)
@@ -27,7 +27,7 @@ public struct StoreTransaction {
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
     public func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        try key.value(stored(key))
+        try key.value(of: entry(key))
     }
 
     /// Sets a key's value; nil removes it.
@@ -52,8 +52,8 @@ public struct StoreTransaction {
         latest.values
     }
 
-    private func stored<Value>(_ key: StorageKey<Value>) -> PropertyListValue? {
-        latest[key.name] ?? registered[key.name]
+    private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {
+        StoredEntry(stored: latest[key.name], registered: registered[key.name])
     }
 
     /// The edits of the transaction, or the first error that a setter met.

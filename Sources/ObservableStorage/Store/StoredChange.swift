@@ -12,29 +12,32 @@ struct StoredChange: Sendable {
 }
 
 extension StoredChange {
+    private var entry: StoredEntry {
+        StoredEntry(stored: newValue, registered: registered)
+    }
+
     /// The change as a key sees it.
     func typed<Value>(for key: StorageKey<Value>) -> Change<Value> {
-        Change(
-            key: self.key, oldValue: key.valueOrDefault(oldValue ?? registered), newValue: key.valueOrDefault(newValue ?? registered),
-            kind: kind(for: key), origin: origin, revision: revision)
+        let value: Value
+        let kind: ChangeKind
+        do {
+            value = try key.value(of: entry)
+            kind = newValue == nil ? .removed : .set
+        } catch {
+            value = key.valueOrDefault(of: entry)
+            kind = newValue == nil ? .removed : .undecodable(error)
+        }
+        return Change(
+            key: self.key, oldValue: key.valueOrDefault(of: StoredEntry(stored: oldValue, registered: registered)), newValue: value,
+            kind: kind, origin: origin, revision: revision)
     }
 
     /// The value after the change, or nothing if it cannot be decoded.
     func decodedValue<Value>(for key: StorageKey<Value>) -> Value? {
         do {
-            return try key.value(newValue ?? registered)
+            return try key.value(of: entry)
         } catch {
             return nil
-        }
-    }
-
-    private func kind<Value>(for key: StorageKey<Value>) -> ChangeKind {
-        guard let newValue else { return .removed }
-        do {
-            _ = try key.value(newValue)
-            return .set
-        } catch {
-            return .undecodable(error)
         }
     }
 }

@@ -66,6 +66,7 @@ extension FileWatcherOptions {
 }
 
 extension FileWatcherOptions: CustomTestStringConvertible {
+    /// The means, as an argument of a test.
     public var testDescription: String {
         notifier == nil ? "polling" : "notified"
     }

@@ -74,6 +74,23 @@ struct FlushTests {
         try await store.flush()
     }
 
+    @Test("A failure that nobody was there to hear is told to the first who asks, and only to that one")
+    func unheardFailure() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        backend.fail(failure)
+        store[Keys.count] = 5
+        await #expect(throws: failure) { try await store.flush() }
+        backend.fail(nil)
+        try await store.flush()
+        let (first, second) = (store.failures, store.failures)
+        try await store.close()
+        var heard: [StorageError] = []
+        for await error in first { heard.append(error) }
+        #expect(Set(heard) == [failure])
+        for await error in second { Issue.record("\(error)") }
+    }
+
     @Test("Edits made after a failed flush win over those that failed")
     func editsAfterFailure() async throws {
         let backend = UnreliableBackend()

@@ -127,6 +127,27 @@ struct ValueTests {
         #expect(backend.load().values == ["count": .string("many")])
     }
 
+    @Test("What is registered stands in for a stored value that cannot be decoded")
+    func registeredAfterDecodeFailure() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": .string("many")]))
+        try store.register(3, for: Keys.count)
+        #expect(store[Keys.count] == 3)
+        #expect(throws: StorageError.self) { try store.value(for: Keys.count) }
+    }
+
+    @Test("A reset is one revision, told for each key")
+    func resetIsOneRevision() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": 1, "note": "a"]))
+        let seen = Recorder<String>()
+        let tokens = [
+            store.addUpdateListener(for: Keys.count) { seen.record("\($0.key) \($0.kind) \($0.revision)") },
+            store.addUpdateListener(for: Keys.note) { seen.record("\($0.key) \($0.kind) \($0.revision)") },
+        ]
+        store.reset()
+        #expect(seen.elements == ["count removed 1", "note removed 1"])
+        withExtendedLifetime(tokens) {}
+    }
+
     @Test("A value that cannot be encoded makes the setter throw, the property report, and changes nothing")
     func encodeFailure() async throws {
         let store = try ObservableStore(backend: InMemoryBackend(["key": .string("before")]))

@@ -1,0 +1,38 @@
+import Synchronization
+
+/// Errors that no caller is there to catch. Those that come while nobody listens wait for the first who does.
+final class FailureReports: Sendable {
+    private static let mostUnheard = 16
+
+    private let publisher = ChangePublisher<StorageError>()
+    private let unheard = Mutex<[StorageError]>([])
+
+    /// Tells an error to everyone who listens.
+    func report(_ error: StorageError) {
+        unheard.withLock { unheard in
+            if publisher.isIdle {
+                unheard = unheard.suffix(Self.mostUnheard - 1) + [error]
+            } else {
+                publisher.post(error)
+            }
+        }
+        publisher.deliver()
+    }
+
+    /// The errors from now on, after those that nobody has heard yet.
+    var stream: AsyncStream<StorageError> {
+        let stream = unheard.withLock { unheard in
+            let stream = publisher.postStream(bufferingPolicy: .unbounded)
+            for error in unheard { publisher.post(error) }
+            unheard = []
+            return stream
+        }
+        publisher.deliver()
+        return stream
+    }
+
+    /// Ends every stream.
+    func finish() {
+        publisher.finish()
+    }
+}

@@ -1,0 +1,82 @@
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+private struct DebugKeys: KeyGroup {
+    let showConsole = StorageKey("showConsole", default: false)
+    let level = LevelKeys()
+}
+
+private struct LevelKeys: KeyGroup {
+    let verbosity = StorageKey("verbosity", default: 1)
+}
+
+private struct AppKeys: KeyGroup {
+    let launchCount = StorageKey("launchCount", default: 0)
+    let nickname = StorageKey<String?>("nickname")
+    let debug = DebugKeys()
+}
+
+extension StorageKey<Double> {
+    fileprivate static let volume = StorageKey("volume", default: 0.8)
+}
+
+@Suite("Keyed store", .timeLimit(.minutes(1)))
+struct KeyedStoreTests {
+    private let store: ObservableStore
+    private let settings: KeyedStore<AppKeys>
+
+    init() throws {
+        store = try ObservableStore(backend: InMemoryBackend())
+        settings = KeyedStore<AppKeys>(store)
+    }
+
+    @Test("Keys of a group, and of groups inside it, are properties")
+    func properties() {
+        settings.launchCount += 1
+        settings.nickname = "Jo"
+        settings.debug.showConsole = true
+        settings.debug.level.verbosity += 2
+        #expect(settings.launchCount == 1)
+        #expect(store.entries == ["launchCount": 1, "nickname": "Jo", "showConsole": true, "verbosity": 3])
+        settings.nickname = nil
+        #expect(!settings.isSet(\.nickname))
+    }
+
+    @Test("Static keys read as phrases")
+    func staticKeys() throws {
+        #expect(store[.volume] == 0.8)
+        store[.volume] = 0.3
+        #expect(try store.value(for: .volume) == 0.3)
+    }
+
+    @Test("Values, changes and listeners hang off key paths")
+    func observation() async throws {
+        let seen = Recorder<Int>()
+        let token = settings.addUpdateListener(for: \.launchCount, initial: true) { seen.record($0.newValue) }
+        let changes = settings.changes(of: \.debug.showConsole)
+        let values = settings.debug.values(of: \.showConsole)
+        try settings.set(5, for: \.launchCount)
+        try settings.set(6, for: \.launchCount, muting: token)
+        settings.debug.showConsole = true
+        #expect(seen.elements == [0, 5])
+        #expect(await changes.first { _ in true }?.newValue == true)
+        #expect(await values.first { _ in true } == true)
+        settings.remove(\.launchCount)
+        #expect(try settings.value(for: \.launchCount) == 0)
+    }
+
+    @Test("A transaction has the keys of the group, and of groups inside it, as properties")
+    func transaction() async throws {
+        let result = try await settings.update { settings in
+            settings.launchCount += 1
+            settings.debug.level.verbosity = 7
+            settings.nickname = "Jo"
+            settings.nickname = nil
+            return settings.launchCount
+        }
+        #expect(result == 1)
+        #expect(store.entries == ["launchCount": 1, "verbosity": 7])
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("Property-list file", .timeLimit(.minutes(1)))
+struct PropertyListFileTests {
+    private let folder: TemporaryFolder
+    private let file: URL
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = folder.file("settings.plist")
+    }
+
+    private func write(_ entries: [String: PropertyListValue], as format: PropertyListFormat) throws {
+        try PropertyListValue.dictionary(entries).encoded(as: format).write(to: file)
+    }
+
+    private func written() throws -> (value: PropertyListValue, format: PropertyListFormat) {
+        try PropertyListValue.decode(Data(contentsOf: file))
+    }
+
+    @Test("A new file is binary")
+    func newFile() async throws {
+        try await ObservableStore(at: file).update { $0[Keys.count] = 1 }
+        #expect(try written() == (["count": 1], .binary))
+    }
+
+    @Test("The format is kept as found, and so is what nobody here understands", arguments: PropertyListFormat.allCases)
+    func formatIsKept(format: PropertyListFormat) async throws {
+        let foreign: [String: PropertyListValue] = ["other": ["deep": [.uid(7), .data(Data([1, 2])), true]], "count": 1]
+        try write(foreign, as: format)
+        try await ObservableStore(at: file).update { $0[Keys.count] = 2 }
+        #expect(try written() == (.dictionary(foreign.merging(["count": 2]) { $1 }), format))
+    }
+
+    @Test("Text that XML cannot hold turns the file into a binary one instead of being lost")
+    func unspeakableInXML() async throws {
+        try write(["count": 1], as: .xml)
+        try await ObservableStore(at: file).update { $0[Keys.text] = "\u{0}" }
+        #expect(try written() == (["count": 1, "text": "\u{0}"], .binary))
+    }
+
+    @Test("A date whose fraction XML cuts off keeps it in memory, and is no change by anyone else")
+    func dateInXML() async throws {
+        try write(["count": 1], as: .xml)
+        let key = StorageKey<Date?>("date")
+        let date = Date(timeIntervalSinceReferenceDate: 100.25)
+        let store = try ObservableStore(at: file)
+        let changes = store.allChanges
+        try await store.update { $0[key] = date }
+        #expect(store[key] == date)
+        try await ObservableStore(at: file).update { $0[Keys.count] = 2 }
+        var seen: [String] = []
+        for await change in changes {
+            seen.append("\(change.key) \(change.origin)")
+            if change.key == "count" { break }
+        }
+        #expect(seen == ["date local", "count external"])
+        #expect(store[key] == date)
+        #expect(try ObservableStore(at: file)[key] == Date(timeIntervalSinceReferenceDate: 100))
+    }
+
+    @Test(
+        "A bad file is refused with its name and the reason, and not touched",
+        arguments: [
+            "": "no bytes", "\n": "white space", "<plist><string>a</string></plist>": "string", "{ a = b; }": "plutil", "[1, 2]": "JSON",
+            "bplist00": "cut short", "<plist><dict><key>a</key></dict></plist>": "no value",
+        ])
+    func badFile(content: String, reason: String) throws {
+        try Data(content.utf8).write(to: file)
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.path)
+        let error = #expect(throws: StorageError.self) { try ObservableStore(at: file) }
+        guard case .malformed(file: file.path, _, let found)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(found.contains(reason))
+        #expect(try Data(contentsOf: file) == Data(content.utf8))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["settings.plist"])
+    }
+
+    @Test("A bad file is moved aside when asked for, the newest three are kept, and the store starts empty")
+    func quarantine() async throws {
+        for number in 1...5 {
+            try Data("bad \(number)".utf8).write(to: file)
+            let store = try ObservableStore(at: file, onCorruption: .quarantine)
+            #expect(store.entries.isEmpty)
+            store[Keys.count] = number
+            try await store.close()
+            #expect(try written().value == ["count": .integer(PropertyListInteger(Int64(number)))])
+        }
+        let aside = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.contains(".corrupt-") }.sorted()
+        #expect(try aside.map { String(decoding: try Data(contentsOf: folder.file($0)), as: UTF8.self) } == ["bad 3", "bad 4", "bad 5"])
+    }
+
+    @Test("A readable file is never moved aside, nor is one that cannot be opened")
+    func nothingToQuarantine() throws {
+        try write(["count": 1], as: .xml)
+        #expect(try ObservableStore(at: file, onCorruption: .quarantine)[Keys.count] == 1)
+        try FileManager.default.removeItem(at: file)
+        try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+        #expect(throws: StorageError.unreadable(file: file.path, reason: "is a folder, not a file")) {
+            try ObservableStore(at: file, onCorruption: .quarantine)
+        }
+    }
+
+    @Test("New files and folders are for their owner alone")
+    func access() async throws {
+        let deep = folder.file("a/b/settings.plist")
+        try await ObservableStore(at: deep).update { $0[Keys.count] = 1 }
+        func permissions(_ path: String) throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: folder.path(path))[.posixPermissions] as? Int
+        }
+        #expect(try permissions("a/b/settings.plist") == 0o600)
+        #expect(try permissions("a/b") == 0o700)
+        #expect(try permissions("a") == 0o700)
+    }
+
+    @Test("A symbolic link is written through")
+    func link() async throws {
+        try FileManager.default.createSymbolicLink(atPath: file.path, withDestinationPath: "real.plist")
+        try await ObservableStore(at: file).update { $0[Keys.count] = 1 }
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: file.path) == "real.plist")
+        #expect(try ObservableStore(at: folder.file("real.plist"))[Keys.count] == 1)
+    }
+
+    @Test("A lock that another writer keeps is an error that names the file, and the edits wait for it")
+    func locked() async throws {
+        let store = try ObservableStore(at: file, lockTimeout: .milliseconds(1))
+        let other = try ObservableStore(at: file)
+        let error = await #expect(throws: StorageError.self) {
+            try await other.update { transaction in
+                transaction[Keys.count] = 1
+                store[Keys.text] = "waiting"
+                let flushed = DispatchSemaphore(value: 0)
+                nonisolated(unsafe) var failure: (any Error)?
+                Task.detached {
+                    do { try await store.flush() } catch { failure = error }
+                    flushed.signal()
+                }
+                flushed.wait()
+                if let failure { throw failure }
+            }
+        }
+        guard case .locked(file: file.path, _)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        try await store.flush()
+        #expect(try ObservableStore(at: file).entries == ["text": "waiting"])
+    }
+
+    @Test("Other spellings of one path share a store, and so do links to it")
+    func shared() throws {
+        try FileManager.default.createSymbolicLink(atPath: folder.path("link.plist"), withDestinationPath: "settings.plist")
+        let store = try ObservableStore.shared(at: file)
+        #expect(try ObservableStore.shared(at: folder.url.appendingPathComponent("x/../settings.plist")) === store)
+        #expect(try ObservableStore.shared(at: folder.file("link.plist")) === store)
+        #expect(try ObservableStore.shared(at: folder.file("other.plist")) !== store)
+    }
+}

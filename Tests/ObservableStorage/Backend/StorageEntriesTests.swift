@@ -1,0 +1,36 @@
+import ObservableStorage
+import PropertyListCoding
+import Testing
+
+@Suite("Storage entries")
+struct StorageEntriesTests {
+    @Test("Entries tell which of them were edited; setting what is there already is no edit")
+    func editedKeys() {
+        var entries = StorageEntries(["a": 1, "b": 2, "c": 3])
+        entries["a"] = 1
+        entries["b"] = 20
+        entries["c"] = nil
+        entries["d"] = nil
+        #expect(entries.editedKeys == ["b", "c"])
+        #expect(entries.values == ["a": 1, "b": 20])
+    }
+
+    @Test("The difference from earlier entries is what was set and what was removed")
+    func difference() {
+        let earlier = StorageEntries(["a": 1, "b": 2, "c": 3])
+        let later = StorageEntries(["a": 1, "b": 2.0, "d": 4])
+        let changes: [String: PropertyListValue?] = ["b": .real(2), "c": .none, "d": .integer(4)]
+        #expect(later.changes(since: earlier) == changes)
+        #expect(earlier.changes(since: earlier).isEmpty)
+        #expect(StorageEntries(earlier.values).changes(since: earlier).isEmpty)
+    }
+
+    @Test("An edited copy differs from its original")
+    func editedCopy() {
+        let original = StorageEntries(["a": 1])
+        var copy = original
+        copy["a"] = 2
+        #expect(copy.changes(since: original) == ["a": .some(2)])
+        #expect(original.changes(since: copy) == ["a": .some(1)])
+    }
+}

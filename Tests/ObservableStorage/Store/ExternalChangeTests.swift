@@ -1,0 +1,181 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("Changes by others", .timeLimit(.minutes(1)))
+struct ExternalChangeTests {
+    @Test("Another store's change arrives as external, with the old value and the new one", arguments: Fixture.allCases)
+    func arrives(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let (store, other) = (try storage.open(), try storage.open())
+        store[Keys.count] = 1
+        try await store.flush()
+        let changes = store.changes(of: Keys.count)
+        try await other.update { $0[Keys.count] = 2 }
+        let change = await changes.first { _ in true }
+        #expect(change == Change(key: "count", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 2))
+    }
+
+    @Test("Several keys that changed at once are one revision", arguments: Fixture.allCases)
+    func oneRevision(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let (store, other) = (try storage.open(), try storage.open())
+        let changes = store.allChanges
+        try await other.update { transaction in
+            transaction[Keys.count] = 2
+            transaction[Keys.text] = "two"
+        }
+        var seen: [Change<PropertyListValue?>] = []
+        for await change in changes {
+            seen.append(change)
+            if seen.count == 2 { break }
+        }
+        #expect(seen.map(\.key) == ["count", "text"])
+        #expect(seen.map(\.revision) == [1, 1])
+    }
+
+    @Test("A store's own writes are told once", arguments: Fixture.allCases)
+    func ownWrites(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let (store, other) = (try storage.open(), try storage.open())
+        let changes = store.allChanges
+        for number in 1...20 {
+            store[Keys.count] = number
+            try await store.flush()
+        }
+        try await other.update { $0[Keys.text] = "end" }
+        var seen: [Change<PropertyListValue?>] = []
+        for await change in changes {
+            seen.append(change)
+            if change.key == "text" { break }
+        }
+        #expect(seen.dropLast().map(\.newValue) == (1...20).map { .integer(PropertyListInteger(Int64($0))) })
+        #expect(seen.map(\.origin) == Array(repeating: .local, count: 20) + [.external])
+    }
+
+    @Test("Stores that edit different keys at once keep each other's edits", arguments: Fixture.allCases)
+    func nothingIsLost(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let stores = try (0..<4).map { _ in try storage.open() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (number, store) in stores.enumerated() {
+                group.addTask {
+                    for key in 0..<50 { try store.set(key, for: StorageKey("\(number).\(key)", default: -1)) }
+                    try await store.flush()
+                }
+            }
+            try await group.waitForAll()
+        }
+        let entries = try storage.open().entries
+        #expect(entries.count == 200)
+        for number in 0..<4 { for key in 0..<50 { #expect(entries["\(number).\(key)"] == .integer(PropertyListInteger(Int64(key)))) } }
+    }
+
+    @Test("An edit that is not written yet wins over another store's, on every store in the end")
+    func pendingEditWins() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        let other = try ObservableStore(backend: backend.memory)
+        backend.fail(.unwritable(file: "unreliable", reason: "not now"))
+        store[Keys.count] = 1
+        await #expect(throws: StorageError.self) { try await store.flush() }
+        try await other.update { transaction in
+            transaction[Keys.count] = 2
+            transaction[Keys.text] = "two"
+        }
+        let seen = store.values(of: Keys.text)
+        backend.fail(nil)
+        for await text in seen where text == "two" { break }
+        #expect(store[Keys.count] == 1)
+        try await store.flush()
+        for await count in other.values(of: Keys.count) where count == 1 { break }
+        #expect(store[Keys.count] == 1)
+    }
+
+    @Test("Writers that replace the file and writers in place are seen, and no half-written state ever is", arguments: [true, false])
+    func foreignWriters(isAtomic: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("settings.plist")
+        let store = try ObservableStore(at: file)
+        let seen = Recorder<Change<Int>>()
+        let token = store.addUpdateListener(for: Keys.count) { seen.record($0) }
+        for number in 1...20 {
+            let bytes = try PropertyListValue.dictionary(["count": .integer(PropertyListInteger(Int64(number)))]).encoded(as: .xml)
+            if isAtomic {
+                try bytes.write(to: file, options: .atomic)
+            } else {
+                #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+                let handle = try FileHandle(forWritingTo: file)
+                try handle.write(contentsOf: bytes.prefix(100))
+                try handle.write(contentsOf: bytes.dropFirst(100))
+                try handle.close()
+            }
+            _ = await seen.elements { $0.last?.newValue == number }
+        }
+        #expect(seen.elements.map(\.newValue) == Array(1...20))
+        #expect(seen.elements.map(\.oldValue) == Array(0..<20))
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A bad file leaves the last good values in force, is reported if it stays bad, and read again when it is good")
+    func badFile() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("settings.plist")
+        let store = try ObservableStore(at: file)
+        try await store.update { $0[Keys.count] = 1 }
+        let failures = store.failures
+        let changes = store.changes(of: Keys.count)
+        try Data("no property list".utf8).write(to: file, options: .atomic)
+        let failure = await failures.first { _ in true }
+        guard case .malformed(file: file.path, _, _)? = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        #expect(store[Keys.count] == 1)
+        try PropertyListValue.dictionary(["count": 2]).encoded(as: .xml).write(to: file, options: .atomic)
+        let change = await changes.first { _ in true }
+        #expect(change?.oldValue == 1)
+        #expect(change?.newValue == 2)
+    }
+
+    @Test("A deleted file is every key removed, and one that comes back is read")
+    func deletion() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("settings.plist")
+        let store = try ObservableStore(at: file)
+        try await store.update { transaction in
+            transaction[Keys.count] = 1
+            transaction[Keys.note] = "a"
+        }
+        let changes = store.allChanges
+        let bytes = try Data(contentsOf: file)
+        try FileManager.default.removeItem(at: file)
+        var seen: [Change<PropertyListValue?>] = []
+        for await change in changes {
+            seen.append(change)
+            if seen.count == 2 { try bytes.write(to: file) }
+            if seen.count == 4 { break }
+        }
+        #expect(seen.map(\.key) == ["count", "note", "count", "note"])
+        #expect(seen.map(\.kind) == [.removed, .removed, .set, .set])
+        #expect(seen.allSatisfy { $0.origin == .external })
+    }
+
+    @Test("An editor that deletes the file and writes it again changes only what it changed")
+    func deleteAndRecreate() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("settings.plist")
+        let store = try ObservableStore(at: file)
+        try await store.update { transaction in
+            transaction[Keys.count] = 1
+            transaction[Keys.note] = "a"
+        }
+        let changes = store.allChanges
+        try FileManager.default.removeItem(at: file)
+        try PropertyListValue.dictionary(["count": 2, "note": "a"]).encoded(as: .binary).write(to: file)
+        let change = await changes.first { _ in true }
+        #expect(change == Change(key: "count", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 2))
+    }
+}
