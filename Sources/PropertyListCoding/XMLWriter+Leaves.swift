@@ -53,11 +53,12 @@ extension XMLWriter {
 
     private mutating func put(_ data: Data, depth: Int) {
         put("<data>\n" as StaticString)
-        // Foundation's lines: 76 columns less 8 for each tab, of which it counts no more than 8.
-        let lineSize = (76 - 8 * min(depth, 8)) / 4 * 3
+        // Foundation's lines: at most 8 tabs, and 76 columns less 8 for each tab.
+        let tabs = min(depth, 8)
+        let lineSize = (76 - 8 * tabs) / 4 * 3
         data.withUnsafeBytes { bytes in
             for start in stride(from: 0, to: bytes.count, by: lineSize) {
-                indent(depth)
+                indent(tabs)
                 Base64.append(bytes[start..<min(start + lineSize, bytes.count)], to: &output)
                 output.append(0x0A)
             }

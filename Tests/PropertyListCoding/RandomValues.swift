@@ -1,0 +1,61 @@
+import Foundation
+import PropertyListCoding
+
+/// A generator whose sequence a seed decides, so that what fails can be repeated.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+}
+
+extension PropertyListValue {
+    /// A value that both formats hold.
+    static func random(depth: Int = 4, using generator: inout SeededGenerator) -> PropertyListValue {
+        switch Int.random(in: 0..<(depth > 0 ? 9 : 7), using: &generator) {
+        case 0: return .string(.random(using: &generator))
+        case 1: return .integer(PropertyListInteger(Int64(bitPattern: generator.next()) >> Int64.random(in: 0..<64, using: &generator)))
+        case 2: return .integer(PropertyListInteger(generator.next()))
+        case 3:
+            let real = Double(bitPattern: generator.next())
+            return .real(real.isNaN ? .nan : real)
+        case 4: return .boolean(Bool.random(using: &generator))
+        case 5:
+            return .date(Date(timeIntervalSinceReferenceDate: Double(Int.random(in: -63_113_904_000...252_423_993_599, using: &generator))))
+        case 6:
+            return .data(Data((0..<Int.random(in: 0..<100, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) }))
+        case 7: return .array((0..<Int.random(in: 0..<20, using: &generator)).map { _ in random(depth: depth - 1, using: &generator) })
+        default:
+            var entries: [String: PropertyListValue] = [:]
+            for _ in 0..<Int.random(in: 0..<20, using: &generator) {
+                entries[String.random(using: &generator)] = random(depth: depth - 1, using: &generator)
+            }
+            return .dictionary(entries)
+        }
+    }
+}
+
+extension String {
+    /// Text of the characters that XML holds, without a leading U+FEFF.
+    static func random(using generator: inout SeededGenerator) -> String {
+        var text = String.UnicodeScalarView()
+        let ranges: [ClosedRange<UInt32>] = [
+            0x20...0x7E, 0x20...0x7E, 0x9...0xA, 0xD...0xD, 0xA0...0x24F, 0x4E00...0x9FFF, 0x1F300...0x1F6FF,
+        ]
+        let range = ranges[Int.random(in: 0..<ranges.count, using: &generator)]
+        for _ in 0..<Int.random(in: 0..<30, using: &generator) {
+            let code = UInt32.random(in: Bool.random(using: &generator) ? 0x20...0x7E : range, using: &generator)
+            text.append(Unicode.Scalar(code) ?? " ")
+        }
+        return String(text)
+    }
+}
