@@ -124,7 +124,8 @@ struct FileWatcherPathTests {
         #expect(await probe.sees("one"))
     }
 
-    @Test("Names that are not ASCII are told apart from nothing", arguments: FileWatcherOptions.all, ["Größe.plist", "設定.plist", "e\u{301}"])
+    @Test(
+        "Names that are not ASCII are told apart from nothing", arguments: FileWatcherOptions.all, ["Größe.plist", "設定.plist", "e\u{301}"])
     func names(options: FileWatcherOptions, name: String) async throws {
         let path = folder.url.path + "/" + name
         let probe = try await WatchProbe(path, options)
