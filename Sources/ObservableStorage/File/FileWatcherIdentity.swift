@@ -28,6 +28,13 @@ enum FileWatcherIdentity: Sendable, Hashable {
     }
 }
 
+extension FileWatcherIdentity {
+    /// What tells one file or folder from another as long as both exist; nil if there is none.
+    var number: [UInt64]? {
+        if case .present(let device, let inode, _, _, _) = self { [device, inode] } else { nil }
+    }
+}
+
 #if os(Linux)
     extension stat {
         fileprivate var modificationTime: [Int] { [st_mtim.tv_sec, st_mtim.tv_nsec] }

@@ -18,11 +18,6 @@
             entries().compactMap(target)
         }
 
-        /// How many inotify instances are open.
-        static func instances() -> Int {
-            descriptors().count { $0.contains("inotify") }
-        }
-
         private static func instanceInfo() -> [String] {
             entries().filter { target($0)?.contains("inotify") == true }.compactMap { Disk.read("/proc/self/fdinfo/" + $0) }
         }
@@ -35,11 +30,16 @@
             return nil
         }
 
+        /// How many inotify instances watch what is at the path.
+        static func instances(watching path: String) -> Int {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return 0 }
+            return instanceInfo().count { $0.contains(" ino:\(String(status.st_ino, radix: 16)) ") }
+        }
+
         /// Whether any inotify instance watches what is at the path.
         static func isWatched(_ path: String) -> Bool {
-            var status = stat()
-            guard lstat(path, &status) == 0 else { return false }
-            return instanceInfo().contains { $0.contains(" ino:\(String(status.st_ino, radix: 16)) ") }
+            instances(watching: path) > 0
         }
     }
 #endif
