@@ -55,6 +55,36 @@
             #expect(!Kernel.descriptors().contains { $0.hasPrefix(folder.url.path) })
         }
 
+        @Test("A stream that is dropped watches no more")
+        func droppedStream() async throws {
+            do {
+                var events = FileWatcher.events(at: path).makeAsyncIterator()
+                #expect(await events.next() == .lookAgain)
+                #expect(Kernel.isWatched(folder.url.path))
+                _ = events
+            }
+            #expect(!Kernel.isWatched(folder.url.path))
+        }
+
+        @Test("A stream that was never read watches no more once it is dropped")
+        func unreadStream() async throws {
+            do { _ = FileWatcher.events(at: path) }
+            #expect(!Kernel.isWatched(folder.url.path))
+        }
+
+        @Test("A cancelled reader's stream watches no more")
+        func cancelledStream() async throws {
+            let stream = FileWatcher.events(at: path)
+            let begun = Inbox<Bool>()
+            let task = Task {
+                for await _ in stream { begun.put(true) }
+            }
+            _ = await begun.first { $0 }
+            task.cancel()
+            await task.value
+            #expect(!Kernel.isWatched(folder.url.path))
+        }
+
         @Test("A replaced file is watched no more")
         func oldFile() async throws {
             try Disk.write(path, "one")
@@ -180,7 +210,7 @@
             var calls = pipe.calls
             calls.mount = { _ in .layered }
             try Disk.write(path, "one")
-            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), pollInterval: .milliseconds(5))
+            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), layerInterval: .milliseconds(5))
             let probe = try await WatchProbe(path, options)
             #expect(probe.watcher.mechanism == .inotify)
             // The pipe never tells.
@@ -261,6 +291,9 @@
             #expect(table.subscribers(of: InotifyEvent(watch: -1, mask: .overflow, name: nil)).count == 2)
             let removals = [(first, folder), (first, folder), (second, file), (second, folder)].map { table.remove($0.0, for: $0.1) }
             #expect(removals == [false, false, false, true])
+            #expect(table.isEmpty)
+            table.insert(first, for: folder)
+            table.forget(1)
             #expect(table.isEmpty)
         }
 

@@ -68,17 +68,20 @@ struct FileWatcherLifeTests {
 
     @Test("A watcher can be cancelled by its own handler", arguments: FileWatcherOptions.all)
     func cancelInHandler(options: FileWatcherOptions) async throws {
-        let own = Mutex<FileWatcher?>(nil)
+        final class Owner: Sendable {
+            let watcher = Mutex<FileWatcher?>(nil)
+        }
+        let owner = Owner()
         let events = Inbox<FileWatcher.Event>()
         let queue = DispatchQueue(label: "test")
         queue.suspend()
-        let watcher = FileWatcher(path: path, queue: queue, options: options) { [events] event in
+        let watcher = FileWatcher(path: path, queue: queue, options: options) { event in
             events.put(event)
+            owner.watcher.withLock { $0 }?.cancel()
         }
-        own.withLock { $0 = watcher }
-        queue.async { watcher.cancel() }
+        owner.watcher.withLock { $0 = watcher }
         queue.resume()
-        _ = await events.first { _ in true }
+        #expect(await events.first { _ in true } == .lookAgain)
         try Disk.replace(path, "two")
         let witness = try await WatchProbe(path)
         try await witness.passAll()
