@@ -24,4 +24,6 @@ protocol FileWatcherArming: AnyObject, Sendable {
 /// Why a path cannot be watched.
 struct FileWatcherObstacle: Error, Sendable, Hashable {
     let reason: String
+    /// Whether it is only that this process may not look there.
+    var isForbidden = false
 }

@@ -8,4 +8,6 @@ struct FileWatcherOptions: Sendable {
     var limit: Duration = .milliseconds(500)
     /// How often to look where the system does not notify.
     var pollInterval: Duration = .milliseconds(500)
+    /// How often to look, beside being notified, where a layer of the file system may be changed underneath.
+    var layerInterval: Duration = .seconds(2)
 }

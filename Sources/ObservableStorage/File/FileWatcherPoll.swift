@@ -12,7 +12,7 @@ final class FileWatcherPoll: Sendable {
         let repeating = DispatchTimeInterval.nanoseconds(interval.wholeNanoseconds)
         timer.schedule(
             deadline: .now() + repeating, repeating: repeating, leeway: .nanoseconds(interval.wholeNanoseconds / 10))
-        source = FileWatcherSource(timer) {
+        source = FileWatcherSource(timer) { _ in
             let identity = FileWatcherIdentity(path: path)
             if comparison.withLock({ $0.isNews(identity) }) { changed() }
         }

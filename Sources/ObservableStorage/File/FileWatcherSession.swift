@@ -43,12 +43,12 @@ final class FileWatcherSession: Sendable {
                     $0.arming = arming
                     $0.mechanism = notifier.mechanism
                 }
-                if arming.isPartial { poll() }
+                if arming.isPartial { poll(every: options.layerInterval) }
             } catch {
                 fallBack(error)
             }
         } else {
-            poll()
+            poll(every: options.pollInterval)
         }
         schedule()
     }
@@ -93,7 +93,7 @@ final class FileWatcherSession: Sendable {
         if signals.needsArming, let arming {
             do throws(FileWatcherObstacle) {
                 found = try arming.rearm(after: signals)
-                if arming.isPartial { poll() }
+                if arming.isPartial { poll(every: options.layerInterval) }
             } catch {
                 arming.cancel()
                 fallBack(error)
@@ -132,19 +132,22 @@ final class FileWatcherSession: Sendable {
         handler?(event)
     }
 
+    /// Does without notices from now on.
     private func fallBack(_ obstacle: FileWatcherObstacle) {
-        state.withLock { state in
+        let poll = state.withLock { state in
             state.arming = nil
             state.mechanism = .polling
             state.fallback = .unwatchable(file: path, reason: obstacle.reason)
+            return state.poll.take()
         }
-        poll()
+        poll?.cancel()
+        self.poll(every: options.pollInterval)
     }
 
     /// Looks from time to time from now on, unless that is so already.
-    private func poll() {
+    private func poll(every interval: Duration) {
         guard state.withLock({ $0.poll == nil && $0.handler != nil }) else { return }
-        let poll = FileWatcherPoll(path: path, queue: queue, interval: options.pollInterval) { [weak self] in self?.look() }
+        let poll = FileWatcherPoll(path: path, queue: queue, interval: interval) { [weak self] in self?.look() }
         let isLate = state.withLock { state in
             guard state.handler != nil else { return true }
             state.poll = poll

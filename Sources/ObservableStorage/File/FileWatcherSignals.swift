@@ -15,22 +15,20 @@ struct FileWatcherSignals: OptionSet, Sendable, Hashable {
     /// Everything is in place for the first time.
     static let armed = FileWatcherSignals(rawValue: 32)
 
+    private static let arming: FileWatcherSignals = [.created, .replaced, .rerouted]
+
     /// Whether what is watched may no longer be what the path means.
     var needsArming: Bool {
-        !isDisjoint(with: [.created, .replaced, .rerouted])
+        !isDisjoint(with: Self.arming)
     }
 
     /// What to do once everything is armed again and the file is as found.
     func urgency(_ found: FileWatcherFound) -> FileWatcherUrgency {
-        if found == .unchanged, subtracting([.created, .replaced, .rerouted]).isEmpty {
-            .none
-        } else if !isDisjoint(with: [.closed, .replaced, .rerouted, .armed]) {
-            .now
-        } else if contains(.created), found == .ready {
-            .now
-        } else {
-            isEmpty ? .none : .whenQuiet
+        let news = found == .unchanged ? subtracting(Self.arming) : self
+        if !news.isDisjoint(with: [.closed, .replaced, .rerouted, .armed]) || (news.contains(.created) && found == .ready) {
+            return .now
         }
+        return news.isEmpty ? .none : .whenQuiet
     }
 }
 

@@ -7,10 +7,19 @@ import Dispatch
 final class FileWatcherSource: @unchecked Sendable {
     private let source: any DispatchSourceProtocol
 
-    /// Activates a source; `released` is called once, after the last event, when what it reads from may be closed.
-    init(_ source: any DispatchSourceProtocol, released: @escaping @Sendable () -> Void = {}, handler: @escaping @Sendable () -> Void) {
+    /// Activates a source.
+    ///
+    /// - Parameters:
+    ///   - source: has no handlers yet, and is used by nobody else.
+    ///   - released: called once, after the last event, when what the source reads from may be closed.
+    ///   - handler: called on the source's queue with its data.
+    init(
+        _ source: any DispatchSourceProtocol, released: @escaping @Sendable () -> Void = {}, handler: @escaping @Sendable (UInt) -> Void
+    ) {
         self.source = source
-        source.setEventHandler(handler: handler)
+        source.setEventHandler { [weak self] in
+            if let self { handler(self.source.data) }
+        }
         source.setCancelHandler(handler: released)
         source.activate()
     }
@@ -19,6 +28,7 @@ final class FileWatcherSource: @unchecked Sendable {
         source.cancel()
     }
 
+    /// Ends the events; doing it again does nothing.
     func cancel() {
         source.cancel()
     }

@@ -19,7 +19,7 @@
             // Closed any earlier, the descriptor's number could be used again and Dispatch would miss its events.
             source = FileWatcherSource(
                 DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue), released: { _ = close(descriptor) },
-                handler: { Self.drain(descriptor, handler) })
+                handler: { _ in Self.drain(descriptor, handler) })
         }
 
         private static func drain(_ descriptor: Int32, _ handler: (UnsafeRawBufferPointer) -> Void) {

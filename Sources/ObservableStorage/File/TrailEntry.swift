@@ -68,6 +68,6 @@ struct TrailEntry: Sendable, Hashable {
 extension FileWatcherObstacle {
     /// What the system said about a path.
     init(path: String, code: Int32) {
-        self.init(reason: "\(path): \(String(cString: strerror(code)))")
+        self.init(reason: "\(path): \(String(cString: strerror(code)))", isForbidden: code == EACCES || code == EPERM)
     }
 }

@@ -29,9 +29,15 @@ final class WatchProbe: Sendable {
     }
 
     /// Forgets everything that was told of what has happened so far.
+    func settle() async throws {
+        try await passAll()
+        reports.takeAll()
+    }
+
+    /// Waits until everything that has happened so far is told.
     ///
     /// Notices come in order, so that once a change made now is told, all earlier ones are.
-    func settle() async throws {
+    func passAll() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("sentinel")
         let sights = Inbox<Bool>()
@@ -39,7 +45,6 @@ final class WatchProbe: Sendable {
         try Disk.replace(path, "here")
         _ = await sights.first { $0 }
         sentinel.cancel()
-        reports.takeAll()
     }
 
     /// Waits until something is told while the file has this content; nil stands for no file.
@@ -66,7 +71,7 @@ extension FileWatcherOptions {
 }
 
 extension FileWatcherOptions: CustomTestStringConvertible {
-    /// The means, as an argument of a test.
+    /// The mechanism.
     public var testDescription: String {
         notifier == nil ? "polling" : "notified"
     }

@@ -1,0 +1,80 @@
+#if os(Linux)
+    import Foundation
+    import Glibc
+    import Synchronization
+
+    @testable import ObservableStorage
+
+    /// A pipe in the place of an inotify instance: it tells what a test says, and counts what is watched.
+    final class FakeInotify: Sendable {
+        private struct State {
+            var next: Int32 = 1
+            var live: [Int32: String] = [:]
+            var calls = 0
+        }
+
+        private let state = Mutex(State())
+        private let reading: Int32
+        private let writing: Int32
+
+        init() throws {
+            var ends: [Int32] = [0, 0]
+            guard pipe(&ends) == 0 else { throw CocoaError(.fileReadUnknown) }
+            for end in ends {
+                _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+                _ = fcntl(end, F_SETFL, O_NONBLOCK)
+            }
+            reading = ends[0]
+            writing = ends[1]
+        }
+
+        deinit {
+            close(writing)
+        }
+
+        /// The paths that are watched.
+        var live: [String] {
+            state.withLock { Array($0.live.values) }
+        }
+
+        /// How often something was to be watched.
+        var watchCalls: Int {
+            state.withLock { $0.calls }
+        }
+
+        /// The kernel's calls; the instance may be opened once.
+        var calls: InotifyCalls {
+            InotifyCalls(
+                open: { [reading] in reading },
+                watch: { [self] _, path, _ in
+                    state.withLock { state in
+                        state.calls += 1
+                        guard access(path, F_OK) == 0 else { return -ENOENT }
+                        if let known = state.live.first(where: { $0.value == path }) { return known.key }
+                        defer { state.next += 1 }
+                        state.live[state.next] = path
+                        return state.next
+                    }
+                },
+                unwatch: { [self] _, watch in
+                    state.withLock { $0.live.removeValue(forKey: watch) == nil ? -EINVAL : 0 }
+                },
+                mount: { _ in .local })
+        }
+
+        /// Tells an event.
+        func send(watch: Int32, mask: UInt32, name: String? = nil) {
+            let bytes = Self.event(watch: watch, mask: mask, name: name)
+            _ = bytes.withUnsafeBytes { write(writing, $0.baseAddress, $0.count) }
+        }
+
+        /// An event as the kernel writes it.
+        static func event(watch: Int32, mask: UInt32, name: String?) -> [UInt8] {
+            var padded: [UInt8] = name.map { Array($0.utf8) + [0] } ?? []
+            while !padded.count.isMultiple(of: 16) { padded.append(0) }
+            var header = inotify_event()
+            (header.wd, header.mask, header.cookie, header.len) = (watch, mask, 0, UInt32(padded.count))
+            return withUnsafeBytes(of: header) { Array($0.prefix(16)) } + padded
+        }
+    }
+#endif

@@ -1,0 +1,145 @@
+import Testing
+
+@testable import ObservableStorage
+
+/// What a watcher decides without a disk or a clock.
+@Suite("FileWatcher: decisions", .timeLimit(.minutes(1)))
+struct FileWatcherValueTests {
+    let start = ContinuousClock.now
+
+    func at(_ milliseconds: Int) -> ContinuousClock.Instant {
+        start + .milliseconds(milliseconds)
+    }
+
+    @Test("One write is looked at after the quiet time") func oneWrite() {
+        var settling = FileWatcherSettling(quiet: .milliseconds(50), limit: .milliseconds(500))
+        #expect(settling.wrote(at: at(0)) == .wake(at: at(50)))
+        #expect(settling.woke(at: at(50)) == .look)
+        #expect(settling.woke(at: at(60)) == .nothing)
+    }
+
+    @Test("Each write puts the look off, with one timer") func severalWrites() {
+        var settling = FileWatcherSettling(quiet: .milliseconds(50), limit: .milliseconds(500))
+        #expect(settling.wrote(at: at(0)) == .wake(at: at(50)))
+        #expect(settling.wrote(at: at(20)) == .nothing)
+        #expect(settling.wrote(at: at(40)) == .nothing)
+        #expect(settling.woke(at: at(50)) == .wake(at: at(90)))
+        #expect(settling.woke(at: at(90)) == .look)
+    }
+
+    @Test("A writer that is never quiet is looked at when the limit is reached, again and again") func limit() {
+        var settling = FileWatcherSettling(quiet: .milliseconds(50), limit: .milliseconds(500))
+        var wake: ContinuousClock.Instant?
+        var looks: [Int] = []
+        for time in 0...1200 {
+            if let due = wake, at(time) >= due {
+                wake = nil
+                switch settling.woke(at: at(time)) {
+                case .wake(let next): wake = next
+                case .look: looks.append(time)
+                case .nothing: Issue.record("a timer for nothing")
+                }
+            }
+            if case .wake(let due) = settling.wrote(at: at(time)) {
+                #expect(wake == nil)
+                wake = due
+            }
+        }
+        #expect(looks == [500, 1000])
+    }
+
+    @Test("A look for another reason makes the timer's own needless") func looked() {
+        var settling = FileWatcherSettling(quiet: .milliseconds(50), limit: .milliseconds(500))
+        _ = settling.wrote(at: at(0))
+        settling.looked()
+        #expect(settling.woke(at: at(50)) == .nothing)
+    }
+
+    @Test("A write after such a look waits for its own quiet time, with the old timer") func wroteAfterLook() {
+        var settling = FileWatcherSettling(quiet: .milliseconds(50), limit: .milliseconds(500))
+        _ = settling.wrote(at: at(0))
+        settling.looked()
+        #expect(settling.wrote(at: at(30)) == .nothing)
+        #expect(settling.woke(at: at(50)) == .wake(at: at(80)))
+        #expect(settling.woke(at: at(80)) == .look)
+    }
+
+    static let urgencies: [(FileWatcherSignals, FileWatcherFound, FileWatcherUrgency)] = [
+        (.armed, .unchanged, .now), (.written, .ready, .whenQuiet), (.closed, .ready, .now), ([.written, .closed], .ready, .now),
+        (.created, .ready, .now), (.created, .empty, .whenQuiet), ([.created, .closed], .empty, .now), (.replaced, .empty, .now),
+        (.rerouted, .empty, .now), (.rerouted, .unchanged, .none), ([.rerouted, .written], .unchanged, .whenQuiet),
+        ([.rerouted, .closed], .unchanged, .now), ([], .ready, .none),
+    ]
+
+    @Test("How urgent a look is", arguments: urgencies)
+    func urgency(signals: FileWatcherSignals, found: FileWatcherFound, urgency: FileWatcherUrgency) {
+        #expect(signals.urgency(found) == urgency)
+    }
+
+    @Test("A timer tells a difference twice, and then no more") func comparison() {
+        let other = FileWatcherIdentity.present(device: 1, inode: 2, size: 3, modified: [4, 5], changed: [6, 7])
+        var comparison = FileWatcherComparison(.missing)
+        let seen: [FileWatcherIdentity] = [.missing, .missing, .missing, other, other, other, .missing, other, other, other]
+        let news = seen.map { comparison.isNews($0) }
+        #expect(news == [true, false, false, true, true, false, true, true, true, false])
+    }
+
+    /// Follows a path on a disk of names.
+    func walk(_ path: String, _ disk: [String: TrailEntry.Kind]) -> (asked: [String], walk: TrailWalk) {
+        var walk = TrailWalk(path: path)
+        var asked: [String] = []
+        while let step = walk.next() {
+            asked.append("\(step.folder) \(step.name)")
+            walk.found(TrailEntry(kind: disk[step.path] ?? .missing))
+        }
+        return (asked, walk)
+    }
+
+    @Test("A path is followed from the root down") func plainWalk() {
+        let (asked, walk) = walk("/a/b/c", ["/a": .folder, "/a/b": .folder, "/a/b/c": .file])
+        #expect(asked == ["/ a", "/a b", "/a/b c"])
+        #expect(walk.file == TrailWalk.Step(folder: "/a/b", name: "c"))
+        #expect(walk.last == walk.file)
+    }
+
+    @Test("A missing folder ends the way, and is not the file's name") func missingWalk() {
+        let (asked, walk) = walk("/a/b/c", ["/a": .folder])
+        #expect(asked == ["/ a", "/a b"])
+        #expect(walk.file == nil)
+        #expect(walk.last == nil)
+    }
+
+    @Test("A missing file is waited for under its name") func missingFile() {
+        let (_, walk) = walk("/a/b", ["/a": .folder])
+        #expect(walk.file == nil)
+        #expect(walk.last == TrailWalk.Step(folder: "/a", name: "b"))
+    }
+
+    @Test("A file on the way ends it") func fileOnTheWay() {
+        let (asked, walk) = walk("/a/b/c", ["/a": .folder, "/a/b": .file])
+        #expect(asked == ["/ a", "/a b"])
+        #expect(walk.file == nil)
+    }
+
+    @Test("Links are followed where they stand, two dots where they lead") func linkedWalk() {
+        let (asked, walk) = walk(
+            "/a/app",
+            [
+                "/a": .folder, "/a/app": .link(target: "..data/./app"), "/a/..data": .link(target: "../b//v1/"), "/b": .folder,
+                "/b/v1": .folder, "/b/v1/app": .link(target: "/c"), "/c": .file,
+            ])
+        #expect(asked == ["/ a", "/a app", "/a ..data", "/ b", "/b v1", "/b/v1 app", "/ c"])
+        #expect(walk.file == TrailWalk.Step(folder: "/", name: "c"))
+    }
+
+    @Test("A ring of links is followed as far as the kernel follows it") func ring() {
+        let (asked, walk) = walk("/a", ["/a": .link(target: "b"), "/b": .link(target: "a")])
+        #expect(asked.count == 41)
+        #expect(Set(asked) == ["/ a", "/ b"])
+        #expect(walk.file == nil)
+    }
+
+    @Test("Nothing is above the root") func aboveRoot() {
+        #expect(walk("/../../a", [:]).asked == ["/ a"])
+    }
+}

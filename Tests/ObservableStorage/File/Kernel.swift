@@ -1,0 +1,45 @@
+#if os(Linux)
+    import Foundation
+    import Glibc
+
+    /// What the kernel says this process has open.
+    enum Kernel {
+        private static func entries() -> [String] {
+            guard let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") else { return [] }
+            return names
+        }
+
+        private static func target(_ descriptor: String) -> String? {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + descriptor)
+        }
+
+        /// What each open descriptor refers to.
+        static func descriptors() -> [String] {
+            entries().compactMap(target)
+        }
+
+        private static func instanceInfo() -> [String] {
+            entries().filter { target($0)?.contains("inotify") == true }.compactMap { Disk.read("/proc/self/fdinfo/" + $0) }
+        }
+
+        /// The open flags of an inotify instance.
+        static func instanceFlags() -> Int32? {
+            for line in instanceInfo().joined().split(separator: "\n") where line.hasPrefix("flags:") {
+                return Int32(line.dropFirst(6).trimmingPrefix { $0.isWhitespace }, radix: 8)
+            }
+            return nil
+        }
+
+        /// How many inotify instances watch what is at the path.
+        static func instances(watching path: String) -> Int {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return 0 }
+            return instanceInfo().count { $0.contains(" ino:\(String(status.st_ino, radix: 16)) ") }
+        }
+
+        /// Whether any inotify instance watches what is at the path.
+        static func isWatched(_ path: String) -> Bool {
+            instances(watching: path) > 0
+        }
+    }
+#endif
