@@ -80,6 +80,12 @@ import Testing
         #expect(direct.sibling("x") == folder.path("real/x"))
     }
 
+    @Test("Paths that differ in normalization are two")
+    func normalization() throws {
+        #expect(try ResolvedPath(folder.path("é")) != ResolvedPath(folder.path("e\u{301}")))
+        #expect(try ResolvedPath(folder.path("é")) == ResolvedPath(folder.path("./é")))
+    }
+
     @Test("A relative path starts at the current folder, and nothing is above the root")
     func relative() throws {
         #expect(try ResolvedPath("some/list").path == ResolvedPath(FileManager.default.currentDirectoryPath).path + "/some/list")
