@@ -26,6 +26,8 @@ struct FileReplacement {
         let folder = try calls.openFolder(target.folder)
         defer { calls.discard(folder) }
 
+        let replaced = openOld()
+        defer { replaced.map(calls.closeLater) }
         let temporary = try makeTemporary()
         let written: FileIdentity
         do throws(SystemError) {
@@ -39,7 +41,18 @@ struct FileReplacement {
 
         step = "synchronizing the folder \(target.folder); the file has its new content, which may not outlive a power failure"
         try calls.synchronizeFolder(folder)
-        return try identity(asWritten: written)
+        return identity(asWritten: written)
+    }
+
+    /// Keeps the file that is replaced from being deleted by the rename, which would take as long as all the rest.
+    private func openOld() -> Int32? {
+        guard old != nil else { return nil }
+        do throws(SystemError) {
+            return try calls.openFile(target.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+        } catch {
+            // The rename takes longer then.
+            return nil
+        }
     }
 
     private mutating func makeTemporary() throws(SystemError) -> (path: String, descriptor: Int32) {
@@ -98,11 +111,16 @@ struct FileReplacement {
 
     /// The identity after the rename, which has changed the inode's time.
     ///
-    /// If someone else has already changed or replaced the file, it is the one from before the rename, which no file has:
-    /// the next look shows a difference.
-    private func identity(asWritten written: FileIdentity) throws(SystemError) -> FileIdentity {
-        guard let now = try calls.status(at: target.path)?.identity, now.hasSameContent(as: written) else { return written }
-        return now
+    /// If someone else has already changed or replaced the file, or it cannot be looked at, it is the one from before the
+    /// rename, which no file has: the next look shows a difference.
+    private func identity(asWritten written: FileIdentity) -> FileIdentity {
+        do throws(SystemError) {
+            guard let now = try calls.status(at: target.path)?.identity, now.hasSameContent(as: written) else { return written }
+            return now
+        } catch {
+            // The content is on the medium, so this is no failure to write it.
+            return written
+        }
     }
 
     private func remove(_ path: String) {

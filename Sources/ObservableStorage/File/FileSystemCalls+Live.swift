@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 extension FileSystemCalls {
@@ -5,6 +6,7 @@ extension FileSystemCalls {
     static let live = FileSystemCalls(
         openDescriptor: { path, flags, mode throws(SystemError) in try call(path) { open($0, flags, mode) } },
         closeDescriptor: { descriptor throws(SystemError) in try call { close(descriptor) } },
+        closeLater: { descriptor in closing.async { close(descriptor) } },
         readBytes: { descriptor, buffer throws(SystemError) in try call { read(descriptor, buffer.baseAddress, buffer.count) } },
         writeBytes: { descriptor, buffer throws(SystemError) in try call { write(descriptor, buffer.baseAddress, buffer.count) } },
         synchronize: { descriptor throws(SystemError) in try call { synchronizeToMedium(descriptor) } },
@@ -33,6 +35,8 @@ extension FileSystemCalls {
         random: { UInt64.random(in: .min ... .max) }
     )
 }
+
+private let closing = DispatchQueue(label: "ObservableStorage.closing", qos: .utility)
 
 @discardableResult
 private func call<Result: SignedInteger>(_ body: () -> Result) throws(SystemError) -> Result {

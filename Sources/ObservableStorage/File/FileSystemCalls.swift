@@ -6,6 +6,8 @@ import Foundation
 struct FileSystemCalls: Sendable {
     var openDescriptor: @Sendable (_ path: String, _ flags: Int32, _ mode: mode_t) throws(SystemError) -> Int32
     var closeDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    /// Closes a file some time later, where closing is what deletes it: that takes as long as writing it.
+    var closeLater: @Sendable (_ descriptor: Int32) -> Void
     var readBytes: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
     var writeBytes: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer) throws(SystemError) -> Int
     /// Waits until the content of the file or folder is on the medium.

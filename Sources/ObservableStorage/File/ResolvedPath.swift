@@ -3,7 +3,7 @@ import Foundation
 /// Where a path really leads: absolute, every symbolic link followed, whether or not anything is there yet.
 ///
 /// A link that dangles leads to where its target would be. Two paths to one file resolve alike.
-struct ResolvedPath: Sendable, Hashable {
+struct ResolvedPath: Sendable {
     /// The folder and the name.
     let path: String
     /// The folder of the last part.
@@ -13,6 +13,7 @@ struct ResolvedPath: Sendable, Hashable {
 
     // As many as the kernel follows.
     private static let mostLinks = 40
+    private static let separator = UInt8(ascii: "/")
 
     /// Follows the path.
     ///
@@ -38,31 +39,33 @@ struct ResolvedPath: Sendable, Hashable {
 
     private init(following path: String, calls: FileSystemCalls) throws(SystemError) {
         guard !path.isEmpty else { throw SystemError(ENOENT) }
-        let start = path.utf8.first == UInt8(ascii: "/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+        let start = path.utf8.first == Self.separator ? path : FileManager.default.currentDirectoryPath + "/" + path
         // What is still to be walked, the next part last.
         var pending = Self.parts(start)
-        var walked: [String] = []
+        var walked = ""
         var links = 0
         while let part = pending.popLast() {
             // Nothing walked so far is a link, so the parent is the one before.
             guard part != ".." else {
-                _ = walked.popLast()
+                walked = Self.split(walked).folder
                 continue
             }
-            guard let target = try Self.target(of: "/" + (walked + [part]).joined(separator: "/"), calls: calls) else {
-                walked.append(part)
+            let next = walked + "/" + part
+            guard let target = try Self.target(of: next, calls: calls) else {
+                walked = next
                 continue
             }
             links += 1
             guard links <= Self.mostLinks else { throw SystemError(ELOOP) }
-            if target.utf8.first == UInt8(ascii: "/") {
-                walked = []
+            if target.utf8.first == Self.separator {
+                walked = ""
             }
             pending += Self.parts(target)
         }
-        name = walked.last ?? ""
-        folder = "/" + walked.dropLast().joined(separator: "/")
-        self.path = "/" + walked.joined(separator: "/")
+        let (folder, name) = Self.split(walked)
+        self.path = walked.isEmpty ? "/" : walked
+        self.folder = folder.isEmpty ? "/" : folder
+        self.name = name
     }
 
     /// The same folder with another name in it.
@@ -70,8 +73,14 @@ struct ResolvedPath: Sendable, Hashable {
         folder == "/" ? "/" + name : folder + "/" + name
     }
 
-    private static func parts(_ path: String) -> [String] {
-        path.utf8.split(separator: UInt8(ascii: "/")).map { String($0)! }.filter { $0 != "." }.reversed()
+    private static func parts(_ path: String) -> [Substring] {
+        path.utf8.split(separator: separator).map { Substring($0) }.filter { $0 != "." }.reversed()
+    }
+
+    /// A path without its last part, and the last part.
+    private static func split(_ path: String) -> (folder: String, name: String) {
+        guard let end = path.utf8.lastIndex(of: separator) else { return ("", path) }
+        return (String(path[..<end]), String(path[path.utf8.index(after: end)...]))
     }
 
     private static func target(of path: String, calls: FileSystemCalls) throws(SystemError) -> String? {
@@ -80,5 +89,16 @@ struct ResolvedPath: Sendable, Hashable {
         } catch let error where error.code == EINVAL || error.isMissing {
             return nil
         }
+    }
+}
+
+extension ResolvedPath: Hashable {
+    // To a String, paths that differ in normalization are equal; most file systems keep them apart.
+    static func == (left: ResolvedPath, right: ResolvedPath) -> Bool {
+        left.path.utf8.elementsEqual(right.path.utf8)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(path)
     }
 }

@@ -1,0 +1,123 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+private let new = Data("new".utf8)
+
+@Suite("Owner and permissions of a written file", .timeLimit(.minutes(1))) struct AtomicFileAccessTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// The system's calls with a umask of their own, which for a real one the whole process would have.
+    private func calls(umask: mode_t) -> FileSystemCalls {
+        let live = FileSystemCalls.live
+        var calls = live
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            let descriptor = try live.openDescriptor(path, flags, mode)
+            if flags & O_CREAT != 0 {
+                try live.setPermissions(descriptor, mode & ~umask)
+            }
+            return descriptor
+        }
+        calls.makeFolder = { path, permissions throws(SystemError) in
+            try live.makeFolder(path, permissions)
+            try live.setPermissionsOfPath(path, permissions & ~umask)
+        }
+        return calls
+    }
+
+    @Test("A new file and its new folders are this user's alone, whatever the umask", arguments: [0, 0o022, 0o077, 0o277, 0o777])
+    func newFile(umask: mode_t) throws {
+        _ = try AtomicFile.write(new, to: folder.path("a/b/list"), calls: calls(umask: umask))
+        #expect(try folder.status("a").permissions == 0o700)
+        #expect(try folder.status("a/b").permissions == 0o700)
+        #expect(try folder.status("a/b/list").permissions == 0o600)
+        #expect(try folder.text("a/b/list") == "new")
+    }
+
+    @Test("The permissions of the old file are kept, whatever the umask", arguments: [0o666, 0o644, 0o640, 0o604, 0o400, 0o777])
+    func oldPermissions(_ permissions: mode_t) throws {
+        let path = try folder.make("list", permissions: permissions)
+        for umask: mode_t in [0o022, 0o777] {
+            _ = try AtomicFile.write(new, to: path, calls: calls(umask: umask))
+            #expect(try folder.status("list").permissions == permissions)
+        }
+    }
+
+    @Test("A set-user-id bit is not kept")
+    func setUserID() throws {
+        let path = try folder.make("list", permissions: 0o4755)
+        _ = try AtomicFile.write(new, to: path)
+        #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o755)
+    }
+
+    @Test("A folder that exists keeps its permissions")
+    func oldFolder() throws {
+        try folder.makeFolder("a")
+        try #require(chmod(folder.path("a"), 0o755) == 0)
+        _ = try AtomicFile.write(new, to: folder.path("a/list"))
+        #expect(try folder.status("a").permissions == 0o755)
+    }
+
+    @Test("The old file's owner and group are kept by the superuser", .enabled(if: isSuperuser))
+    func oldOwner() throws {
+        let path = try folder.make("list", permissions: 0o640)
+        try #require(chown(path, 12_345, 54_321) == 0)
+        _ = try AtomicFile.write(new, to: path)
+        let status = try folder.status("list")
+        #expect((status.owner, status.group, status.permissions) == (12_345, 54_321, 0o640))
+    }
+
+    @Test("Who may not give a file away keeps its group and permissions", .enabled(if: isSuperuser))
+    func groupAlone() throws {
+        let path = try folder.make("list", permissions: 0o640)
+        try #require(chown(path, 12_345, 54_321) == 0)
+        var calls = FileSystemCalls.live
+        calls.setOwner = { descriptor, owner, group throws(SystemError) in
+            guard owner == .max else { throw SystemError(EPERM) }
+            try FileSystemCalls.live.setOwner(descriptor, owner, group)
+        }
+        _ = try AtomicFile.write(new, to: path, calls: calls)
+        let status = try folder.status("list")
+        #expect((status.owner, status.group, status.permissions) == (geteuid(), 54_321, 0o640))
+    }
+
+    @Test(
+        "Where the group cannot be kept, nobody gets more than before", .enabled(if: isSuperuser),
+        arguments: [(0o640, 0o600), (0o664, 0o644), (0o604, 0o600), (0o666, 0o666), (0o662, 0o622), (0o600, 0o600)])
+    func neither(old: mode_t, expected: mode_t) throws {
+        let path = try folder.make("list", permissions: old)
+        try #require(chown(path, 12_345, 54_321) == 0)
+        var calls = FileSystemCalls.live
+        calls.setOwner = { _, _, _ throws(SystemError) in throw SystemError(EPERM) }
+        _ = try AtomicFile.write(new, to: path, calls: calls)
+        let status = try folder.status("list")
+        #expect((status.owner, status.group, status.permissions) == (geteuid(), getegid(), expected))
+    }
+
+    @Test("The new content is never readable by more than the old, not even before it is in place")
+    func whileWriting() throws {
+        let path = try folder.make("list", permissions: 0o400)
+        var calls = FileSystemCalls.live
+        calls.writeBytes = { descriptor, buffer throws(SystemError) in
+            #expect(try FileSystemCalls.live.statusOfDescriptor(descriptor).permissions == 0o400)
+            return try FileSystemCalls.live.writeBytes(descriptor, buffer)
+        }
+        _ = try AtomicFile.write(new, to: path, calls: calls)
+        #expect(try folder.text("list") == "new")
+    }
+
+    @Test("A file system without permissions can be written to")
+    func noPermissions() throws {
+        let path = try folder.make("list", permissions: 0o644)
+        var calls = FileSystemCalls.live
+        calls.setPermissions = { _, _ throws(SystemError) in throw SystemError(EPERM) }
+        _ = try AtomicFile.write(new, to: path, calls: calls)
+        #expect(try folder.text("list") == "new")
+    }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+private let new = Data("new".utf8)
+
+/// Where a test writes to, and what is there before.
+enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case existing, missing, missingFolders, link, danglingLink
+
+    var testDescription: String { rawValue }
+
+    /// Sets it up; returns the path to write to, and the name of the file that it leads to.
+    func prepare(in folder: TemporaryFolder) throws -> (path: String, target: String) {
+        switch self {
+        case .existing: (try folder.make("list", permissions: 0o666), "list")
+        case .missing: (folder.path("list"), "list")
+        case .missingFolders: (folder.path("a/b/list"), "a/b/list")
+        case .link:
+            (try folder.link("link", to: try folder.make("list", permissions: 0o666)), "list")
+        case .danglingLink: (try folder.link("link", to: "a/list"), "a/list")
+        }
+    }
+
+    var hasOld: Bool { self == .existing || self == .link }
+}
+
+@Suite("Writing when a system call fails", .timeLimit(.minutes(1))) struct AtomicFileFailureTests {
+    /// Every file below a folder, by its name.
+    private func files(in folder: TemporaryFolder) throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: folder.url.path).filter { try folder.status($0).kind == .file }
+    }
+
+    /// Writes while the call at an index fails; the call's name and what came of it, nothing when there is no such call.
+    private func write(
+        _ situation: WritingSituation, failing index: Int, code: Int32
+    ) throws -> (call: String, before: [String], error: StorageError?)? {
+        let folder = try TemporaryFolder()
+        let (path, target) = try situation.prepare(in: folder)
+        let recorder = CallRecorder { $0 == index && $1 != "setOwner" ? code : nil }
+        var failure: StorageError?
+        do {
+            _ = try AtomicFile.write(new, to: path, calls: recorder.calls)
+        } catch {
+            failure = error
+        }
+        let names = recorder.names
+        #expect(recorder.openDescriptors.isEmpty, "\(names)")
+        guard names.count > index else {
+            #expect(failure == nil)
+            return nil
+        }
+        let renamed = names.prefix(index).contains("rename")
+        if failure == nil || renamed {
+            #expect(try files(in: folder) == [target], "\(names)")
+            #expect(try folder.text(target) == "new")
+        } else {
+            #expect(try files(in: folder) == (situation.hasOld ? [target] : []), "\(names)")
+            #expect(try !situation.hasOld || folder.text(target) == "old")
+        }
+        if situation.hasOld {
+            #expect(try folder.status(target).permissions == 0o666)
+        }
+        if let failure {
+            guard case .unwritable(path, let reason) = failure else {
+                Issue.record("\(failure)")
+                return nil
+            }
+            #expect(reason.hasPrefix(SystemError(code).reason))
+        }
+        return (names[index], Array(names.prefix(index)), failure)
+    }
+
+    @Test(
+        "Each call that fails leaves the old content and no temporary file, and is an error that names the file",
+        arguments: WritingSituation.allCases, [ENOSPC, EIO])
+    func eachCall(_ situation: WritingSituation, code: Int32) throws {
+        var (thrown, survived): ([String], [String]) = ([], [])
+        for index in 0..<200 {
+            guard let (call, before, error) = try write(situation, failing: index, code: code) else { break }
+            if error != nil {
+                thrown.append(call)
+            } else {
+                // Looking at the file after it is safe, and closing folders and the old file, are no reason to fail.
+                let isAfterwards = before.contains("rename") && (call == "statusOfPath" || call == "close")
+                let isFolderOrOldFile = call == "close" || (call == "open" && situation.hasOld && before.last == "open")
+                #expect(isAfterwards || isFolderOrOldFile, "\(call) after \(before)")
+                survived.append(call)
+            }
+        }
+        for call in ["readLink", "statusOfPath", "open", "statusOfDescriptor", "write", "synchronize", "close", "rename"] {
+            #expect(thrown.contains(call), "\(call)")
+        }
+        #expect(thrown.contains("setPermissions") == situation.hasOld)
+        #expect(thrown.contains("makeFolder") == (situation == .missingFolders || situation == .danglingLink))
+        #expect(survived.count >= 2)
+    }
+
+    @Test("A call that a signal interrupts is made again", arguments: WritingSituation.allCases)
+    func interrupted(_ situation: WritingSituation) throws {
+        var calls = 0
+        while let (call, _, error) = try write(situation, failing: calls, code: EINTR) {
+            #expect(error == nil, "\(call)")
+            calls += 1
+        }
+        #expect(calls > 10)
+    }
+
+    @Test("When only synchronizing the folder fails, the error says that the new content is in place")
+    func folder() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.make("list")
+        let synchronized = CallRecorder()
+        var calls = synchronized.calls
+        let synchronize = calls.synchronize
+        calls.synchronize = { descriptor throws(SystemError) in
+            try synchronize(descriptor)
+            if synchronized.names.contains("rename") {
+                throw SystemError(EIO)
+            }
+        }
+        let error = #expect(throws: StorageError.self) { try AtomicFile.write(new, to: path, calls: calls) }
+        #expect(error?.description.contains("has its new content, which may not outlive a power failure") == true)
+        #expect(try folder.text("list") == "new")
+    }
+
+    @Test("A file system that cannot synchronize folders can be written to", arguments: [EINVAL, ENOTSUP])
+    func unsupported(_ code: Int32) throws {
+        let folder = try TemporaryFolder()
+        let recorder = CallRecorder()
+        var calls = recorder.calls
+        let synchronize = calls.synchronize
+        calls.synchronize = { descriptor throws(SystemError) in
+            guard try FileSystemCalls.live.statusOfDescriptor(descriptor).kind == .folder else { return try synchronize(descriptor) }
+            throw SystemError(code)
+        }
+        _ = try AtomicFile.write(new, to: folder.path("a/list"), calls: calls)
+        #expect(try folder.text("a/list") == "new")
+    }
+
+    @Test(
+        "An error says what was being done, in words for a person",
+        arguments: [(ENOSPC, "No space left on device"), (EROFS, "Read-only file system"), (EACCES, "Permission denied")])
+    func words(_ code: Int32, _ words: String) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.make("list")
+        let recorder = CallRecorder { _, name in name == "write" ? code : nil }
+        let expected = StorageError.unwritable(file: path, reason: "\(words) (writing the temporary file)")
+        #expect(throws: expected) { try AtomicFile.write(new, to: path, calls: recorder.calls) }
+        #expect(expected.description.hasPrefix("\(path): cannot be written: \(words)"))
+    }
+
+    @Test("What could not even be cleaned up is removed by a later write")
+    func twoFailures() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.make("list")
+        let recorder = CallRecorder { _, name in name == "write" || name == "remove" ? ENOSPC : nil }
+        #expect(throws: StorageError.self) { try AtomicFile.write(new, to: path, calls: recorder.calls) }
+        #expect(try folder.names().count == 2)
+        AtomicFile.removeLeftovers(of: path)
+        #expect(try folder.names() == ["list"])
+    }
+}

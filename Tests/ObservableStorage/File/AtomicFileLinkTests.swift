@@ -1,0 +1,113 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Writing through symbolic links", .timeLimit(.minutes(1))) struct AtomicFileLinkTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try folder.makeFolder("real")
+    }
+
+    /// Writes to a name and checks that the file it leads to was written, and that each link still is one.
+    private func check(_ name: String, leadsTo target: String, links: [String]) throws {
+        let identity = try AtomicFile.write(Data("new".utf8), to: folder.path(name))
+        #expect(try folder.text(target) == "new")
+        #expect(try folder.status(target).kind == .file)
+        #expect(try folder.status(target).identity == identity)
+        #expect(try ResolvedPath(folder.path(name)).path == folder.path(target))
+        for link in links {
+            #expect(try folder.status(link).kind == .link)
+        }
+    }
+
+    @Test("A link is written through")
+    func link() throws {
+        try folder.make("real/list", permissions: 0o640)
+        try folder.link("link", to: folder.path("real/list"))
+        try check("link", leadsTo: "real/list", links: ["link"])
+        #expect(try folder.status("real/list").permissions == 0o640)
+        #expect(try folder.names() == ["link", "real"])
+    }
+
+    @Test("A chain of links, relative ones too, is written through")
+    func chain() throws {
+        try folder.make("real/list")
+        try folder.link("real/inner", to: "../real/./list")
+        try folder.link("middle", to: "real/inner")
+        try folder.link("outer", to: folder.path("middle"))
+        try check("outer", leadsTo: "real/list", links: ["real/inner", "middle", "outer"])
+    }
+
+    @Test("A link to a folder on the way is followed")
+    func folderLink() throws {
+        try folder.make("real/list")
+        try folder.link("folder", to: "real")
+        try check("folder/list", leadsTo: "real/list", links: ["folder"])
+        try check("folder/../real/list", leadsTo: "real/list", links: ["folder"])
+    }
+
+    @Test("The target of a dangling link is made, with its folders")
+    func dangling() throws {
+        try folder.link("link", to: "real/list")
+        try check("link", leadsTo: "real/list", links: ["link"])
+        try folder.link("far", to: "some/other/list")
+        try check("far", leadsTo: "some/other/list", links: ["far"])
+        #expect(try folder.status("some/other").permissions == 0o700)
+    }
+
+    @Test("Links in a circle are an error that names the path")
+    func circle() throws {
+        let path = try folder.link("a", to: "b")
+        try folder.link("b", to: "a")
+        #expect(throws: StorageError.unwritable(file: path, reason: SystemError(ELOOP).reason)) {
+            try AtomicFile.write(Data(), to: path)
+        }
+        #expect(try folder.names() == ["a", "b", "real"])
+    }
+
+    @Test("Two ways to one file resolve alike")
+    func sameFile() throws {
+        try folder.link("folder", to: "real")
+        let direct = try ResolvedPath(folder.path("real/list"))
+        #expect(try ResolvedPath(folder.path("folder//./list")) == direct)
+        #expect(try ResolvedPath(folder.path("real/none/../list")) == direct)
+        #expect(try ResolvedPath(folder.path("real/list/")) == direct)
+        #expect((direct.folder, direct.name) == (folder.path("real"), "list"))
+        #expect(direct.sibling("x") == folder.path("real/x"))
+    }
+
+    @Test("Paths that differ in normalization are two")
+    func normalization() throws {
+        #expect(try ResolvedPath(folder.path("é")) != ResolvedPath(folder.path("e\u{301}")))
+        #expect(try ResolvedPath(folder.path("é")) == ResolvedPath(folder.path("./é")))
+    }
+
+    @Test("A relative path starts at the current folder, and nothing is above the root")
+    func relative() throws {
+        #expect(try ResolvedPath("some/list").path == ResolvedPath(FileManager.default.currentDirectoryPath).path + "/some/list")
+        let top = try ResolvedPath("/../nowhere-at-all")
+        #expect((top.path, top.folder, top.name, top.sibling("x")) == ("/nowhere-at-all", "/", "nowhere-at-all", "/x"))
+        #expect(try ResolvedPath("/").path == "/")
+    }
+
+    @Test("Forty links are followed, as the system does, and not one more")
+    func longChain() throws {
+        try folder.make("0")
+        for number in 1...41 {
+            try folder.link("\(number)", to: "\(number - 1)")
+        }
+        #expect(try ResolvedPath(folder.path("40")).name == "0")
+        #expect(throws: StorageError.unreadable(file: folder.path("41"), reason: SystemError(ELOOP).reason)) {
+            try ResolvedPath(folder.path("41"))
+        }
+    }
+
+    @Test("A path of nothing is an error")
+    func empty() {
+        #expect(throws: StorageError.unreadable(file: "", reason: SystemError(ENOENT).reason)) { try ResolvedPath("") }
+    }
+}

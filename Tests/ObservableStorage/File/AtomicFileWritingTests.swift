@@ -1,0 +1,155 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+private let new = Data("new".utf8)
+
+@Suite("Writing a file", .timeLimit(.minutes(1))) struct AtomicFileWritingTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test("What was written is read back, with the identity that writing returned", arguments: [0, 3, 1_000_000])
+    func roundTrip(_ size: Int) throws {
+        let bytes = Data(repeating: 7, count: size)
+        for _ in 0..<3 {
+            let identity = try AtomicFile.write(bytes, to: folder.path("list"))
+            let content = try #require(try AtomicFile.read(path: folder.path("list")))
+            #expect(content.bytes == bytes)
+            #expect(content.identity == identity)
+            #expect(try folder.names() == ["list"])
+        }
+    }
+
+    @Test("Part of a larger Data is written as it is")
+    func slice() throws {
+        _ = try AtomicFile.write(Data("a new one".utf8)[2..<5], to: folder.path("list"))
+        #expect(try folder.text("list") == "new")
+    }
+
+    @Test("Each write makes a new file, so whoever reads the old one reads it to its end")
+    func newInode() throws {
+        let path = try folder.make("list")
+        let reader = try FileHandle(forReadingFrom: folder.file("list"))
+        let before = try #require(try FileIdentity(path: path))
+        let after = try AtomicFile.write(new, to: path)
+        #expect(before.inode != after.inode)
+        #expect(try reader.readToEnd() == Data("old".utf8))
+    }
+
+    @Test("Short and interrupted writes make no difference")
+    func shortWrites() throws {
+        let bytes = Data((0..<100).map { UInt8($0) })
+        let recorder = CallRecorder { index, _ in index.isMultiple(of: 2) ? EINTR : nil }
+        var calls = recorder.calls
+        let write = calls.writeBytes
+        calls.writeBytes = { descriptor, buffer throws(SystemError) in
+            try write(descriptor, UnsafeRawBufferPointer(rebasing: buffer.prefix(7)))
+        }
+        _ = try AtomicFile.write(bytes, to: folder.path("a/b/list"), calls: calls)
+        #expect(try AtomicFile.read(path: folder.path("a/b/list"))?.bytes == bytes)
+        #expect(recorder.openDescriptors.isEmpty)
+    }
+
+    @Test("A write that takes nothing is an error, not an endless attempt")
+    func emptyWrites() throws {
+        let path = try folder.make("list")
+        var calls = FileSystemCalls.live
+        calls.writeBytes = { _, _ throws(SystemError) in 0 }
+        #expect(throws: StorageError.unwritable(file: path, reason: "\(SystemError(EIO).reason) (writing the temporary file)")) {
+            try AtomicFile.write(new, to: path, calls: calls)
+        }
+        #expect(try folder.names() == ["list"])
+    }
+
+    @Test("A link planted under the name of the temporary file is not followed")
+    func plantedLink() throws {
+        let path = try folder.make("list")
+        try folder.make("victim", "untouched")
+        try folder.link(".list.\(getpid())-1.tmp", to: "victim")
+        let numbers = Mutex<[UInt64]>([2, 1])
+        var calls = FileSystemCalls.live
+        calls.random = { numbers.withLock { $0.removeLast() } }
+        _ = try AtomicFile.write(new, to: path, calls: calls)
+        #expect(try folder.text("victim") == "untouched")
+        #expect(try folder.text("list") == "new")
+        #expect(try folder.status("list").kind == .file)
+        #expect(numbers.withLock { $0.isEmpty })
+    }
+
+    @Test("When each name for the temporary file is taken, writing ends with an error")
+    func takenNames() throws {
+        let path = try folder.make("list")
+        let temporary = try folder.make(".list.\(getpid())-1.tmp", "taken")
+        var calls = FileSystemCalls.live
+        calls.random = { 1 }
+        let reason = "\(SystemError(EEXIST).reason) (making the temporary file \(temporary))"
+        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path, calls: calls) }
+        #expect(try folder.text(".list.\(getpid())-1.tmp") == "taken")
+    }
+
+    @Test("What is no file is not replaced, also at the end of a link")
+    func otherKinds() throws {
+        try folder.makeFolder("folder")
+        _ = try folder.makePipe("pipe")
+        try folder.link("link", to: "folder")
+        try folder.link("device", to: "/dev/null")
+        let reasons = [
+            "folder": "is a folder, not a file", "link": "is a folder, not a file", "pipe": "is a named pipe, not a file",
+            "device": "is a device, not a file",
+        ]
+        for (name, reason) in reasons {
+            let path = folder.path(name)
+            #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path) }
+        }
+        #expect(try folder.names() == ["device", "folder", "link", "pipe"])
+    }
+
+    @Test("A file where a folder is needed is an error that names both")
+    func fileAsFolder() throws {
+        try folder.make("file")
+        let path = folder.path("file/list")
+        let reason = "\(SystemError(ENOTDIR).reason) (opening the folder \(folder.path("file")))"
+        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path) }
+        #expect(try folder.text("file") == "old")
+    }
+
+    @Test("Names of up to 255 bytes can be written, locked and cleaned up", arguments: ["a", "€", "e\u{301}"])
+    func longNames(_ letter: String) throws {
+        let name = String(repeating: letter, count: 255 / letter.utf8.count)
+        let path = folder.path(name)
+        _ = try AtomicFile.write(Data("old".utf8), to: path)
+        try FileLock.withLock(for: path, timeout: .zero) {
+            _ = try AtomicFile.write(new, to: path)
+            AtomicFile.removeLeftovers(of: path)
+        }
+        #expect(try AtomicFile.read(path: path)?.bytes == new)
+        #expect(try folder.names().count == 2)
+    }
+
+    @Test("A file that another program changes right after the rename has not the identity that writing returns")
+    func changedAtOnce() throws {
+        let path = try folder.make("list")
+        let renamed = Mutex(false)
+        var calls = FileSystemCalls.live
+        calls.renameFile = { from, to throws(SystemError) in
+            try FileSystemCalls.live.renameFile(from, to)
+            renamed.withLock { $0 = true }
+        }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            if renamed.withLock({ $0 }) {
+                unlink(path)
+                close(open(path, O_CREAT | O_WRONLY, 0o600))
+            }
+            return try FileSystemCalls.live.statusOfPath(path, followsLinks)
+        }
+        let identity = try AtomicFile.write(new, to: path, calls: calls)
+        #expect(identity.size == 3)
+        #expect(try FileIdentity(path: path) != identity)
+    }
+}

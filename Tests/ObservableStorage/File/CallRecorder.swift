@@ -1,0 +1,125 @@
+import Foundation
+import Synchronization
+
+@testable import ObservableStorage
+
+/// Makes the system's calls and counts them; lets chosen ones fail instead, and knows which files were left open.
+final class CallRecorder: Sendable {
+    private struct State {
+        var names: [String] = []
+        var descriptors: Set<Int32> = []
+    }
+
+    private let state = Mutex(State())
+    private let failure: (@Sendable (_ index: Int, _ name: String) -> Int32?)?
+
+    /// - Parameter failure: the error code of a call that is to fail, by its place among the calls and its name.
+    init(failure: (@Sendable (_ index: Int, _ name: String) -> Int32?)? = nil) {
+        self.failure = failure
+    }
+
+    /// The names of the calls so far.
+    var names: [String] {
+        state.withLock { $0.names }
+    }
+
+    /// The files that were opened and not closed again.
+    var openDescriptors: Set<Int32> {
+        state.withLock { $0.descriptors }
+    }
+
+    private func record(_ name: String) throws(SystemError) {
+        let index = state.withLock { state in
+            state.names.append(name)
+            return state.names.count - 1
+        }
+        if let code = failure?(index, name) {
+            throw SystemError(code)
+        }
+    }
+
+    private func opened(_ descriptor: Int32) -> Int32 {
+        state.withLock { _ = $0.descriptors.insert(descriptor) }
+        return descriptor
+    }
+
+    /// A failing close lets go of the file all the same, as the system does.
+    private func closed(_ descriptor: Int32) {
+        state.withLock { _ = $0.descriptors.remove(descriptor) }
+    }
+
+    var calls: FileSystemCalls {
+        let live = FileSystemCalls.live
+        var calls = live
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            try self.record("open")
+            return self.opened(try live.openDescriptor(path, flags, mode))
+        }
+        calls.closeDescriptor = { descriptor throws(SystemError) in
+            self.closed(descriptor)
+            try live.closeDescriptor(descriptor)
+            try self.record("close")
+        }
+        calls.closeLater = { descriptor in
+            self.closed(descriptor)
+            live.closeLater(descriptor)
+        }
+        calls.readBytes = { descriptor, buffer throws(SystemError) in
+            try self.record("read")
+            return try live.readBytes(descriptor, buffer)
+        }
+        calls.writeBytes = { descriptor, buffer throws(SystemError) in
+            try self.record("write")
+            return try live.writeBytes(descriptor, buffer)
+        }
+        calls.synchronize = { descriptor throws(SystemError) in
+            try self.record("synchronize")
+            try live.synchronize(descriptor)
+        }
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in
+            try self.record("statusOfDescriptor")
+            return try live.statusOfDescriptor(descriptor)
+        }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            try self.record("statusOfPath")
+            return try live.statusOfPath(path, followsLinks)
+        }
+        calls.setOwner = { descriptor, owner, group throws(SystemError) in
+            try self.record("setOwner")
+            try live.setOwner(descriptor, owner, group)
+        }
+        calls.setPermissions = { descriptor, permissions throws(SystemError) in
+            try self.record("setPermissions")
+            try live.setPermissions(descriptor, permissions)
+        }
+        calls.setPermissionsOfPath = { path, permissions throws(SystemError) in
+            try self.record("setPermissionsOfPath")
+            try live.setPermissionsOfPath(path, permissions)
+        }
+        calls.makeFolder = { path, permissions throws(SystemError) in
+            try self.record("makeFolder")
+            try live.makeFolder(path, permissions)
+        }
+        calls.renameFile = { from, to throws(SystemError) in
+            try self.record("rename")
+            try live.renameFile(from, to)
+        }
+        calls.removeFile = { path throws(SystemError) in
+            try self.record("remove")
+            try live.removeFile(path)
+        }
+        calls.readLink = { path throws(SystemError) in
+            try self.record("readLink")
+            return try live.readLink(path)
+        }
+        calls.lock = { descriptor throws(SystemError) in
+            try self.record("lock")
+            try live.lock(descriptor)
+        }
+        calls.unlock = { descriptor throws(SystemError) in
+            try self.record("unlock")
+            try live.unlock(descriptor)
+        }
+        return calls
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+extension TemporaryFolder {
+    /// What is in the folder, in order.
+    func names() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: url.path).sorted()
+    }
+
+    /// Makes a file with a content and permissions of its own, and returns its path.
+    @discardableResult
+    func make(_ name: String, _ content: String = "old", permissions: mode_t = 0o600) throws -> String {
+        try Data(content.utf8).write(to: file(name))
+        try #require(chmod(path(name), permissions) == 0)
+        return path(name)
+    }
+
+    /// Makes a symbolic link and returns its path.
+    @discardableResult
+    func link(_ name: String, to target: String) throws -> String {
+        try FileManager.default.createSymbolicLink(atPath: path(name), withDestinationPath: target)
+        return path(name)
+    }
+
+    /// Makes a folder inside, and returns its path.
+    @discardableResult
+    func makeFolder(_ name: String) throws -> String {
+        try FileManager.default.createDirectory(atPath: path(name), withIntermediateDirectories: true)
+        return path(name)
+    }
+
+    /// Makes a named pipe.
+    func makePipe(_ name: String) throws -> String {
+        try #require(mkfifo(path(name), 0o600) == 0)
+        return path(name)
+    }
+
+    /// The content of a file, as text.
+    func text(_ name: String) throws -> String {
+        try String(contentsOf: file(name), encoding: .utf8)
+    }
+
+    /// The status of what is at a name itself.
+    func status(_ name: String) throws -> FileStatus {
+        try #require(try FileSystemCalls.live.status(at: path(name)))
+    }
+}
+
+/// Whether the tests may do what only the superuser may.
+let isSuperuser = geteuid() == 0

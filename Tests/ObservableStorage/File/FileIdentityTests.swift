@@ -1,0 +1,64 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("FileIdentity", .timeLimit(.minutes(1))) struct FileIdentityTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test("The same file in the same state has the same identity, by path, link and descriptor")
+    func same() throws {
+        let path = try folder.make("list")
+        let file = try FileHandle(forReadingFrom: folder.file("list"))
+        let identity = try FileIdentity(path: path)
+        #expect(try FileIdentity(path: path) == identity)
+        #expect(try FileIdentity(descriptor: file.fileDescriptor) == identity)
+        #expect(try FileIdentity(path: folder.link("link", to: "list")) == identity)
+        #expect(identity?.size == 3)
+    }
+
+    @Test("A change of content, size, time, permissions or file is a change of identity")
+    func changes() throws {
+        let path = try folder.make("list")
+        var seen: Set<FileIdentity?> = [try FileIdentity(path: path)]
+        let changes: [() throws -> Void] = [
+            { try Data("longer".utf8).write(to: folder.file("list")) },
+            { try #require(utimes(path, [timeval(tv_sec: 1, tv_usec: 2), timeval(tv_sec: 1, tv_usec: 2)]) == 0) },
+            { try #require(chmod(path, 0o640) == 0) },
+            { try #require(rename(try folder.make("other", "longer", permissions: 0o640), path) == 0) },
+        ]
+        for (index, change) in changes.enumerated() {
+            try change()
+            #expect(seen.insert(try FileIdentity(path: path)).inserted, "change \(index)")
+        }
+    }
+
+    @Test("Times are kept to the nanosecond")
+    func nanoseconds() throws {
+        let path = try folder.make("list")
+        let times = [timespec(tv_sec: 1_700_000_000, tv_nsec: 123_456_789), timespec(tv_sec: 1_700_000_000, tv_nsec: 123_456_789)]
+        try #require(utimensat(AT_FDCWD, path, times, 0) == 0)
+        #expect(try FileIdentity(path: path)?.modified == 1_700_000_000_123_456_789)
+    }
+
+    @Test("Where there is no file, there is no identity")
+    func missing() throws {
+        try folder.make("list")
+        #expect(try FileIdentity(path: folder.path("none")) == nil)
+        #expect(try FileIdentity(path: folder.path("list/none")) == nil)
+    }
+
+    @Test("Any other failure is an error that names the path")
+    func failure() throws {
+        let path = folder.path(String(repeating: "x", count: 256))
+        #expect(throws: StorageError.unreadable(file: path, reason: SystemError(ENAMETOOLONG).reason)) { try FileIdentity(path: path) }
+        #expect(throws: StorageError.unreadable(file: "descriptor -1", reason: SystemError(EBADF).reason)) {
+            try FileIdentity(descriptor: -1)
+        }
+    }
+}

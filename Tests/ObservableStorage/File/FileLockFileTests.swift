@@ -1,0 +1,161 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("The lock file", .timeLimit(.minutes(1))) struct FileLockFileTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func lock(_ name: String, calls: FileSystemCalls = .live) throws {
+        try FileLock.withLock(for: folder.path(name), timeout: .zero, calls: calls) {}
+    }
+
+    private func unusable(_ name: String, _ reason: String, list: String = "list") -> StorageError {
+        .unwritable(file: folder.path(list), reason: "its lock file \(folder.path(name)) cannot be used: \(reason)")
+    }
+
+    @Test(
+        "Whoever may write the property list may take its lock, and nobody else",
+        arguments: [(0o600, 0o600), (0o644, 0o600), (0o666, 0o666), (0o664, 0o660), (0o620, 0o660), (0o602, 0o606), (0o400, 0o600)])
+    func permissions(list: mode_t, lock expected: mode_t) throws {
+        try folder.make("list", permissions: list)
+        try lock("list")
+        #expect(try folder.status(".list.lock").permissions == expected)
+    }
+
+    @Test("The lock of a new property list is this user's alone, and so are the folders made for it")
+    func new() throws {
+        try lock("a/b/list")
+        #expect(try folder.status("a").permissions == 0o700)
+        #expect(try folder.status("a/b").permissions == 0o700)
+        #expect(try folder.status("a/b/.list.lock").permissions == 0o600)
+        #expect(try folder.names() == ["a"])
+    }
+
+    @Test("A property list that others were allowed to write later has a lock that they may take")
+    func widened() throws {
+        try folder.make("list", permissions: 0o600)
+        try lock("list")
+        try #require(chmod(folder.path("list"), 0o660) == 0)
+        try lock("list")
+        #expect(try folder.status(".list.lock").permissions == 0o660)
+    }
+
+    @Test("The lock belongs to the owner and group of the property list", .enabled(if: isSuperuser))
+    func owner() throws {
+        try #require(chown(try folder.make("list", permissions: 0o660), 12_345, 54_321) == 0)
+        try lock("list")
+        let status = try folder.status(".list.lock")
+        #expect((status.owner, status.group, status.permissions) == (12_345, 54_321, 0o660))
+    }
+
+    @Test("A lock file that may only be read can be taken")
+    func readOnly() throws {
+        try folder.make("list")
+        try folder.make(".list.lock", "")
+        var calls = FileSystemCalls.live
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            guard !path.hasSuffix(".lock") || flags & O_RDWR == 0 else { throw SystemError(EACCES) }
+            return try FileSystemCalls.live.openDescriptor(path, flags, mode)
+        }
+        try lock("list", calls: calls)
+        #expect(try folder.text(".list.lock").isEmpty)
+    }
+
+    @Test("The lock stands where a link leads, so that it is one for both ways")
+    func links() throws {
+        try folder.makeFolder("real")
+        try folder.link("link", to: "real/list")
+        try lock("link")
+        #expect(try folder.status("real/.list.lock").kind == .file)
+        try FileLock.withLock(for: folder.path("real/list"), timeout: .zero) { () throws in
+            #expect(try folder.status("real/.list.lock").kind == .file)
+            #expect(throws: StorageError.locked(file: folder.path("link"), waited: .zero)) { try lock("link") }
+        }
+    }
+
+    @Test("What is planted in the lock file's place is not followed or waited for")
+    func planted() throws {
+        try folder.make("victim", "untouched")
+        try folder.link(".a.lock", to: "victim")
+        try folder.link(".b.lock", to: "nowhere")
+        _ = try folder.makePipe(".c.lock")
+        try folder.makeFolder(".d.lock")
+        let reasons = [
+            "a": "it is a symbolic link, not a file", "b": "it is a symbolic link, not a file", "c": "it is a named pipe, not a file",
+            "d": "it is a folder, not a file",
+        ]
+        for (name, reason) in reasons {
+            #expect(throws: unusable(".\(name).lock", reason, list: name)) { try lock(name) }
+        }
+        #expect(try folder.names() == [".a.lock", ".b.lock", ".c.lock", ".d.lock", "victim"])
+        #expect(try folder.text("victim") == "untouched")
+    }
+
+    @Test("A file system without locks is an error that says so", arguments: [ENOLCK, ENOTSUP, EINVAL])
+    func unsupported(_ code: Int32) throws {
+        let recorder = CallRecorder { _, name in name == "lock" ? code : nil }
+        #expect(throws: unusable(".list.lock", "its file system has no locks: \(SystemError(code).reason)")) {
+            try lock("list", calls: recorder.calls)
+        }
+        #expect(recorder.openDescriptors.isEmpty)
+    }
+
+    @Test("A folder that may not be written to is an error that says so", arguments: [EACCES, EROFS])
+    func readOnlyFolder(_ code: Int32) throws {
+        var calls = FileSystemCalls.live
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            guard flags & O_CREAT == 0 else { throw SystemError(code) }
+            return try FileSystemCalls.live.openDescriptor(path, flags, mode)
+        }
+        #expect(throws: unusable(".list.lock", SystemError(code).reason)) { try lock("list", calls: calls) }
+    }
+
+    @Test("Each call that fails is an error that names the property list, and leaves the lock free", arguments: [true, false])
+    func failures(isNew: Bool) throws {
+        var failed: Set<String> = []
+        for index in 0..<100 {
+            let folder = try TemporaryFolder()
+            let path = isNew ? folder.path("a/list") : try folder.make("list", permissions: 0o666)
+            let recorder = CallRecorder { number, _ in number == index ? EIO : nil }
+            var isDone = false
+            do {
+                try FileLock.withLock(for: path, timeout: .zero, calls: recorder.calls) { isDone = true }
+                #expect(isDone)
+            } catch let StorageError.unwritable(file, reason) {
+                #expect(file == path)
+                #expect(reason.hasSuffix(SystemError(EIO).reason))
+                #expect(!isDone)
+                failed.insert(recorder.names[index])
+            }
+            #expect(recorder.openDescriptors.isEmpty, "\(recorder.names)")
+            #expect(try FileLock.withLock(for: path, timeout: .zero) { true })
+            guard recorder.names.count > index else { break }
+        }
+        #expect(failed.isSuperset(of: ["readLink", "open", "statusOfDescriptor", "statusOfPath", "lock"]))
+        #expect(failed.contains("makeFolder") == isNew)
+        #expect(failed.contains("setPermissions") == !isNew)
+        #expect(!failed.contains("unlock"))
+    }
+
+    @Test("A call that a signal interrupts is made again", arguments: [true, false])
+    func interrupted(isNew: Bool) throws {
+        var index = 0
+        while true {
+            let folder = try TemporaryFolder()
+            let path = isNew ? folder.path("a/list") : try folder.make("list", permissions: 0o666)
+            let interrupted = index
+            let recorder = CallRecorder { index, _ in index == interrupted ? EINTR : nil }
+            #expect(try FileLock.withLock(for: path, timeout: .zero, calls: recorder.calls) { true })
+            #expect(recorder.openDescriptors.isEmpty)
+            guard recorder.names.count > index else { break }
+            index += 1
+        }
+        #expect(index > 10)
+    }
+}

@@ -1,0 +1,188 @@
+import Dispatch
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("FileLock", .timeLimit(.minutes(1))) struct FileLockTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// Whether the lock file of a name can be locked at once.
+    private func isFree(_ name: String) throws -> Bool {
+        let descriptor = open(folder.path(name), O_RDWR)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        return flock(descriptor, LOCK_EX | LOCK_NB) == 0
+    }
+
+    @Test("The result and the errors of what is done under it come through, and it is free again")
+    func result() throws {
+        let path = folder.path("list")
+        let result = try FileLock.withLock(for: path, timeout: .zero) { () throws -> Int in
+            #expect(try !isFree(".list.lock"))
+            return 5
+        }
+        #expect(result == 5)
+        #expect(try isFree(".list.lock"))
+        #expect(throws: CancellationError.self) { try FileLock.withLock(for: path, timeout: .zero) { throw CancellationError() } }
+        #expect(try isFree(".list.lock"))
+        #expect(try folder.names() == [".list.lock"])
+    }
+
+    @Test("One thread at a time is inside")
+    func threads() throws {
+        let path = try folder.make("list", "0")
+        let inside = Mutex(0)
+        let errors = Mutex<[any Error]>([])
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in
+            do {
+                for _ in 0..<25 {
+                    try FileLock.withLock(for: path, timeout: .seconds(50)) { () throws in
+                        #expect(
+                            inside.withLock {
+                                $0 += 1; return $0
+                            } == 1)
+                        let content = try #require(try AtomicFile.read(path: path))
+                        let count = try #require(Int(String(decoding: content.bytes, as: UTF8.self)))
+                        _ = try AtomicFile.write(Data("\(count + 1)".utf8), to: path)
+                        inside.withLock { $0 -= 1 }
+                    }
+                }
+            } catch {
+                errors.withLock { $0.append(error) }
+            }
+        }
+        #expect(errors.withLock { $0.isEmpty }, "\(errors.withLock { $0 })")
+        #expect(try folder.text("list") == "200")
+        #expect(try folder.names() == [".list.lock", "list"])
+    }
+
+    @Test("Another process is kept out, and keeps out")
+    func processes() throws {
+        let path = folder.path("list")
+        let script = """
+            import fcntl, sys
+            file = open(sys.argv[1], "r+")
+            sys.stdin.readline()
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                print("taken", flush=True)
+            except BlockingIOError:
+                print("refused", flush=True)
+            sys.stdin.readline()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            print("taken", flush=True)
+            sys.stdin.readline()
+            fcntl.flock(file, fcntl.LOCK_UN)
+            print("free", flush=True)
+            """
+        try folder.make(".list.lock", "")
+        let other = try Conversation("python3", ["-c", script, folder.path(".list.lock")])
+        try FileLock.withLock(for: path, timeout: .zero) { () throws in
+            #expect(try other.ask() == "refused")
+        }
+        #expect(try other.ask() == "taken")
+        #expect(throws: StorageError.locked(file: path, waited: .milliseconds(20))) {
+            try FileLock.withLock(for: path, timeout: .milliseconds(20)) {}
+        }
+        // It lets go while it is waited for.
+        let answers = Mutex<[Result<String, any Error>]>([])
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in
+            if answers.withLock({ $0.isEmpty }) {
+                let answer = Result { try other.ask() }
+                answers.withLock { $0.append(answer) }
+            }
+        }
+        #expect(try FileLock.withLock(for: path, timeout: .seconds(50), calls: calls) { true })
+        #expect(try answers.withLock { try $0.map { try $0.get() } } == ["free"])
+        try other.end()
+    }
+
+    @Test("A process that is killed lets go")
+    func killed() throws {
+        try folder.make(".list.lock", "")
+        let script =
+            "import fcntl, sys; file = open(sys.argv[1]); sys.stdin.readline(); fcntl.flock(file, fcntl.LOCK_EX); print('taken', flush=True); sys.stdin.readline()"
+        let other = try Conversation("python3", ["-c", script, folder.path(".list.lock")])
+        #expect(try other.ask() == "taken")
+        #expect(try !isFree(".list.lock"))
+        try other.kill()
+        #expect(try FileLock.withLock(for: folder.path("list"), timeout: .zero) { true })
+    }
+
+    @Test("Waiting ends with an error that names the property list and the time; nothing was done")
+    func timeout() throws {
+        let path = folder.path("list")
+        try FileLock.withLock(for: path, timeout: .zero) { () throws in
+            let start = ContinuousClock.now
+            #expect(throws: StorageError.locked(file: path, waited: .milliseconds(30))) {
+                try FileLock.withLock(for: path, timeout: .milliseconds(30)) { Issue.record("inside") }
+            }
+            #expect(start.duration(to: .now) >= .milliseconds(30))
+            #expect(throws: StorageError.locked(file: path, waited: .zero)) {
+                try FileLock.withLock(for: path, timeout: .zero) { Issue.record("inside") }
+            }
+        }
+    }
+
+    @Test("Waiting begins with short pauses, and none is longer than five milliseconds or the time left")
+    func pauses() throws {
+        let path = folder.path("list")
+        let pauses = Mutex<[Duration]>([])
+        var calls = FileSystemCalls.live
+        calls.pause = { duration in
+            pauses.withLock { $0.append(duration) }
+            FileSystemCalls.live.pause(duration)
+        }
+        _ = try FileLock.withLock(for: path, timeout: .zero) { () throws in
+            #expect(throws: StorageError.self) { try FileLock.withLock(for: path, timeout: .milliseconds(40), calls: calls) {} }
+        }
+        let taken = pauses.withLock { $0 }
+        #expect(try #require(taken.first) <= .microseconds(200))
+        #expect(taken.allSatisfy { $0 > .zero && $0 <= .milliseconds(5) })
+        #expect(taken.reduce(.zero, +) <= .milliseconds(40))
+    }
+
+    @Test("A lock file that is removed while it is waited for is not the one that is taken")
+    func removed() throws {
+        let path = folder.path("list")
+        try folder.make(".list.lock", "")
+        let old = open(folder.path(".list.lock"), O_RDWR)
+        try #require(flock(old, LOCK_EX | LOCK_NB) == 0)
+        let isOpen = Mutex(true)
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in
+            if isOpen.withLock({ isOpen in
+                defer { isOpen = false }; return isOpen
+            }) {
+                unlink(folder.path(".list.lock"))
+                close(old)
+            }
+        }
+        try FileLock.withLock(for: path, timeout: .seconds(50), calls: calls) { () throws in
+            #expect(try folder.names() == [".list.lock"])
+            #expect(try !isFree(".list.lock"))
+        }
+        #expect(isOpen.withLock { !$0 })
+    }
+
+    @Test("A lock file that is replaced each time it is taken ends the waiting in time")
+    func replacedForever() throws {
+        let path = folder.path("list")
+        var calls = FileSystemCalls.live
+        calls.lock = { descriptor throws(SystemError) in
+            try FileSystemCalls.live.lock(descriptor)
+            unlink(folder.path(".list.lock"))
+        }
+        #expect(throws: StorageError.locked(file: path, waited: .milliseconds(5))) {
+            try FileLock.withLock(for: path, timeout: .milliseconds(5), calls: calls) {}
+        }
+    }
+}

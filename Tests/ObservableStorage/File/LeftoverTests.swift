@@ -1,0 +1,63 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Leftover temporary files", .timeLimit(.minutes(1))) struct LeftoverTests {
+    // Beyond the largest number any process has.
+    private static let deadProcess = pid_t.max
+
+    @Test("Those of processes that ended are removed, everything else stays")
+    func removal() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.make("list")
+        let gone = [".list.\(Self.deadProcess)-1f.tmp", ".list.\(getpid())-abc.tmp"]
+        let staying = [
+            ".list.\(getppid())-1f.tmp", ".list.lock", ".list.\(Self.deadProcess)-1f", ".list.\(Self.deadProcess)-xyz.tmp",
+            ".list.-5-1f.tmp",
+            ".list.0-1f.tmp", ".list.tmp", ".list.backup-1.tmp", ".other.\(Self.deadProcess)-1f.tmp", "list",
+            ".list.more.\(Self.deadProcess)-1f.tmp", "list.\(Self.deadProcess)-1f.tmp",
+        ]
+        for name in gone + staying {
+            try folder.make(name)
+        }
+        AtomicFile.removeLeftovers(of: path)
+        #expect(try folder.names() == staying.sorted())
+    }
+
+    @Test("They are looked for where the link leads, and only links themselves are removed")
+    func links() throws {
+        let folder = try TemporaryFolder()
+        try folder.makeFolder("real")
+        try folder.make("real/list")
+        let path = try folder.link("link", to: "real/list")
+        try folder.link("real/.list.\(Self.deadProcess)-1.tmp", to: "list")
+        AtomicFile.removeLeftovers(of: path)
+        #expect(try folder.names() == ["link", "real"])
+        #expect(try folder.text("real/list") == "old")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("real")) == ["list"])
+    }
+
+    @Test("Those of a list with a long name are found, and not those of another that begins alike")
+    func longNames() throws {
+        let folder = try TemporaryFolder()
+        let start = String(repeating: "x", count: 254)
+        let path = try folder.make(start + "1")
+        try folder.make(SideFileName(of: start + "1").temporary(process: Self.deadProcess, random: 1))
+        let other = SideFileName(of: start + "2").temporary(process: Self.deadProcess, random: 1)
+        try folder.make(other)
+        AtomicFile.removeLeftovers(of: path)
+        #expect(try folder.names() == [other, start + "1"])
+    }
+
+    @Test("A folder that is missing, or a file that cannot be removed, is no failure")
+    func failures() throws {
+        let folder = try TemporaryFolder()
+        AtomicFile.removeLeftovers(of: folder.path("none/list"))
+        let name = ".list.\(Self.deadProcess)-1.tmp"
+        try folder.makeFolder(name)
+        AtomicFile.removeLeftovers(of: folder.path("list"))
+        #expect(try folder.names() == [name])
+    }
+}
