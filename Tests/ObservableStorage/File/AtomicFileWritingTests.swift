@@ -98,7 +98,9 @@ private let new = Data("new".utf8)
         try folder.makeFolder("folder")
         _ = try folder.makePipe("pipe")
         try folder.link("link", to: "folder")
-        try folder.link("device", to: "/dev/null")
+        // Who may make a device may also replace the system's own if writing goes wrong: only others get near that one.
+        let isMade = mknod(folder.path("node"), S_IFCHR | 0o600, 0x103) == 0
+        try folder.link("device", to: isMade ? "node" : "/dev/null")
         let reasons = [
             "folder": "is a folder, not a file", "link": "is a folder, not a file", "pipe": "is a named pipe, not a file",
             "device": "is a device, not a file",
@@ -107,7 +109,7 @@ private let new = Data("new".utf8)
             let path = folder.path(name)
             #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path) }
         }
-        #expect(try folder.names() == ["device", "folder", "link", "pipe"])
+        #expect(try folder.names().filter { $0 != "node" } == ["device", "folder", "link", "pipe"])
     }
 
     @Test("A file where a folder is needed is an error that names both")

@@ -77,7 +77,7 @@ struct FileWatcherValueTests {
     }
 
     @Test("A timer tells a difference twice, and then no more") func comparison() {
-        let other = FileWatcherIdentity.present(device: 1, inode: 2, size: 3, modified: [4, 5], changed: [6, 7])
+        let other = FileWatcherIdentity.present(FileIdentity(device: 1, inode: 2, size: 3, modified: 4, changed: 5))
         var comparison = FileWatcherComparison(.missing)
         let seen: [FileWatcherIdentity] = [.missing, .missing, .missing, other, other, other, .missing, other, other, other]
         let news = seen.map { comparison.isNews($0) }
