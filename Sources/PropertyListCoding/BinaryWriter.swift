@@ -44,7 +44,7 @@ extension BinaryWriter {
 
     /// A container whose values are being collected.
     private struct Frame {
-        let values: [PropertyListValue]
+        let children: Children
         /// Where the reference of the next value goes.
         var slot: Int
         var next = 0
@@ -54,8 +54,8 @@ extension BinaryWriter {
         guard var frame = object(root).frame else { return }
         var parents: [Frame] = []
         while true {
-            if frame.next < frame.values.count {
-                let (object, child) = object(frame.values[frame.next])
+            if frame.next < frame.children.count {
+                let (object, child) = object(frame.children[frame.next])
                 references[frame.slot] = object
                 frame.slot += 1
                 frame.next += 1
@@ -75,28 +75,29 @@ extension BinaryWriter {
     /// Gives the value an object, and a frame if it is a container.
     private mutating func object(_ value: PropertyListValue) -> (number: Int, frame: Frame?) {
         switch value {
-        case .array(let values):
-            units = units.saturatingSum(1)
-            return container(keys: [], values, isDictionary: false)
+        case .array(let elements):
+            return container(.array(elements))
         case .dictionary(let entries):
-            units = units.saturatingSum(1)
-            let (keys, values) = entries.inByteOrder
-            return container(keys: keys, values, isDictionary: true)
+            return container(.dictionary(entries.inByteOrder))
         default:
             return (leaf(value), nil)
         }
     }
 
-    private mutating func container(keys: [String], _ values: [PropertyListValue], isDictionary: Bool) -> (number: Int, frame: Frame?) {
+    private mutating func container(_ children: Children) -> (number: Int, frame: Frame?) {
+        units = units.saturatingSum(1)
         let number = offsets.count
         offsets.append(0)
-        let start = references.count
-        references.append(contentsOf: repeatElement(0, count: keys.count + values.count))
-        containers.append(Container(object: number, isDictionary: isDictionary, references: start..<references.count))
-        for (index, key) in keys.enumerated() {
-            references[start + index] = self.key(key)
+        var slot = references.count
+        references.append(contentsOf: repeatElement(0, count: children.isDictionary ? children.count * 2 : children.count))
+        containers.append(Container(object: number, isDictionary: children.isDictionary, references: slot..<references.count))
+        if case .dictionary(let entries) = children {
+            for (key, _) in entries {
+                references[slot] = self.key(key)
+                slot += 1
+            }
         }
-        return (number, Frame(values: values, slot: start + keys.count))
+        return (number, Frame(children: children, slot: slot))
     }
 
     private mutating func leaf(_ value: PropertyListValue) -> Int {

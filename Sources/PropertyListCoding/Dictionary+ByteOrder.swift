@@ -2,16 +2,17 @@ import Foundation
 
 extension [String: PropertyListValue] {
     /// The entries in the order of their keys' UTF-8, which is what makes the written bytes always the same.
-    var inByteOrder: (keys: [String], values: [PropertyListValue]) {
-        guard count > 1 else { return (Array(keys), Array(values)) }
+    var inByteOrder: [Element] {
+        var entries = Array(self)
+        guard count > 1 else { return entries }
         // The keys' bytes side by side compare faster than strings do.
         var text: [UInt8] = []
         var places: [KeyPlace] = []
         places.reserveCapacity(count)
         var sharedSize = Int.max
-        for (position, var key) in keys.enumerated() {
+        for position in entries.indices {
             let start = text.count
-            key.withUTF8 { text.append(contentsOf: $0) }
+            text.append(contentsOf: entries[position].key.utf8)
             let size = text.count - start
             sharedSize = text.sharedPrefix(start..<text.count, limit: Swift.min(sharedSize, places.first?.count ?? size))
             places.append(KeyPlace(start: start, count: size, position: position))
@@ -25,9 +26,26 @@ extension [String: PropertyListValue] {
                 return order == 0 ? left.count < right.count : order < 0
             }
         }
-        let keys = Array(keys)
-        let values = Array(values)
-        return (places.map { keys[$0.position] }, places.map { values[$0.position] })
+        entries.permute { places[$0].position }
+        return entries
+    }
+}
+
+extension Array {
+    /// Puts at every place the element from the place that `source` names, each of which it names once.
+    fileprivate mutating func permute(_ source: (Int) -> Int) {
+        var isDone = [Bool](repeating: false, count: count)
+        for start in indices where !isDone[start] {
+            var place = start
+            // Swapping along a cycle moves elements, where collecting them anew would retain and release each.
+            while true {
+                isDone[place] = true
+                let next = source(place)
+                if next == start { break }
+                swapAt(place, next)
+                place = next
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ struct ObjectTable {
         var object: UInt32 = 0
     }
 
-    private var slots = [Slot](repeating: Slot(), count: 64)
+    private var slots = [Slot](repeating: Slot(), count: 512)
     private var count = 0
 
     /// The object with the bytes of the output from `start` on, or nothing after noting that `object` has them.

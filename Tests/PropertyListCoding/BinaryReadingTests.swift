@@ -44,6 +44,14 @@ import Testing
     func shared() throws {
         let list = BinaryList([0xA4, 1, 1, 2, 2], [0xA1, 2], Array("Qs".utf8))
         #expect(try PropertyListValue.decode(list.data).value == [["s"], ["s"], "s", "s"])
+        for size in [1, 15, 16, 40] {
+            var many = BinaryList(
+                [0xAF, 0x11, 0x20, 0] + [UInt8](repeating: 1, count: 0x2000),
+                [0x5F, 0x10, UInt8(size)] + [UInt8](repeating: 0x61, count: size))
+            many.offsetSize = 2
+            let text = String(repeating: "a", count: size)
+            #expect(try PropertyListValue.decode(many.data).value == .array(Array(repeating: .string(text), count: 0x2000)))
+        }
         // Two entries of the table may even name the same object.
         var aliased = BinaryList([0xA2, 1, 2], Array("Qs".utf8))
         aliased.offsets = [8, 11, 11]
