@@ -12,7 +12,7 @@ extension BinaryReader {
     }
 
     /// How many elements of a width an object has and where they begin, all of them inside the objects.
-    mutating func payload(at offset: Int, width: Int) throws(PropertyListError) -> (count: Int, start: Int) {
+    func payload(at offset: Int, width: Int) throws(PropertyListError) -> (count: Int, start: Int) {
         var count = UInt64(bytes[offset] & 0xF)
         var start = offset + 1
         if count == 0xF {
@@ -29,10 +29,13 @@ extension BinaryReader {
         guard count <= (trailer.table - start) / width else {
             throw PropertyListError(offset: offset, reason: "a count of \(count), more than there are bytes for")
         }
-        let end = start + Int(count) * width
-        allowance -= end - offset
-        guard allowance >= 0 else { throw PropertyListError(offset: offset, reason: "objects overlap") }
         return (Int(count), start)
+    }
+
+    /// Takes the size of an object that is kept off what may still be read.
+    mutating func charge(_ size: Int, for offset: Int) throws(PropertyListError) {
+        allowance -= size
+        guard allowance >= 0 else { throw PropertyListError(offset: offset, reason: "objects overlap") }
     }
 
     /// The text of a key.
@@ -56,9 +59,9 @@ extension BinaryReader {
         case (2, 2): return .real(Double(Float(bitPattern: UInt32(try number(at: offset, size: 4)))))
         case (2, 3): return .real(Double(bitPattern: try number(at: offset, size: 8)))
         case (3, 3): return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try number(at: offset, size: 8))))
-        case (4, _): return remember(.data(try data(at: offset)), object)
-        case (5, _): return remember(.string(try ascii(at: offset)), object)
-        case (6, _): return remember(.string(try utf16(at: offset)), object)
+        case (4, _): return try keep(.data(try data(at: offset)), object, at: offset)
+        case (5, _): return try keep(.string(try ascii(at: offset)), object, at: offset)
+        case (6, _): return try keep(.string(try utf16(at: offset)), object, at: offset)
         case (8, 0...7): return .uid(try number(at: offset, size: Int(marker & 0xF) + 1))
         case (0xA, _), (0xD, _): return nil
         case (0xB, _), (0xC, _): throw PropertyListError(offset: offset, reason: "a set, which a property list cannot hold")
@@ -66,8 +69,13 @@ extension BinaryReader {
         }
     }
 
-    private mutating func remember(_ leaf: PropertyListValue, _ object: Int) -> PropertyListValue {
-        decoded[object] = leaf
+    /// Keeps text and data that take memory of their own, so that they take it once.
+    private mutating func keep(_ leaf: PropertyListValue, _ object: Int, at offset: Int) throws(PropertyListError) -> PropertyListValue {
+        let size = leaf.leafSize ?? 0
+        if size > 15 {
+            try charge(size, for: offset)
+            decoded[object] = leaf
+        }
         return leaf
     }
 
@@ -92,12 +100,12 @@ extension BinaryReader {
         }
     }
 
-    private mutating func data(at offset: Int) throws(PropertyListError) -> Data {
+    private func data(at offset: Int) throws(PropertyListError) -> Data {
         let (count, start) = try payload(at: offset, width: 1)
         return Data(bytes[start..<start + count])
     }
 
-    private mutating func ascii(at offset: Int) throws(PropertyListError) -> String {
+    private func ascii(at offset: Int) throws(PropertyListError) -> String {
         let (count, start) = try payload(at: offset, width: 1)
         let text = bytes[start..<start + count]
         guard text.isASCII else {
@@ -106,7 +114,7 @@ extension BinaryReader {
         return String(decoding: text, as: UTF8.self)
     }
 
-    private mutating func utf16(at offset: Int) throws(PropertyListError) -> String {
+    private func utf16(at offset: Int) throws(PropertyListError) -> String {
         let (count, start) = try payload(at: offset, width: 2)
         let text = UTF16Text(bytes: bytes[start..<start + count * 2], isBigEndian: true)
         switch text.utf8Count {

@@ -5,9 +5,9 @@
 struct BinaryReader {
     let bytes: ByteView
     let trailer: BinaryTrailer
-    /// Strings, data and containers that are read already, by object.
+    /// Containers, data and strings of some length that are read already, by object.
     var decoded: [PropertyListValue?]
-    /// How many bytes may still be copied out of the objects; objects that overlap run out of it.
+    /// How many bytes of text, data and references may still be read; only objects that overlap have more of them.
     var allowance: Int
     private var extents: [Extent]
     private let limit: Int
@@ -17,6 +17,7 @@ struct BinaryReader {
         trailer = try BinaryTrailer(of: bytes)
         decoded = Array(repeating: nil, count: trailer.objectCount)
         extents = Array(repeating: Extent(), count: trailer.objectCount)
+        // Text in UTF-16 takes up to 1.5 times its bytes as UTF-8.
         allowance = trailer.table.saturatingSum(trailer.table).saturatingSum(1024)
         limit = Bounds.units(forInput: bytes.count)
     }
@@ -67,7 +68,9 @@ extension BinaryReader {
     private mutating func open(_ object: Int) throws(PropertyListError) -> Frame {
         let offset = try place(of: object)
         let isDictionary = bytes[offset] >> 4 == 0xD
-        let (count, references) = try payload(at: offset, width: trailer.referenceSize * (isDictionary ? 2 : 1))
+        let width = trailer.referenceSize * (isDictionary ? 2 : 1)
+        let (count, references) = try payload(at: offset, width: width)
+        try charge(count * width, for: offset)
         var frame = Frame(object: object, offset: offset, isDictionary: isDictionary, count: count, references: references)
         if isDictionary {
             frame.entries.reserveCapacity(count)

@@ -3,11 +3,25 @@ import Foundation
 extension BinaryWriter {
     /// Appends the lowest bytes of a number, the highest of them first.
     mutating func put(_ number: UInt64, size: Int) {
-        var shift = size * 8
-        while shift > 0 {
-            shift -= 8
-            output.append(UInt8(truncatingIfNeeded: number >> UInt64(shift)))
+        withUnsafeBytes(of: number.bigEndian) {
+            output.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[(8 - size)...]))
         }
+    }
+
+    /// Appends a marker and 8 bytes.
+    mutating func put(_ marker: UInt8, _ bits: UInt64) {
+        output.append(marker)
+        put(bits, size: 8)
+    }
+
+    mutating func put(uid: UInt64) {
+        output.append(0x80 | UInt8(uid.fewestBytes - 1))
+        put(uid, size: uid.fewestBytes)
+    }
+
+    mutating func put(_ data: Data) {
+        put(marker: 0x40, count: data.count)
+        data.withUnsafeBytes { output.append(contentsOf: $0) }
     }
 
     /// Appends the marker of an object that has a count.

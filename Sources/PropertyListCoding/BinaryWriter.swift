@@ -3,7 +3,7 @@ import Foundation
 /// Writes a binary property list: `bplist00`.
 ///
 /// Leaves are written as they are met; containers behind them, once it is known how wide a reference has to be.
-/// Equal texts, data, booleans and small numbers are written once.
+/// Equal leaves are written once.
 struct BinaryWriter {
     /// The longest text or data that is written once and referred to.
     private let longestShared: Int
@@ -12,10 +12,7 @@ struct BinaryWriter {
     private var offsets: [Int] = []
     private var containers: [Container] = []
     private var references: [Int] = []
-    private var strings: [ExactString: Int] = [:]
-    private var data: [ExactData: Int] = [:]
-    private var smallNumbers = [Int](repeating: -1, count: 256)
-    private var booleans = (no: -1, yes: -1)
+    private var leaves = ObjectTable()
     private var units = 0
 
     /// Encodes the value.
@@ -47,7 +44,7 @@ extension BinaryWriter {
 
     /// A container whose values are being collected.
     private struct Frame {
-        let values: [PropertyListValue]
+        let children: Children
         /// Where the reference of the next value goes.
         var slot: Int
         var next = 0
@@ -57,8 +54,8 @@ extension BinaryWriter {
         guard var frame = object(root).frame else { return }
         var parents: [Frame] = []
         while true {
-            if frame.next < frame.values.count {
-                let (object, child) = object(frame.values[frame.next])
+            if frame.next < frame.children.count {
+                let (object, child) = object(frame.children[frame.next])
                 references[frame.slot] = object
                 frame.slot += 1
                 frame.next += 1
@@ -78,101 +75,64 @@ extension BinaryWriter {
     /// Gives the value an object, and a frame if it is a container.
     private mutating func object(_ value: PropertyListValue) -> (number: Int, frame: Frame?) {
         switch value {
-        case .array(let values):
-            units = units.saturatingSum(1)
-            return container(keys: [], values, isDictionary: false)
+        case .array(let elements):
+            return container(.array(elements))
         case .dictionary(let entries):
-            units = units.saturatingSum(1)
-            let (keys, values) = entries.inByteOrder
-            return container(keys: keys, values, isDictionary: true)
+            return container(.dictionary(entries.inByteOrder))
         default:
             return (leaf(value), nil)
         }
     }
 
-    private mutating func container(keys: [String], _ values: [PropertyListValue], isDictionary: Bool) -> (number: Int, frame: Frame?) {
+    private mutating func container(_ children: Children) -> (number: Int, frame: Frame?) {
+        units = units.saturatingSum(1)
         let number = offsets.count
         offsets.append(0)
-        let start = references.count
-        references.append(contentsOf: repeatElement(0, count: keys.count + values.count))
-        containers.append(Container(object: number, isDictionary: isDictionary, references: start..<references.count))
-        for (index, key) in keys.enumerated() {
-            references[start + index] = string(key)
+        var slot = references.count
+        references.append(contentsOf: repeatElement(0, count: children.isDictionary ? children.count * 2 : children.count))
+        containers.append(Container(object: number, isDictionary: children.isDictionary, references: slot..<references.count))
+        if case .dictionary(let entries) = children {
+            for (key, _) in entries {
+                references[slot] = self.key(key)
+                slot += 1
+            }
         }
-        return (number, Frame(values: values, slot: start + keys.count))
+        return (number, Frame(children: children, slot: slot))
     }
 
     private mutating func leaf(_ value: PropertyListValue) -> Int {
-        switch value {
-        case .string(let string):
-            return self.string(string)
-        case .data(let data):
-            return self.data(data)
-        case .boolean(let boolean):
-            units = units.saturatingSum(1)
-            let known = boolean ? booleans.yes : booleans.no
-            if known >= 0 { return known }
-            let number = begin()
-            if boolean { booleans.yes = number } else { booleans.no = number }
-            output.append(boolean ? 0x09 : 0x08)
-            return number
-        case .integer(let integer):
-            units = units.saturatingSum(1)
-            let small: UInt8? = integer.value()
-            if let small, smallNumbers[Int(small)] >= 0 { return smallNumbers[Int(small)] }
-            let number = begin()
-            if let small { smallNumbers[Int(small)] = number }
-            put(integer)
-            return number
-        case .real(let real):
-            return scalar(0x23, real.bitPattern)
-        case .date(let date):
-            return scalar(0x33, date.timeIntervalSinceReferenceDate.bitPattern)
-        case .uid(let uid):
-            let size = uid.fewestBytes
-            return scalar(0x80 | UInt8(size - 1), uid, size: size)
-        case .array, .dictionary:
-            preconditionFailure("a container is not a leaf")
+        units = units.saturatingSum(Bounds.units(ofLeaf: value.leafSize ?? 0))
+        return share((value.leafSize ?? 0) <= longestShared) { writer in
+            switch value {
+            case .string(let string): writer.put(string)
+            case .integer(let integer): writer.put(integer)
+            case .real(let real): writer.put(0x23, real.bitPattern)
+            case .boolean(let boolean): writer.output.append(boolean ? 0x09 : 0x08)
+            case .date(let date): writer.put(0x33, date.timeIntervalSinceReferenceDate.bitPattern)
+            case .data(let data): writer.put(data)
+            case .uid(let uid): writer.put(uid: uid)
+            case .array, .dictionary: preconditionFailure("a container is not a leaf")
+            }
         }
     }
 
-    private mutating func begin() -> Int {
-        offsets.append(output.count)
-        return offsets.count - 1
-    }
-
-    private mutating func scalar(_ marker: UInt8, _ bits: UInt64, size: Int = 8) -> Int {
-        units = units.saturatingSum(1)
-        let number = begin()
-        output.append(marker)
-        put(bits, size: size)
-        return number
-    }
-
-    private mutating func string(_ string: String) -> Int {
-        let size = string.utf8.count
+    private mutating func key(_ key: String) -> Int {
+        let size = key.utf8.count
         units = units.saturatingSum(Bounds.units(ofLeaf: size))
-        if size <= longestShared {
-            let key = ExactString(string: string)
-            if let known = strings[key] { return known }
-            strings[key] = offsets.count
-        }
-        let number = begin()
-        put(string)
-        return number
+        return share(size <= longestShared) { $0.put(key) }
     }
 
-    private mutating func data(_ data: Data) -> Int {
-        units = units.saturatingSum(Bounds.units(ofLeaf: data.count))
-        if data.count <= longestShared {
-            let key = ExactData(data: data)
-            if let known = self.data[key] { return known }
-            self.data[key] = offsets.count
+    /// Writes a leaf, and takes it back if the same one was written before.
+    private mutating func share(_ isShared: Bool, _ write: (inout BinaryWriter) -> Void) -> Int {
+        let start = output.count
+        let object = offsets.count
+        write(&self)
+        if isShared, let known = leaves.find(bytesFrom: start, of: output, offsets: offsets, orAdd: object) {
+            output.removeLast(output.count - start)
+            return known
         }
-        let number = begin()
-        put(marker: 0x40, count: data.count)
-        output.append(contentsOf: data)
-        return number
+        offsets.append(start)
+        return object
     }
 
     private mutating func finish() {

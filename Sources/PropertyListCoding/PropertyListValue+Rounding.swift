@@ -5,48 +5,93 @@ extension PropertyListValue {
     ///
     /// XML cuts dates to whole seconds and knows one value only that is not a number; binary changes nothing.
     public func rounded(for format: PropertyListFormat) -> PropertyListValue {
-        format == .xml ? roundedForXML ?? self : self
+        guard format == .xml else { return self }
+        guard isContainer else { return roundedLeaf ?? self }
+        guard holdsUnrounded else { return self }
+        var parents: [Frame] = []
+        var frame = Frame(self)
+        while true {
+            if frame.next < frame.values.count {
+                let value = frame.values[frame.next]
+                if value.isContainer {
+                    parents.append(frame)
+                    frame = Frame(value)
+                } else {
+                    frame.add(value.roundedLeaf)
+                }
+            } else {
+                let value = frame.rounded
+                guard let parent = parents.popLast() else { return value ?? self }
+                frame = parent
+                frame.add(value)
+            }
+        }
     }
 
-    /// The value as XML holds it; nothing if that is the value itself.
-    fileprivate var roundedForXML: PropertyListValue? {
+    /// The leaf as XML holds it; nothing if that is the leaf itself.
+    private var roundedLeaf: PropertyListValue? {
         switch self {
         case .date(let date):
             let seconds = date.timeIntervalSinceReferenceDate
+            // The sum turns -0.0 into 0.0, as reading the text of the date does.
             let whole = seconds.rounded(.down) + 0
             return whole.bitPattern == seconds.bitPattern ? nil : .date(Date(timeIntervalSinceReferenceDate: whole))
         case .real(let real):
             return real.isNaN && real.bitPattern != Double.nan.bitPattern ? .real(.nan) : nil
-        case .array(let elements):
-            return elements.rounded.map(PropertyListValue.array)
-        case .dictionary(let entries):
-            return entries.rounded.map(PropertyListValue.dictionary)
         default:
             return nil
         }
     }
-}
 
-extension [PropertyListValue] {
-    fileprivate var rounded: [PropertyListValue]? {
-        var changed: [PropertyListValue]?
-        for (index, element) in enumerated() {
-            guard let element = element.roundedForXML else { continue }
-            if changed == nil { changed = self }
-            changed?[index] = element
+    /// Whether a container has a leaf anywhere below it that XML does not hold as it is.
+    private var holdsUnrounded: Bool {
+        var pending = [self]
+        while let container = pending.popLast() {
+            switch container {
+            case .array(let elements):
+                for element in elements {
+                    if element.isContainer { pending.append(element) } else if element.roundedLeaf != nil { return true }
+                }
+            case .dictionary(let entries):
+                for element in entries.values {
+                    if element.isContainer { pending.append(element) } else if element.roundedLeaf != nil { return true }
+                }
+            default: break
+            }
         }
-        return changed
+        return false
     }
 }
 
-extension [String: PropertyListValue] {
-    fileprivate var rounded: [String: PropertyListValue]? {
-        var changed: [String: PropertyListValue]?
-        for (key, element) in self {
-            guard let element = element.roundedForXML else { continue }
-            if changed == nil { changed = self }
-            changed?[key] = element
+/// A container of which some children are rounded.
+private struct Frame {
+    /// Nothing for an array.
+    let keys: [String]?
+    var values: [PropertyListValue]
+    var next = 0
+    var isChanged = false
+
+    init(_ container: PropertyListValue) {
+        switch container {
+        case .dictionary(let entries): (keys, values) = (Array(entries.keys), Array(entries.values))
+        case .array(let elements): (keys, values) = (nil, elements)
+        default: (keys, values) = (nil, [])
         }
-        return changed
+    }
+
+    /// Takes the next child, if it changed, and goes on.
+    mutating func add(_ child: PropertyListValue?) {
+        if let child {
+            values[next] = child
+            isChanged = true
+        }
+        next += 1
+    }
+
+    /// The container with what changed in it; nothing if nothing did.
+    var rounded: PropertyListValue? {
+        guard isChanged else { return nil }
+        guard let keys else { return .array(values) }
+        return .dictionary(Dictionary(zip(keys, values), uniquingKeysWith: { $1 }))
     }
 }

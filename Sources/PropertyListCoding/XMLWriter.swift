@@ -39,18 +39,8 @@ struct XMLWriter {
 extension XMLWriter {
     /// A container of which some children are written.
     private struct Frame {
-        /// Nothing for an array.
-        let keys: [String]?
-        let values: [PropertyListValue]
+        let children: Children
         var next = 0
-
-        init(array: [PropertyListValue]) {
-            (keys, values) = (nil, array)
-        }
-
-        init(dictionary: [String: PropertyListValue]) {
-            (keys, values) = dictionary.inByteOrder
-        }
     }
 
     private mutating func put(root: PropertyListValue) throws(PropertyListError) {
@@ -58,9 +48,9 @@ extension XMLWriter {
         guard var frame = try open(root, depth: 0) else { return }
         while true {
             let depth = parents.count + 1
-            if frame.next < frame.values.count {
-                let value = frame.values[frame.next]
-                if let keys = frame.keys { try put(key: keys[frame.next], depth: depth) }
+            if frame.next < frame.children.count {
+                let value = frame.children[frame.next]
+                if case .dictionary(let entries) = frame.children { try put(key: entries[frame.next].key, depth: depth) }
                 frame.next += 1
                 if let child = try open(value, depth: depth) {
                     guard depth < Bounds.depth else { throw Bounds.tooDeep(at: nil) }
@@ -69,7 +59,7 @@ extension XMLWriter {
                 }
             } else {
                 indent(depth - 1)
-                put(frame.keys == nil ? "</array>\n" : "</dict>\n" as StaticString)
+                put(frame.children.isDictionary ? "</dict>\n" : "</array>\n" as StaticString)
                 guard let parent = parents.popLast() else { return }
                 frame = parent
             }
@@ -82,11 +72,11 @@ extension XMLWriter {
         switch value {
         case .array(let elements):
             put(elements.isEmpty ? "<array/>\n" : "<array>\n" as StaticString)
-            return elements.isEmpty ? nil : Frame(array: elements)
+            return elements.isEmpty ? nil : Frame(children: .array(elements))
         case .dictionary(let entries):
             try refuseUIDLookalike(entries)
             put(entries.isEmpty ? "<dict/>\n" : "<dict>\n" as StaticString)
-            return entries.isEmpty ? nil : Frame(dictionary: entries)
+            return entries.isEmpty ? nil : Frame(children: .dictionary(entries.inByteOrder))
         default:
             try put(leaf: value, depth: depth)
             return nil

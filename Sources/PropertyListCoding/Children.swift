@@ -1,0 +1,26 @@
+/// What a container holds, in the order in which it is written.
+enum Children {
+    case array([PropertyListValue])
+    case dictionary([(key: String, value: PropertyListValue)])
+
+    var count: Int {
+        switch self {
+        case .array(let elements): elements.count
+        case .dictionary(let entries): entries.count
+        }
+    }
+
+    var isDictionary: Bool {
+        switch self {
+        case .array: false
+        case .dictionary: true
+        }
+    }
+
+    subscript(position: Int) -> PropertyListValue {
+        switch self {
+        case .array(let elements): elements[position]
+        case .dictionary(let entries): entries[position].value
+        }
+    }
+}

@@ -1,0 +1,47 @@
+/// Finds the leaf that was written already with the same bytes, so that it is written once.
+///
+/// The table holds places in the output and no copies. A leaf's bytes say where it ends, so equal beginnings are equal leaves.
+struct ObjectTable {
+    private struct Slot {
+        /// Part of the hash, so that few bytes are compared and a larger table needs none of them.
+        var hash: UInt32 = 0
+        /// The object's number, counted from 1; 0 is a free slot.
+        var object: UInt32 = 0
+    }
+
+    private var slots = [Slot](repeating: Slot(), count: 512)
+    private var count = 0
+
+    /// The object with the bytes of the output from `start` on, or nothing after noting that `object` has them.
+    mutating func find(bytesFrom start: Int, of output: [UInt8], offsets: [Int], orAdd object: Int) -> Int? {
+        output.withUnsafeBytes { output in
+            let bytes = UnsafeRawBufferPointer(rebasing: output[start...])
+            var hasher = Hasher()
+            hasher.combine(bytes: bytes)
+            let hash = UInt32(truncatingIfNeeded: hasher.finalize())
+            if count * 2 >= slots.count { grow() }
+            var place = Int(hash) & (slots.count - 1)
+            while slots[place].object != 0 {
+                if slots[place].hash == hash {
+                    let known = Int(slots[place].object) - 1
+                    let candidate = offsets[known]
+                    if bytes.elementsEqual(UnsafeRawBufferPointer(rebasing: output[candidate..<candidate + bytes.count])) { return known }
+                }
+                place = (place + 1) & (slots.count - 1)
+            }
+            slots[place] = Slot(hash: hash, object: UInt32(object + 1))
+            count += 1
+            return nil
+        }
+    }
+
+    private mutating func grow() {
+        let old = slots
+        slots = [Slot](repeating: Slot(), count: old.count * 2)
+        for slot in old where slot.object != 0 {
+            var place = Int(slot.hash) & (slots.count - 1)
+            while slots[place].object != 0 { place = (place + 1) & (slots.count - 1) }
+            slots[place] = slot
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import PropertyListCoding
+import Testing
+
+@Suite("Writing binary") struct BinaryWritingTests {
+    private func object(_ value: PropertyListValue) throws -> [UInt8] {
+        let data = [UInt8](try value.encoded(as: .binary))
+        #expect(data.starts(with: Array("bplist00".utf8)))
+        return Array(data[8..<data.count - 33])
+    }
+
+    @Test("Integers take 1, 2, 4 or 8 bytes, negative ones 8, and those above Int64.max 16")
+    func integers() throws {
+        #expect(try object(0) == [0x10, 0])
+        #expect(try object(255) == [0x10, 0xFF])
+        #expect(try object(256) == [0x11, 1, 0])
+        #expect(try object(65_536) == [0x12, 0, 1, 0, 0])
+        #expect(try object(4_294_967_296) == [0x13, 0, 0, 0, 1, 0, 0, 0, 0])
+        #expect(try object(-1) == [0x13] + [UInt8](repeating: 0xFF, count: 8))
+        #expect(
+            try object(.integer(PropertyListInteger(UInt64.max))) == [0x14] + [UInt8](repeating: 0, count: 8)
+                + [UInt8](repeating: 0xFF, count: 8))
+    }
+
+    @Test("Text is ASCII or big-endian UTF-16, and counts from 15 on stand in an integer of their own")
+    func text() throws {
+        #expect(try object("ab") == [0x52, 0x61, 0x62])
+        #expect(try object("é") == [0x61, 0, 0xE9])
+        #expect(try object("🙂") == [0x62, 0xD8, 0x3D, 0xDE, 0x42])
+        #expect(try object(.string(String(repeating: "a", count: 15))).prefix(4) == [0x5F, 0x10, 15, 0x61])
+        #expect(try object(.data(Data(count: 300))).prefix(5) == [0x4F, 0x11, 1, 0x2C, 0])
+    }
+
+    @Test("Equal texts, data, booleans and small numbers are written once; texts that are only canonically equal are not")
+    func sharing() throws {
+        func count(_ value: PropertyListValue) throws -> Int { Int(try value.encoded(as: .binary).suffix(17).first ?? 0) }
+        #expect(try count(["a", "a", ["a": "a"]]) == 3)
+        #expect(try count([.data(Data([1])), .data(Data([1])), true, true, false, false, 1, 1]) == 5)
+        #expect(try count(["\u{E9}", "e\u{301}"]) == 3)
+        #expect(try count([1, 1.0, true, "1", .uid(1)]) == 6)
+    }
+
+    @Test("References and offsets are as wide as they need to be", arguments: [10, 254, 255, 256, 300, 70_000])
+    func widths(count: Int) throws {
+        let value = PropertyListValue.array((0..<count).map { .integer(PropertyListInteger(Int64($0 + 1_000))) })
+        let data = try value.encoded(as: .binary)
+        #expect(data[data.endIndex - 25] == (count < 255 ? 1 : count < 65_535 ? 2 : 4))
+        #expect(try PropertyListValue.decode(data).value == value)
+    }
+}

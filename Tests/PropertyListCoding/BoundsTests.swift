@@ -1,0 +1,129 @@
+import Foundation
+import PropertyListCoding
+import Testing
+
+@Suite("Bounds", .timeLimit(.minutes(1))) struct BoundsTests {
+    @Test("512 levels are written and read, 513 are neither", arguments: PropertyListFormat.allCases)
+    func depth(format: PropertyListFormat) throws {
+        let deepest = nested(512)
+        #expect(try PropertyListValue.decode(deepest.encoded(as: format)).value == deepest)
+        try deepest.validate()
+        let tooDeep = nested(513)
+        #expect(throws: PropertyListError.self) { try tooDeep.encoded(as: format) }
+        #expect(throws: PropertyListError.self) { try tooDeep.validate() }
+    }
+
+    @Test("Bytes that nest 513 levels are an error where the last of them begins")
+    func deepBytes() throws {
+        func xml(_ depth: Int) -> Data {
+            Data((String(repeating: "<array>", count: depth) + String(repeating: "</array>", count: depth)).utf8)
+        }
+        func binary(_ depth: Int) -> Data {
+            var list = BinaryList(objects: (1..<depth).map { [0xA1] + BinaryList.bytes(UInt64($0), 2) } + [[0xA0]])
+            list.referenceSize = 2
+            list.offsetSize = 2
+            return list.data
+        }
+        _ = try PropertyListValue.decode(xml(512))
+        _ = try PropertyListValue.decode(binary(512))
+        #expect(failure(of: xml(513))?.offset == 512 * 7)
+        #expect(failure(of: xml(100_000))?.reason.contains("512 deep") == true)
+        #expect(failure(of: binary(513))?.offset == 8 + 511 * 3)
+        #expect(failure(of: binary(20_000))?.reason.contains("512 deep") == true)
+    }
+
+    @Test("A shared object that is deep itself counts as deep wherever it is referred to")
+    func sharedDepth() throws {
+        // The root holds a chain of 300 first, and then a second chain of 300 that ends in the first one.
+        var objects: [[UInt8]] = [[0xA2] + BinaryList.bytes(1, 2) + BinaryList.bytes(301, 2)]
+        objects += (2...300).map { [0xA1] + BinaryList.bytes(UInt64($0), 2) } + [[0xA0]]
+        objects += (302...600).map { [0xA1] + BinaryList.bytes(UInt64($0), 2) } + [[0xA1] + BinaryList.bytes(1, 2)]
+        var list = BinaryList(objects: objects)
+        list.referenceSize = 2
+        list.offsetSize = 2
+        #expect(failure(of: list.data)?.reason.contains("512 deep") == true)
+    }
+
+    @Test("Shared references that would make the value huge are an error at once")
+    func bomb() throws {
+        // Ten arrays of ten references each to the next one: ten thousand million leaves.
+        let arrays = (0..<10).map { level in [0xAA] + [UInt8](repeating: UInt8(level + 1), count: 10) }
+        let list = BinaryList(objects: arrays + [Array("Qx".utf8)])
+        #expect(list.data.count < 200)
+        #expect(failure(of: list.data)?.reason.contains("much larger") == true)
+        // The same with text: few nodes, but a long string in each.
+        var long = BinaryList(objects: [
+            [0xAF, 0x12, 0, 0, 0x40, 0] + [UInt8](repeating: 1, count: 0x4000),
+            [0x5F, 0x11, 0x40, 0] + [UInt8](repeating: 0x61, count: 0x4000),
+        ])
+        long.offsetSize = 4
+        #expect(failure(of: long.data)?.reason.contains("much larger") == true)
+        // And with a dictionary's keys.
+        let dictionaries = (0..<250).map { _ in [0xD1, 251, 252] as [UInt8] }
+        var keys = BinaryList(
+            objects: [[0xAF, 0x10, 250] + (1...250).map { UInt8($0) }] + dictionaries + [
+                [0x5F, 0x12, 0, 1, 0, 0] + [UInt8](repeating: 0x61, count: 0x10000), [0x09],
+            ])
+        keys.offsetSize = 4
+        #expect(failure(of: keys.data) == nil)
+    }
+
+    @Test("Cycles of any length are an error")
+    func cycles() throws {
+        #expect(failure(of: BinaryList([0xA1, 0]).data)?.reason.contains("itself") == true)
+        #expect(failure(of: BinaryList([0xA1, 1], [0xA1, 2], [0xA1, 0]).data)?.reason.contains("itself") == true)
+        #expect(failure(of: BinaryList([0xD1, 1, 0], Array("Qk".utf8)).data)?.reason.contains("itself") == true)
+    }
+
+    @Test("Objects that lie on top of one another cannot take more memory than a few times the input")
+    func overlap() throws {
+        // Every object is the rest of the file as one string.
+        let count = 2_000
+        let unit: [UInt8] = [0x5F, 0x11, 0x20, 0x20]
+        let strings = [[UInt8]](repeating: unit, count: count)
+        var list = BinaryList(
+            objects: [[0xAF, 0x11] + BinaryList.bytes(UInt64(count), 2) + (1...count).flatMap { BinaryList.bytes(UInt64($0), 2) }] + strings
+                + [[UInt8](repeating: 0x20, count: 0x2020)])
+        list.referenceSize = 2
+        list.offsetSize = 2
+        #expect(failure(of: list.data)?.reason.contains("overlap") == true)
+    }
+
+    @Test("What shares much is written so that it can be read again")
+    func sharingOnWriting() throws {
+        let long = String(repeating: "long text ", count: 10_000)
+        let value = PropertyListValue.array(Array(repeating: .string(long), count: 400))
+        let data = try value.encoded(as: .binary)
+        #expect(try PropertyListValue.decode(data).value == value)
+        let short = PropertyListValue.array(
+            Array(repeating: ["a rather ordinary key": "and its value", "data": .data(Data(count: 400))], count: 5_000))
+        let small = try short.encoded(as: .binary)
+        #expect(small.count < 5_000 * 14)
+        #expect(try PropertyListValue.decode(small).value == short)
+        let few = PropertyListValue.array(Array(repeating: .string(long), count: 50))
+        #expect(try few.encoded(as: .binary).count < 2 * long.utf8.count)
+    }
+
+    @Test("A stack of 512 kilobytes is enough for everything at the greatest depth")
+    func smallStack() throws {
+        let finished = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            let date = PropertyListValue.date(Date(timeIntervalSinceReferenceDate: 0.5))
+            let value = nested(512, around: date)
+            let other = nested(512, around: date)
+            #expect(value == other)
+            #expect(Set([value]).contains(other))
+            #expect(value.rounded(for: .xml) != value)
+            for format in PropertyListFormat.allCases {
+                #expect(throws: Never.self) {
+                    try value.validate()
+                    #expect(try PropertyListValue.decode(value.encoded(as: format)).value == value.rounded(for: format))
+                }
+            }
+            finished.signal()
+        }
+        thread.stackSize = 512 * 1024
+        thread.start()
+        finished.wait()
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+import PropertyListCoding
+import Testing
+
+@Suite("What is not a property list") struct OtherFormatTests {
+    @Test("Old-style lists, JSON, and nothing at all are errors that say what they look like", arguments: others)
+    func looks(text: String, offset: Int, reason: String) throws {
+        let error = try #require(failure(of: Data(text.utf8)))
+        #expect(error.offset == offset)
+        #expect(error.reason.contains(reason), "\(error)")
+    }
+
+    static let others: [(String, Int, String)] = [
+        ("", 0, "no bytes"), (" \n\t", 0, "white space"), ("\n", 0, "white space"), ("{a = b;}", 0, "plutil -convert xml1"),
+        ("{}", 0, "OpenStep"), ("\n( a, b )", 1, "OpenStep"),
+        ("// a comment", 0, "OpenStep"), ("/* a */ {}", 0, "OpenStep"), ("\"x\"", 0, "OpenStep"), ("hello", 0, "OpenStep"),
+        ("<0fbd77>", 0, "OpenStep"), ("{ \"a\" = 1; }", 0, "OpenStep"),
+        ("{\"a\": 1}", 0, "JSON"), (" { \"a\\\"\" : 1}", 1, "JSON"), ("[1, 2]", 0, "JSON"), ("{\"a", 0, "OpenStep"),
+        ("\u{FEFF}{a = b;}", 3, "OpenStep"),
+        ("\0\0\0\0", 0, "neither"), ("\u{1}", 0, "neither"), ("é", 0, "neither"), ("bplist15", 6, "version"), ("bplist", 6, "version"),
+    ]
+
+    @Test("They are recognized in UTF-16, too")
+    func utf16() throws {
+        let data = try #require("{a = b;}".data(using: .utf16LittleEndian))
+        #expect(failure(of: Data([0xFF, 0xFE]) + data)?.reason.contains("OpenStep") == true)
+    }
+
+    @Test("An error's description gives the reason and the place")
+    func description() {
+        #expect(PropertyListError(offset: 7, reason: "something").description == "something (at byte 7)")
+        #expect(PropertyListError(offset: nil, reason: "something").description == "something")
+    }
+}
