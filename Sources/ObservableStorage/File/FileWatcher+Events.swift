@@ -16,10 +16,9 @@ extension FileWatcher {
         let queue = DispatchQueue(label: "ObservableStorage.FileWatcher")
         let watcher = FileWatcher(path: path, queue: queue, options: options) { [weak slot] in slot?.put($0) }
         return AsyncStream {
-            // The stream's closures are all that keeps the watcher.
-            defer { withExtendedLifetime(watcher) {} }
-            return await slot.next()
+            await slot.next()
         } onCancel: {
+            // This closure is also what keeps the watcher for as long as there is a stream.
             watcher.cancel()
             slot.finish()
         }

@@ -77,97 +77,88 @@
         /// Watches the file that now bears the name; nil if it takes more, because the name is that of a link or a folder.
         private func follow(_ current: Route) throws(FileWatcherObstacle) -> Route? {
             guard let last = current.last else { return nil }
-            var route = current
-            let old = route.fileKey
-            if let old { route.keys.remove(old) }
-            try watchFile(last, in: &route)
-            let entry = try looking(for: route) { () throws(FileWatcherObstacle) in try TrailEntry(path: last.path) }
-            guard entry.kind == .file || entry.kind == .missing else {
-                discard(route, keeping: current)
-                return nil
+            return try attempt(from: current) { route throws(FileWatcherObstacle) in
+                if let old = route.fileKey { route.keys.remove(old) }
+                try watchFile(last, in: &route)
+                let entry = try TrailEntry(path: last.path)
+                route.found = entry.isEmptyFile ? .empty : .ready
+                return entry.kind == .file || entry.kind == .missing
             }
-            route.found = entry.isEmptyFile ? .empty : .ready
-            return route
         }
 
-        /// Walks the whole path, watching each folder before looking into it, so that no change falls in between.
+        /// Walks the whole path, as often as it takes.
         private func follow() throws(FileWatcherObstacle) -> Route {
             for _ in 0..<Self.maximumAttempts {
-                if let route = try walk() { return route }
+                if let route = try attempt(from: Route(), walk) { return route }
             }
             throw FileWatcherObstacle(reason: "the folders on its path keep changing")
         }
 
-        private func walk() throws(FileWatcherObstacle) -> Route? {
-            var route = Route()
+        /// Lets `arm` extend a route; what that added is given up again if it fails, or says that it did not get through.
+        private func attempt(
+            from route: Route, _ arm: (inout Route) throws(FileWatcherObstacle) -> Bool
+        ) throws(FileWatcherObstacle) -> Route? {
+            var route = route
+            do throws(FileWatcherObstacle) {
+                if try arm(&route) { return route }
+            } catch {
+                discard(route)
+                throw error
+            }
+            discard(route)
+            return nil
+        }
+
+        /// Watches each folder before looking into it, so that no change falls in between; false if one was gone.
+        private func walk(_ route: inout Route) throws(FileWatcherObstacle) -> Bool {
             var walk = TrailWalk(path: path)
             var devices: Set<UInt64> = []
             while let step = walk.next() {
-                let outcome = try looking(for: route) { () throws(FileWatcherObstacle) in
-                    try hub.add(self, path: step.folder, name: step.name)
-                }
-                let isWatched: Bool
+                let outcome = try hub.add(self, path: step.folder, name: step.name)
+                (route.last, route.lastKey) = (nil, nil)
                 switch outcome {
                 case .watching(let key):
                     route.keys.insert(key)
-                    (route.last, route.lastKey) = (walk.last, walk.last == nil ? nil : key)
-                    isWatched = true
-                case .forbidden:
-                    (route.last, route.lastKey) = (nil, nil)
-                    isWatched = false
-                case .gone:
-                    discard(route)
-                    return nil
+                    if let last = walk.last { (route.last, route.lastKey) = (last, key) }
+                case .forbidden: break
+                case .gone: return false
                 }
-                let entry = try looking(for: route) { () throws(FileWatcherObstacle) in
-                    let entry = try TrailEntry(path: step.path)
-                    // A folder that may be passed but not read cannot be watched, which only matters for what is looked up in it.
-                    guard isWatched || entry.kind == .folder else {
-                        throw FileWatcherObstacle(reason: "\(step.folder): not readable")
-                    }
-                    return entry
+                let entry = try TrailEntry(path: step.path)
+                // A folder that may be passed but not read cannot be watched, which only matters for what is looked up in it.
+                if outcome == .forbidden, entry.kind != .folder {
+                    throw FileWatcherObstacle(reason: "\(step.folder): not readable")
                 }
                 if let device = entry.device, devices.insert(device).inserted {
-                    switch hub.calls.mount(device) {
-                    case .local: break
-                    case .layered: route.isPartial = true
-                    case .remote(let type):
-                        discard(route)
-                        throw FileWatcherObstacle(reason: "\(step.path) is on \(type), where others make changes unnoticed")
-                    }
+                    try trust(hub.calls.mount(device), of: step, in: &route)
                 }
                 walk.found(entry)
                 route.found = entry.isEmptyFile ? .empty : .ready
             }
             if let file = walk.file { try watchFile(file, in: &route) }
-            return route
+            return true
+        }
+
+        /// Notes how far a file system's notices go.
+        private func trust(_ mount: InotifyMount, of step: TrailWalk.Step, in route: inout Route) throws(FileWatcherObstacle) {
+            switch mount {
+            case .local: break
+            case .layered: route.isPartial = true
+            case .remote(let type):
+                throw FileWatcherObstacle(reason: "\(step.path) is on \(type), where others make changes unnoticed")
+            }
         }
 
         /// Watches the file itself, if it is there and readable; its folder tells when that changes.
         private func watchFile(_ file: TrailWalk.Step, in route: inout Route) throws(FileWatcherObstacle) {
             route.fileKey = nil
-            let armed = route
-            let outcome = try looking(for: armed) { () throws(FileWatcherObstacle) in try hub.add(self, path: file.path, name: nil) }
-            guard case .watching(let key) = outcome else { return }
+            guard case .watching(let key) = try hub.add(self, path: file.path, name: nil) else { return }
             route.keys.insert(key)
             route.fileKey = key
         }
 
-        /// Looks at something for a route, which is given up if that fails.
-        private func looking<Result>(
-            for route: Route, _ look: () throws(FileWatcherObstacle) -> Result
-        ) throws(FileWatcherObstacle) -> Result {
-            do throws(FileWatcherObstacle) {
-                return try look()
-            } catch {
-                discard(route)
-                throw error
-            }
-        }
-
         /// Gives up what a route needed beyond the current one.
-        private func discard(_ route: Route, keeping current: Route? = nil) {
-            let kept = current?.keys ?? state.withLock { $0.route.keys }
+        private func discard(_ route: Route) {
+            let kept = state.withLock { $0.route.keys }
             hub.remove(self, keys: route.keys.subtracting(kept))
         }
     }

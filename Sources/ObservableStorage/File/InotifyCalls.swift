@@ -20,7 +20,7 @@
             open: { negated(inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))) },
             watch: { negated(inotify_add_watch($0, $1, $2)) },
             unwatch: { negated(inotify_rm_watch($0, $1)) },
-            mount: InotifyMount.init(device:))
+            mount: { InotifyMountTable.shared.mount(of: $0) })
 
         private static func negated(_ result: Int32) -> Int32 {
             result < 0 ? -errno : result

@@ -39,8 +39,8 @@
             watchers = []
             last.watcher.cancel()
             #expect(!Kernel.isWatched(folder.url.path))
-            for number in 0..<count { #expect(!Kernel.isWatched(folder.path("\(number)"))) }
-            #expect(!Kernel.isWatched(folder.path("100/app.plist")))
+            let paths = (0..<count).map { folder.path("\($0)") } + [folder.path("100/app.plist")]
+            #expect(Kernel.watched(among: paths).isEmpty)
         }
 
         @Test("Thousands of watchers, opened and dropped, leave no descriptor and no watch")
@@ -297,21 +297,32 @@
             #expect(table.isEmpty)
         }
 
-        @Test(
-            "The file system is known by its device",
-            arguments: [
-                ("0:50", InotifyMount.remote(type: "nfs4")), ("0:31", .layered), ("254:0", .local), ("0:60", .remote(type: "fuse.sshfs")),
-                ("9:9", .local),
-            ])
-        func mounts(device: String, mount: InotifyMount) {
+        @Test("The file system is known by its device")
+        func mounts() {
             let text = """
                 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
                 23 22 0:50 /x /home rw shared:1 master:2 - nfs4 server:/x rw
                 24 22 0:31 / /merged rw - overlay overlay rw,lowerdir=/a
                 25 22 0:60 / /mnt rw - fuse.sshfs host: rw
-                26 22 garbage
+                26 22 0:60 / /again rw - ext4 host: rw
+                27 22 259:300 / /far rw - cifs host: rw
+                28 22 garbage - x
+                29 22 1:1
                 """
-            #expect(InotifyMount(number: device, mounts: text) == mount)
+            #expect(
+                InotifyMountTable.parse(text) == [
+                    0xFE00: .local, 0x32: .remote(type: "nfs4"), 0x1F: .layered, 0x3C: .remote(type: "fuse.sshfs"),
+                    0x11_032C: .remote(type: "cifs"),
+                ])
+        }
+
+        @Test("The kernel's own file systems are known")
+        func ownMounts() throws {
+            var status = stat()
+            try #require(stat("/proc/self", &status) == 0)
+            let text = try #require(Disk.read("/proc/self/mountinfo"))
+            #expect(InotifyMountTable.parse(text)[UInt64(status.st_dev)] == .local)
+            #expect(InotifyMountTable.shared.mount(of: UInt64(status.st_dev)) == .local)
         }
     }
 

@@ -30,16 +30,26 @@
             return nil
         }
 
+        private static func mark(_ path: String) -> String? {
+            var status = stat()
+            return lstat(path, &status) == 0 ? "ino:" + String(status.st_ino, radix: 16) : nil
+        }
+
         /// How many inotify instances watch what is at the path.
         static func instances(watching path: String) -> Int {
-            var status = stat()
-            guard lstat(path, &status) == 0 else { return 0 }
-            return instanceInfo().count { $0.contains(" ino:\(String(status.st_ino, radix: 16)) ") }
+            guard let mark = mark(path) else { return 0 }
+            return instanceInfo().count { $0.contains(" \(mark) ") }
         }
 
         /// Whether any inotify instance watches what is at the path.
         static func isWatched(_ path: String) -> Bool {
             instances(watching: path) > 0
+        }
+
+        /// Those of the paths at which there is something that an inotify instance watches.
+        static func watched(among paths: [String]) -> [String] {
+            let marks = Set(instanceInfo().joined().split { $0 == " " || $0 == "\n" }.filter { $0.hasPrefix("ino:") }.map(String.init))
+            return paths.filter { mark($0).map(marks.contains) ?? false }
         }
     }
 #endif
