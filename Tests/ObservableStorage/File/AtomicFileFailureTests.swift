@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -106,6 +107,24 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
             calls += 1
         }
         #expect(calls > 10)
+    }
+
+    @Test("The content is on the medium before it is in place, its name and new folders when writing returns")
+    func synchronized() throws {
+        let folder = try TemporaryFolder()
+        let steps = Mutex<[String]>([])
+        var calls = FileSystemCalls.live
+        calls.synchronize = { descriptor throws(SystemError) in
+            let inode = try FileSystemCalls.live.statusOfDescriptor(descriptor).identity.inode
+            steps.withLock { $0.append("synchronize \(inode)") }
+        }
+        calls.renameFile = { from, to throws(SystemError) in
+            steps.withLock { $0.append("rename") }
+            try FileSystemCalls.live.renameFile(from, to)
+        }
+        _ = try AtomicFile.write(new, to: folder.path("a/b/list"), calls: calls)
+        let inodes = try ["a/..", "a", "a/b/list", "a/b"].map { "synchronize \(try folder.status($0).identity.inode)" }
+        #expect(steps.withLock { $0 } == inodes[...2] + ["rename", inodes[3]])
     }
 
     @Test("When only synchronizing the folder fails, the error says that the new content is in place")
