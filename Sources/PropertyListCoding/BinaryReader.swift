@@ -17,7 +17,7 @@ struct BinaryReader {
         trailer = try BinaryTrailer(of: bytes)
         decoded = Array(repeating: nil, count: trailer.objectCount)
         extents = Array(repeating: Extent(), count: trailer.objectCount)
-        // Text in UTF-16 takes up to 1.5 times its bytes as UTF-8.
+        // Twice the objects, because UTF-16 grows by half when it becomes UTF-8.
         allowance = trailer.table.saturatingSum(trailer.table).saturatingSum(1024)
         limit = Bounds.units(forInput: bytes.count)
     }

@@ -75,12 +75,15 @@ extension BinaryWriter {
     /// Gives the value an object, and a frame if it is a container.
     private mutating func object(_ value: PropertyListValue) -> (number: Int, frame: Frame?) {
         switch value {
-        case .array(let elements):
-            return container(.array(elements))
-        case .dictionary(let entries):
-            return container(.dictionary(entries.inByteOrder))
-        default:
-            return (leaf(value), nil)
+        case .array(let elements): container(.array(elements))
+        case .dictionary(let entries): container(.dictionary(entries.inByteOrder))
+        case .string(let string): (leaf(size: string.utf8.count) { $0.put(string) }, nil)
+        case .integer(let integer): (leaf { $0.put(integer) }, nil)
+        case .real(let real): (leaf { $0.put(0x23, real.bitPattern) }, nil)
+        case .boolean(let boolean): (leaf { $0.output.append(boolean ? 0x09 : 0x08) }, nil)
+        case .date(let date): (leaf { $0.put(0x33, date.timeIntervalSinceReferenceDate.bitPattern) }, nil)
+        case .data(let data): (leaf(size: data.count) { $0.put(data) }, nil)
+        case .uid(let uid): (leaf { $0.put(uid: uid) }, nil)
         }
     }
 
@@ -93,41 +96,20 @@ extension BinaryWriter {
         containers.append(Container(object: number, isDictionary: children.isDictionary, references: slot..<references.count))
         if case .dictionary(let entries) = children {
             for (key, _) in entries {
-                references[slot] = self.key(key)
+                references[slot] = leaf(size: key.utf8.count) { $0.put(key) }
                 slot += 1
             }
         }
         return (number, Frame(children: children, slot: slot))
     }
 
-    private mutating func leaf(_ value: PropertyListValue) -> Int {
-        units = units.saturatingSum(Bounds.units(ofLeaf: value.leafSize ?? 0))
-        return share((value.leafSize ?? 0) <= longestShared) { writer in
-            switch value {
-            case .string(let string): writer.put(string)
-            case .integer(let integer): writer.put(integer)
-            case .real(let real): writer.put(0x23, real.bitPattern)
-            case .boolean(let boolean): writer.output.append(boolean ? 0x09 : 0x08)
-            case .date(let date): writer.put(0x33, date.timeIntervalSinceReferenceDate.bitPattern)
-            case .data(let data): writer.put(data)
-            case .uid(let uid): writer.put(uid: uid)
-            case .array, .dictionary: preconditionFailure("a container is not a leaf")
-            }
-        }
-    }
-
-    private mutating func key(_ key: String) -> Int {
-        let size = key.utf8.count
+    /// Writes a leaf of so many bytes of text or data, and takes it back if the same one was written before.
+    private mutating func leaf(size: Int = 0, write: (inout BinaryWriter) -> Void) -> Int {
         units = units.saturatingSum(Bounds.units(ofLeaf: size))
-        return share(size <= longestShared) { $0.put(key) }
-    }
-
-    /// Writes a leaf, and takes it back if the same one was written before.
-    private mutating func share(_ isShared: Bool, _ write: (inout BinaryWriter) -> Void) -> Int {
         let start = output.count
         let object = offsets.count
         write(&self)
-        if isShared, let known = leaves.find(bytesFrom: start, of: output, offsets: offsets, orAdd: object) {
+        if size <= longestShared, let known = leaves.find(bytesFrom: start, of: output, offsets: offsets, orAdd: object) {
             output.removeLast(output.count - start)
             return known
         }

@@ -3,7 +3,8 @@ public import Foundation
 extension PropertyListValue {
     /// Reads a binary or an XML property list, whichever the bytes are.
     ///
-    /// Takes time and memory linear in the input, whatever the bytes are.
+    /// Takes time and memory linear in the input, whatever the bytes are. Where Foundation reads a dictionary, this reads
+    /// the same one or throws: of a key that stands twice the later entry counts in XML, and none does in binary.
     ///
     /// - Throws: ``PropertyListError`` with the offset and the reason.
     public static func decode(_ data: Data) throws(PropertyListError) -> (value: PropertyListValue, format: PropertyListFormat) {

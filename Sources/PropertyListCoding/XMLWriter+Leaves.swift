@@ -1,57 +1,51 @@
 import Foundation
 
 extension XMLWriter {
-    /// Writes the line of a key.
-    mutating func put(key: String, depth: Int) throws(PropertyListError) {
-        indent(depth)
-        put("<key>" as StaticString)
-        try put(escaped: key)
-        put("</key>\n" as StaticString)
+    /// Writes a text, indented already, in an element.
+    mutating func put(_ text: String, as element: StaticString) throws(PropertyListError) {
+        open(element)
+        try put(escaped: text)
+        close(element)
     }
 
-    /// Writes the line or lines of a value that is not a container; the first line is indented already.
-    mutating func put(leaf: PropertyListValue, depth: Int) throws(PropertyListError) {
-        switch leaf {
-        case .string(let string):
-            put("<string>" as StaticString)
-            try put(escaped: string)
-            put("</string>\n" as StaticString)
-        case .integer(let integer):
-            put("<integer>" as StaticString)
-            put(integer.description)
-            put("</integer>\n" as StaticString)
-        case .real(let real):
-            put("<real>" as StaticString)
-            put(real.isNaN ? "nan" : real.isInfinite ? (real < 0 ? "-infinity" : "+infinity") : real.description)
-            put("</real>\n" as StaticString)
-        case .boolean(let boolean):
-            put(boolean ? "<true/>\n" : "<false/>\n" as StaticString)
-        case .date(let date):
-            try put(date)
-        case .data(let data):
-            put(data, depth: depth)
-        case .uid(let uid):
-            try put(uid: uid, depth: depth)
-        case .array, .dictionary:
-            preconditionFailure("a container is not a leaf")
-        }
+    /// Writes a number, which needs no escapes, in an element.
+    mutating func put(number: some CustomStringConvertible, as element: StaticString) {
+        open(element)
+        put(number.description)
+        close(element)
     }
 
-    private mutating func put(uid: UInt64, depth: Int) throws(PropertyListError) {
+    private mutating func open(_ element: StaticString) {
+        output.append(0x3C)
+        put(element)
+        output.append(0x3E)
+    }
+
+    private mutating func close(_ element: StaticString) {
+        put("</" as StaticString)
+        put(element)
+        put(">\n" as StaticString)
+    }
+
+    mutating func put(_ real: Double) {
+        open("real")
+        put(real.isNaN ? "nan" : real.isInfinite ? (real < 0 ? "-infinity" : "+infinity") : real.description)
+        close("real")
+    }
+
+    mutating func put(uid: UInt64, depth: Int) throws(PropertyListError) {
         // It is a dictionary to whoever reads it, so it has to keep within the depth of one.
         guard depth < Bounds.depth else { throw Bounds.tooDeep(at: nil) }
         put("<dict>\n" as StaticString)
         indent(depth + 1)
         put("<key>CF$UID</key>\n" as StaticString)
         indent(depth + 1)
-        put("<integer>" as StaticString)
-        put(String(uid))
-        put("</integer>\n" as StaticString)
+        put(number: uid, as: "integer")
         indent(depth)
         put("</dict>\n" as StaticString)
     }
 
-    private mutating func put(_ data: Data, depth: Int) {
+    mutating func put(_ data: Data, depth: Int) {
         put("<data>\n" as StaticString)
         // Foundation's lines: at most 8 tabs, and 76 columns less 8 for each tab.
         let tabs = min(depth, 8)
@@ -67,7 +61,7 @@ extension XMLWriter {
         put("</data>\n" as StaticString)
     }
 
-    private mutating func put(_ date: Date) throws(PropertyListError) {
+    mutating func put(_ date: Date) throws(PropertyListError) {
         let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
         guard let whole = Int(exactly: seconds), XMLWriter.writableSeconds.contains(whole) else {
             throw PropertyListError(offset: nil, reason: "XML cannot hold a date outside the years 1 to 9999")

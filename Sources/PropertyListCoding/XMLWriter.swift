@@ -50,7 +50,10 @@ extension XMLWriter {
             let depth = parents.count + 1
             if frame.next < frame.children.count {
                 let value = frame.children[frame.next]
-                if case .dictionary(let entries) = frame.children { try put(key: entries[frame.next].key, depth: depth) }
+                if case .dictionary(let entries) = frame.children {
+                    indent(depth)
+                    try put(entries[frame.next].key, as: "key")
+                }
                 frame.next += 1
                 if let child = try open(value, depth: depth) {
                     guard depth < Bounds.depth else { throw Bounds.tooDeep(at: nil) }
@@ -77,10 +80,15 @@ extension XMLWriter {
             try refuseUIDLookalike(entries)
             put(entries.isEmpty ? "<dict/>\n" : "<dict>\n" as StaticString)
             return entries.isEmpty ? nil : Frame(children: .dictionary(entries.inByteOrder))
-        default:
-            try put(leaf: value, depth: depth)
-            return nil
+        case .string(let string): try put(string, as: "string")
+        case .integer(let integer): put(number: integer, as: "integer")
+        case .real(let real): put(real)
+        case .boolean(let boolean): put(boolean ? "<true/>\n" : "<false/>\n" as StaticString)
+        case .date(let date): try put(date)
+        case .data(let data): put(data, depth: depth)
+        case .uid(let uid): try put(uid: uid, depth: depth)
         }
+        return nil
     }
 
     private func refuseUIDLookalike(_ entries: [String: PropertyListValue]) throws(PropertyListError) {

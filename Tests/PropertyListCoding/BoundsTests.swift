@@ -58,14 +58,12 @@ import Testing
         ])
         long.offsetSize = 4
         #expect(failure(of: long.data)?.reason.contains("much larger") == true)
-        // And with a dictionary's keys.
-        let dictionaries = (0..<250).map { _ in [0xD1, 251, 252] as [UInt8] }
-        var keys = BinaryList(
-            objects: [[0xAF, 0x10, 250] + (1...250).map { UInt8($0) }] + dictionaries + [
-                [0x5F, 0x12, 0, 1, 0, 0] + [UInt8](repeating: 0x61, count: 0x10000), [0x09],
-            ])
-        keys.offsetSize = 4
-        #expect(failure(of: keys.data) == nil)
+        // And with keys: two thousand dictionaries that have the same long one.
+        let dictionaries = [[UInt8]](repeating: [0xD1] + BinaryList.bytes(2_001, 2) + BinaryList.bytes(2_002, 2), count: 2_000)
+        let root = [0xAF, 0x11] + BinaryList.bytes(2_000, 2) + (1...2_000).flatMap { BinaryList.bytes($0, 2) }
+        var keys = BinaryList(objects: [root] + dictionaries + [[0x5F, 0x11, 0x40, 0] + [UInt8](repeating: 0x61, count: 0x4000), [0x09]])
+        (keys.offsetSize, keys.referenceSize) = (4, 2)
+        #expect(failure(of: keys.data)?.reason.contains("much larger") == true)
     }
 
     @Test("Cycles of any length are an error")
