@@ -32,6 +32,10 @@ struct BinaryTrailer {
             throw PropertyListError(offset: start + 8, reason: "the number of objects does not fit the table of offsets")
         }
         objectCount = (start - table) / offsetSize
+        // An object has a byte at least, and a reader needs room for each: offsets alone must not cost memory.
+        guard objectCount <= table - Self.headerSize else {
+            throw PropertyListError(offset: start + 8, reason: "more objects than there are bytes for")
+        }
         guard let root = Int(exactly: bytes.number(at: start + 16, size: 8)), root < objectCount else {
             throw PropertyListError(offset: start + 16, reason: "the root is not one of the \(objectCount) objects")
         }

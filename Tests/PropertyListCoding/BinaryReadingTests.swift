@@ -132,6 +132,7 @@ import Testing
                 $0.count = 1 << 61; $0.offsetSize = 8
             }, 24, "number of objects"
         ), ({ $0.gap = [0] }, 24, "number of objects"),
+        ({ $0.offsets = Array(repeating: 8, count: 7) }, 24, "more objects than there are bytes for"),
         ({ $0.table = 8 }, 8, "table of offsets"), ({ $0.table = 0 }, 8, "table of offsets"), ({ $0.table = .max }, 8, "table of offsets"),
         ({ $0.table = 1 << 63 }, 8, "table of offsets"), ({ $0.table = 17 }, 8, "table of offsets"),
         ({ $0.offsets = [8, 11, 7] }, 33, "outside the objects"), ({ $0.offsets = [8, 11, 14] }, 33, "outside the objects"),

@@ -34,9 +34,9 @@ public final class PropertyListFile: StorageBackend {
         self.calls = calls
     }
 
-    /// The path of the file that a path leads to, every symbolic link followed.
-    static func canonicalPath(_ url: URL) throws(StorageError) -> String {
-        try ResolvedPath(url.standardizedFileURL.path).path
+    /// Where a file really is, every symbolic link followed.
+    static func place(of url: URL) throws(StorageError) -> ResolvedPath {
+        try ResolvedPath(url.standardizedFileURL.path)
     }
 
     /// Reads the file if it is not the one last seen; a missing one has no entries.
