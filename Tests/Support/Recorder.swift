@@ -1,4 +1,4 @@
-import Synchronization
+import ObservableStorage
 
 /// Collects what arrives from any thread, and lets a test wait for it.
 public final class Recorder<Element: Sendable>: Sendable {
@@ -7,7 +7,7 @@ public final class Recorder<Element: Sendable>: Sendable {
         var waiters: [(isEnough: @Sendable ([Element]) -> Bool, continuation: CheckedContinuation<[Element], Never>)] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Starts empty.
     public init() {}

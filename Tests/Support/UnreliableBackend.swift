@@ -1,6 +1,5 @@
 public import Dispatch
 public import ObservableStorage
-import Synchronization
 
 /// A backend in memory that fails on demand, counts what is asked of it, and can be held up in the middle of an edit.
 public final class UnreliableBackend: StorageBackend {
@@ -14,7 +13,7 @@ public final class UnreliableBackend: StorageBackend {
     public let name = "unreliable"
     /// What it stores in.
     public let memory: InMemoryBackend
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Starts with what another backend holds.
     public init(_ memory: InMemoryBackend = InMemoryBackend()) {

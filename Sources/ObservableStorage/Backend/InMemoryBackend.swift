@@ -1,6 +1,5 @@
 public import Dispatch
 public import PropertyListCoding
-import Synchronization
 
 /// Entries in memory: for tests and previews. Several stores on one backend behave like several processes on one file.
 public final class InMemoryBackend: StorageBackend {
@@ -11,12 +10,12 @@ public final class InMemoryBackend: StorageBackend {
 
     /// What it is called in errors.
     public let name = "memory"
-    private let state: Mutex<State>
+    private let state: Guarded<State>
     private let edits = ChangePublisher<StorageEvent>()
 
     /// Starts with some entries.
     public init(_ entries: [String: PropertyListValue] = [:]) {
-        state = Mutex(State(entries: StorageEntries(entries)))
+        state = Guarded(State(entries: StorageEntries(entries)))
     }
 
     /// The entries as they are now.

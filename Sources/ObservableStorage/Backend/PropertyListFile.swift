@@ -1,6 +1,5 @@
 public import Foundation
 import PropertyListCoding
-import Synchronization
 
 /// Entries in a property-list file that several processes read and write, none of which loses an edit of another one.
 ///
@@ -14,7 +13,7 @@ public final class PropertyListFile: StorageBackend {
     let lockTimeout: Duration
     let calls: FileSystemCalls
     /// What was read or written last; never held while the file is used.
-    let lastSeen = Mutex<FileContent?>(nil)
+    let lastSeen = Guarded<FileContent?>(nil)
     private let hasSwept = Gate()
 
     /// Names a file; nothing is read yet.

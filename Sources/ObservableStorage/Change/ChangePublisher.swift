@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Fans elements out to any number of subscribers: each one gets every element, in the order of publishing.
 ///
 /// Elements are delivered on the thread that publishes, one at a time; those published meanwhile, from another thread or by
@@ -10,7 +8,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
         var isFinished = false
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
     private let outbox: Outbox
 
     /// Makes a publisher without subscribers.

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A slot for one value: the writer replaces what is in it, a reader takes it out or waits for it.
 ///
 /// Where a stream's buffer grows with a slow reader, this keeps the newest value only; the last one always arrives.
@@ -12,7 +10,7 @@ public final class LatestValue<Value: Sendable>: Sendable {
         var isFinished = false
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Makes an empty slot.
     public init() {}

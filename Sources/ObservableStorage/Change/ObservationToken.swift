@@ -1,10 +1,8 @@
-import Synchronization
-
 /// Keeps an observation going until it is cancelled or released.
 public final class ObservationToken: Sendable {
     /// The subscription that a writer skips when it passes this token as its own; 0 is none.
     let subscription: UInt64
-    private let onCancel: Mutex<(@Sendable () -> Void)?>
+    private let onCancel: Guarded<(@Sendable () -> Void)?>
 
     /// Makes a token that calls a closure when it is cancelled or released, whichever comes first, once.
     public convenience init(onCancel: @escaping @Sendable () -> Void) {
@@ -13,7 +11,7 @@ public final class ObservationToken: Sendable {
 
     init(subscription: UInt64, onCancel: @escaping @Sendable () -> Void) {
         self.subscription = subscription
-        self.onCancel = Mutex(onCancel)
+        self.onCancel = Guarded(onCancel)
     }
 
     deinit {

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Deliveries in the order in which they were decided, made by one thread at a time and under no lock.
 ///
 /// What is appended while a delivery runs, also by that delivery itself, is delivered after it.
@@ -11,7 +9,7 @@ final class Outbox: Sendable {
         var isDelivering = false
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Appends a delivery. May be called under the lock that decides the order; runs nothing.
     func append(_ delivery: @escaping Delivery) {

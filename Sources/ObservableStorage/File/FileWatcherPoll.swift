@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 /// A timer that looks at a path from time to time and tells when something is different.
 final class FileWatcherPoll: Sendable {
@@ -7,7 +6,7 @@ final class FileWatcherPoll: Sendable {
 
     /// Starts looking; `changed` is called on the queue.
     init(path: String, queue: DispatchQueue, interval: Duration, changed: @escaping @Sendable () -> Void) {
-        let comparison = Mutex(FileWatcherComparison(FileWatcherIdentity(path: path)))
+        let comparison = Guarded(FileWatcherComparison(FileWatcherIdentity(path: path)))
         let timer = DispatchSource.makeTimerSource(queue: queue)
         let repeating = DispatchTimeInterval.nanoseconds(interval.wholeNanoseconds)
         timer.schedule(

@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 /// One watcher's work: it gathers signals from any thread, and on its queue arms anew, waits for writers and tells.
 final class FileWatcherSession: Sendable {
@@ -19,7 +18,7 @@ final class FileWatcherSession: Sendable {
     private let path: String
     private let queue: DispatchQueue
     private let options: FileWatcherOptions
-    private let state: Mutex<State>
+    private let state: Guarded<State>
 
     init(
         path: String, queue: DispatchQueue, options: FileWatcherOptions, handler: @escaping @Sendable (FileWatcher.Event) -> Void
@@ -27,7 +26,7 @@ final class FileWatcherSession: Sendable {
         self.path = TrailWalk.absolute(path)
         self.queue = queue
         self.options = options
-        state = Mutex(State(handler: handler, settling: FileWatcherSettling(quiet: options.quiet, limit: options.limit)))
+        state = Guarded(State(handler: handler, settling: FileWatcherSettling(quiet: options.quiet, limit: options.limit)))
     }
 
     var mechanism: FileWatcher.Mechanism {

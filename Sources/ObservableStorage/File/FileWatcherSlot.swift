@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Holds what has not been read yet: a fallback, and whether to look, however often that was said.
 final class FileWatcherSlot: Sendable {
     private typealias Waiter = CheckedContinuation<FileWatcher.Event?, Never>
@@ -15,7 +13,7 @@ final class FileWatcherSlot: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Adds an event, unless the same is waiting already.
     func put(_ event: FileWatcher.Event) {

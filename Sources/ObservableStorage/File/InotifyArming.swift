@@ -1,5 +1,4 @@
 #if os(Linux)
-    import Synchronization
 
     /// The watches that one path needs: each folder on the way for the name that is looked up in it, and the file.
     final class InotifyArming: FileWatcherArming {
@@ -27,7 +26,7 @@
         private let hub: InotifyHub
         private let path: String
         private let signal: @Sendable (FileWatcherSignals) -> Void
-        private let state = Mutex(State())
+        private let state = Guarded(State())
 
         init(hub: InotifyHub, path: String, signal: @escaping @Sendable (FileWatcherSignals) -> Void) {
             self.hub = hub

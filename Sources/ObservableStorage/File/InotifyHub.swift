@@ -5,7 +5,6 @@
     #elseif canImport(Musl)
         import Musl
     #endif
-    import Synchronization
 
     /// The process's one inotify instance, shared by all watchers: the kernel allows a user few instances and many watches.
     final class InotifyHub: FileWatcherNotifier {
@@ -30,7 +29,7 @@
 
         let calls: InotifyCalls
         private let queue = DispatchQueue(label: "ObservableStorage.InotifyHub", qos: .userInitiated)
-        private let state = Mutex(State())
+        private let state = Guarded(State())
 
         init(calls: InotifyCalls) {
             self.calls = calls

@@ -4,7 +4,6 @@
     #elseif canImport(Musl)
         import Musl
     #endif
-    import Synchronization
 
     /// The file systems of this process, by device number, read again only when one was mounted or unmounted.
     final class InotifyMountTable: Sendable {
@@ -15,7 +14,7 @@
 
         static let shared = InotifyMountTable()
 
-        private let state = Mutex(State())
+        private let state = Guarded(State())
 
         /// The file system with a file's device number; local if it is unknown, as the parts of a btrfs are.
         func mount(of device: UInt64) -> InotifyMount {

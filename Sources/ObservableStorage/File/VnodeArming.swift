@@ -1,7 +1,6 @@
 #if canImport(Darwin)
     import Dispatch
     import Foundation
-    import Synchronization
 
     /// The open folders and file that one path needs.
     ///
@@ -25,7 +24,7 @@
         private let path: String
         private let signal: @Sendable (FileWatcherSignals) -> Void
         private let queue = DispatchQueue(label: "ObservableStorage.VnodeArming", qos: .userInitiated)
-        private let state = Mutex(State())
+        private let state = Guarded(State())
 
         init(path: String, signal: @escaping @Sendable (FileWatcherSignals) -> Void) {
             self.path = path

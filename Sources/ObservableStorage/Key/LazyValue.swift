@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 /// A value that is made when it is first asked for, once, however many threads ask.
 final class LazyValue<Value: Sendable>: Sendable {
@@ -15,10 +14,10 @@ final class LazyValue<Value: Sendable>: Sendable {
         case done(Value)
     }
 
-    private let state: Mutex<State>
+    private let state: Guarded<State>
 
     init(_ make: @escaping @Sendable () -> Value) {
-        state = Mutex(.unmade(make))
+        state = Guarded(.unmade(make))
     }
 
     /// The value; asking for it while making it never returns.

@@ -1,11 +1,9 @@
-import Synchronization
-
 /// Errors that no caller is there to catch. Those that come while nobody listens wait for the first who does.
 final class FailureReports: Sendable {
     private static let mostUnheard = 16
 
     private let publisher = ChangePublisher<StorageError>()
-    private let unheard = Mutex<[StorageError]>([])
+    private let unheard = Guarded<[StorageError]>([])
 
     /// Tells an error to everyone who listens.
     func report(_ error: StorageError) {

@@ -1,22 +1,21 @@
 import PropertyListCoding
-import Synchronization
 
 /// A store's memory: every call is one short critical section, and observers are told after it, in its order.
 final class Memory: Sendable {
     typealias Observers = ChangePublisher<StoredChange>
 
-    private struct Guarded {
+    private struct Contents {
         var state: MemoryState
         var observers: [String: Observers] = [:]
         var isFinished = false
     }
 
-    private let guarded: Mutex<Guarded>
+    private let guarded: Guarded<Contents>
     private let outbox = Outbox()
     private let allObservers: Observers
 
     init(entries: [String: PropertyListValue]) {
-        guarded = Mutex(Guarded(state: MemoryState(entries: entries)))
+        guarded = Guarded(Contents(state: MemoryState(entries: entries)))
         allObservers = Observers(outbox: outbox)
     }
 

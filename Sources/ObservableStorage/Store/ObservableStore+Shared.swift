@@ -1,12 +1,11 @@
 public import Foundation
-import Synchronization
 
 extension ObservableStore {
     private struct Reference: Sendable {
         weak var store: ObservableStore?
     }
 
-    private static let sharedStores = Mutex<[ResolvedPath: Reference]>([:])
+    private static let sharedStores = Guarded<[ResolvedPath: Reference]>([:])
 
     /// The one store of this process for a property list, opened on first use; every path to the same file gives the same store.
     ///

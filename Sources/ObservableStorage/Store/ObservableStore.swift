@@ -1,6 +1,5 @@
 public import Foundation
 import PropertyListCoding
-import Synchronization
 
 /// Values by key, kept in a property list, that tells its readers about every change, whoever made it.
 ///
@@ -24,7 +23,7 @@ public actor ObservableStore {
     var base: StorageEntries
     var flushBackoff = Backoff()
     var loadBackoff = Backoff()
-    private nonisolated let watch = Mutex<ObservationToken?>(nil)
+    private nonisolated let watch = Guarded<ObservationToken?>(nil)
 
     /// The store's serial dispatch queue.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {

@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import Synchronization
 
 /// The stores of this process, so that the end of the process finds what they have not written yet.
 final class OpenStores: Sendable {
@@ -8,7 +7,7 @@ final class OpenStores: Sendable {
         weak var store: ObservableStore?
     }
 
-    private let references = Mutex<[ObjectIdentifier: Reference]>([:])
+    private let references = Guarded<[ObjectIdentifier: Reference]>([:])
 
     /// The stores of the process; the first use registers their flush with `atexit`.
     static let all: OpenStores = {

@@ -1,5 +1,4 @@
 import ObservableStorage
-import Synchronization
 import TestSupport
 import Testing
 
@@ -36,7 +35,7 @@ struct ChangePublisherTests {
     func nestedSubscribing() {
         let publisher = ChangePublisher<Int>()
         let seen = Recorder<Int>()
-        let inner = Mutex<ObservationToken?>(nil)
+        let inner = Guarded<ObservationToken?>(nil)
         let token = publisher.subscribe { _ in
             let added = publisher.subscribe { seen.record($0) }
             let replaced = inner.withLock { held in
@@ -58,7 +57,7 @@ struct ChangePublisherTests {
     func cancelStopsDelivery() {
         let publisher = ChangePublisher<Int>()
         let seen = Recorder<Int>()
-        let second = Mutex<ObservationToken?>(nil)
+        let second = Guarded<ObservationToken?>(nil)
         let first = publisher.subscribe { _ in second.withLock { $0 }?.cancel() }
         let token = publisher.subscribe { seen.record($0) }
         second.withLock { $0 = token }

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -112,7 +111,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
     @Test("The content is on the medium before it is in place, its name and new folders when writing returns")
     func synchronized() throws {
         let folder = try TemporaryFolder()
-        let steps = Mutex<[String]>([])
+        let steps = Guarded<[String]>([])
         var calls = FileSystemCalls.live
         calls.synchronize = { descriptor throws(SystemError) in
             let inode = try FileSystemCalls.live.statusOfDescriptor(descriptor).identity.inode

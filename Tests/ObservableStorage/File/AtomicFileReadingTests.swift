@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -78,7 +77,7 @@ import Testing
     @Test("A file that changes while it is read is read again")
     func changing() throws {
         let path = try folder.make("list", "short")
-        let changes = Mutex(3)
+        let changes = Guarded(3)
         var calls = FileSystemCalls.live
         calls.pause = { _ in }
         calls.readBytes = { descriptor, buffer throws(SystemError) in
@@ -99,8 +98,8 @@ import Testing
     @Test("A file that never stops growing is given up, and is not followed as it grows")
     func growing() throws {
         let path = try folder.make("list", "short")
-        let largest = Mutex(0)
-        let pauses = Mutex(0)
+        let largest = Guarded(0)
+        let pauses = Guarded(0)
         var calls = FileSystemCalls.live
         calls.pause = { _ in pauses.withLock { $0 += 1 } }
         calls.readBytes = { descriptor, buffer throws(SystemError) in

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -72,7 +71,7 @@ private let new = Data("new".utf8)
         let path = try folder.make("list")
         try folder.make("victim", "untouched")
         try folder.link(".list.\(getpid())-1.tmp", to: "victim")
-        let numbers = Mutex<[UInt64]>([2, 1])
+        let numbers = Guarded<[UInt64]>([2, 1])
         var calls = FileSystemCalls.live
         calls.random = { numbers.withLock { $0.removeLast() } }
         _ = try AtomicFile.write(new, to: path, calls: calls)
@@ -142,7 +141,7 @@ private let new = Data("new".utf8)
     @Test("A file that another program changes right after the rename has not the identity that writing returns")
     func changedAtOnce() throws {
         let path = try folder.make("list")
-        let renamed = Mutex(false)
+        let renamed = Guarded(false)
         var calls = FileSystemCalls.live
         calls.renameFile = { from, to throws(SystemError) in
             try FileSystemCalls.live.renameFile(from, to)

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 @testable import ObservableStorage
 
@@ -10,7 +9,7 @@ final class CallRecorder: Sendable {
         var descriptors: Set<Int32> = []
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
     private let failure: (@Sendable (_ index: Int, _ name: String) -> Int32?)?
 
     /// - Parameter failure: the error code of a call that is to fail, by its place among the calls and its name.

@@ -1,7 +1,6 @@
 #if os(Linux)
     import Foundation
     import Glibc
-    import Synchronization
 
     @testable import ObservableStorage
 
@@ -13,7 +12,7 @@
             var calls = 0
         }
 
-        private let state = Mutex(State())
+        private let state = Guarded(State())
         private let reading: Int32
         private let writing: Int32
 

@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -38,8 +37,8 @@ import Testing
     @Test("One thread at a time is inside")
     func threads() throws {
         let path = try folder.make("list", "0")
-        let inside = Mutex(0)
-        let errors = Mutex<[any Error]>([])
+        let inside = Guarded(0)
+        let errors = Guarded<[any Error]>([])
         DispatchQueue.concurrentPerform(iterations: 8) { _ in
             do {
                 for _ in 0..<25 {
@@ -92,7 +91,7 @@ import Testing
             try FileLock.withLock(for: path, timeout: .milliseconds(20)) {}
         }
         // It lets go while it is waited for.
-        let answers = Mutex<[Result<String, any Error>]>([])
+        let answers = Guarded<[Result<String, any Error>]>([])
         var calls = FileSystemCalls.live
         calls.pause = { _ in
             if answers.withLock({ $0.isEmpty }) {
@@ -135,7 +134,7 @@ import Testing
     @Test("Waiting begins with short pauses, and none is longer than five milliseconds or the time left")
     func pauses() throws {
         let path = folder.path("list")
-        let pauses = Mutex<[Duration]>([])
+        let pauses = Guarded<[Duration]>([])
         var calls = FileSystemCalls.live
         calls.pause = { duration in
             pauses.withLock { $0.append(duration) }
@@ -156,7 +155,7 @@ import Testing
         try folder.make(".list.lock", "")
         let old = open(folder.path(".list.lock"), O_RDWR)
         try #require(flock(old, LOCK_EX | LOCK_NB) == 0)
-        let isOpen = Mutex(true)
+        let isOpen = Guarded(true)
         var calls = FileSystemCalls.live
         calls.pause = { _ in
             if isOpen.withLock({ isOpen in

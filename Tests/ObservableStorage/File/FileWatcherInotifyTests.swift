@@ -1,7 +1,6 @@
 #if os(Linux)
     import Dispatch
     import Foundation
-    import Synchronization
     import TestSupport
     import Testing
 
@@ -328,10 +327,10 @@
 
     /// A flag to be shared.
     private final class Box: Sendable {
-        let flag: Mutex<Bool>
+        let flag: Guarded<Bool>
 
         init(_ flag: Bool) {
-            self.flag = Mutex(flag)
+            self.flag = Guarded(flag)
         }
     }
 #endif

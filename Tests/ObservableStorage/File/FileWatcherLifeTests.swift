@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -69,7 +68,7 @@ struct FileWatcherLifeTests {
     @Test("A watcher can be cancelled by its own handler", arguments: FileWatcherOptions.all)
     func cancelInHandler(options: FileWatcherOptions) async throws {
         final class Owner: Sendable {
-            let watcher = Mutex<FileWatcher?>(nil)
+            let watcher = Guarded<FileWatcher?>(nil)
         }
         let owner = Owner()
         let events = Inbox<FileWatcher.Event>()

@@ -1,8 +1,8 @@
-import Synchronization
+import ObservableStorage
 
 /// What has arrived and was not asked for yet.
 final class Inbox<Element: Sendable>: Sendable {
-    private let elements = Mutex<[Element]>([])
+    private let elements = Guarded<[Element]>([])
     private let (arrivals, arrival) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     /// Adds an element.

@@ -1,7 +1,6 @@
 import Dispatch
 import ObservableStorage
 import PropertyListCoding
-import Synchronization
 import TestSupport
 import Testing
 
@@ -68,7 +67,7 @@ struct ListenerTests {
     func nestedSubscription() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let seen = Recorder<Int>()
-        let inner = Mutex<ObservationToken?>(nil)
+        let inner = Guarded<ObservationToken?>(nil)
         let token = store.addUpdateListener(for: Keys.count) { change in
             guard change.newValue == 1 else { return }
             let added = store.addUpdateListener(for: Keys.count) { seen.record($0.newValue) }

@@ -2,7 +2,6 @@ import Dispatch
 import Foundation
 import ObservableStorage
 import PropertyListCoding
-import Synchronization
 import TestSupport
 import Testing
 
@@ -50,7 +49,7 @@ struct TransactionTests {
     @Test("Calling update from inside is an error, not a deadlock")
     func nested() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
-        let inner = Mutex<Task<Void, any Error>?>(nil)
+        let inner = Guarded<Task<Void, any Error>?>(nil)
         try await store.update { transaction in
             transaction[Keys.count] = 1
             let ended = DispatchSemaphore(value: 0)
