@@ -6,6 +6,7 @@ import Synchronization
 /// reports races that are none. So it is told, in processes that run under it; in others this is a `Mutex`.
 package struct Guarded<Value>: ~Copyable, Sendable {
     private let mutex: Mutex<Value>
+    private let sanitizer = SanitizedLock()
 
     /// Puts a value behind a lock.
     package init(_ value: consuming sending Value) {
@@ -17,10 +18,8 @@ package struct Guarded<Value>: ~Copyable, Sendable {
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         try mutex.withLock { (value) throws(Failure) in
-            guard let sanitizer = ThreadSanitizer.current else { return try body(&value) }
-            let lock = withUnsafeMutablePointer(to: &value) { UnsafeMutableRawPointer($0) }
-            sanitizer.acquired(lock)
-            defer { sanitizer.releases(lock) }
+            sanitizer?.acquired()
+            defer { sanitizer?.releases() }
             return try body(&value)
         }
     }
