@@ -29,6 +29,8 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/Support",
             swiftSettings: settings),
+        .executableTarget(
+            name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/Peer", swiftSettings: settings),
         .testTarget(
             name: "PropertyListCodingTests", dependencies: ["PropertyListCoding", "TestSupport"],
             path: "Tests/PropertyListCoding", swiftSettings: settings),
@@ -36,7 +38,7 @@ let package = Package(
             name: "ObservableStorageTests", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"],
             path: "Tests/ObservableStorage", swiftSettings: settings),
         .testTarget(
-            name: "prefsTests", dependencies: ["prefs", "ObservableStorage", "PropertyListCoding", "TestSupport"],
+            name: "prefsTests", dependencies: ["prefs", "Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],
             path: "Tests/prefs", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -1,0 +1,14 @@
+public import Foundation
+
+extension Subprocess {
+    /// Runs a program like ``run(_:_:input:environment:)``, without keeping a thread of the pool that tests run on.
+    public static func finished(
+        _ program: String, _ arguments: [String] = [], input: Data = Data(), environment: [String: String] = [:]
+    ) async throws -> Subprocess {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try run(program, arguments, input: input, environment: environment) })
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Exit status", .timeLimit(.minutes(1)))
+struct ExitStatusTests {
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = folder.path("settings.plist")
+    }
+
+    @Test(
+        "A command line that makes no sense ends with 2 and the usage",
+        arguments: [
+            [], ["reed"], ["read"], ["read", "f.plist", "k", "x"], ["read", "--json", "f.plist"], ["read", ""], ["type", "f.plist"],
+            ["write", "f.plist", "k"], ["write", "f.plist", "k", "v", "--int"], ["write", "f.plist", "k", "1", "--int", "--bool"],
+            ["write", "f.plist", "k", "--json", "[null]"], ["delete"], ["increment", "f.plist", "k", "1.5"],
+            ["watch", "f.plist", "--count", "0"], ["watch", "f.plist", "--count"], ["export", "f.plist"],
+            ["export", "f.plist", "--format", "toml"], ["import"], ["help", "reed"],
+        ])
+    func usage(_ arguments: [String]) async throws {
+        let result = try await Subprocess.finished("prefs", arguments)
+        #expect(result.status == 2)
+        #expect(result.output.isEmpty)
+        #expect(result.errors.contains("usage: prefs") || result.errors.contains("try: prefs help"))
+        #expect(!FileManager.default.fileExists(atPath: "f.plist"))
+    }
+
+    @Test(
+        "Help of every kind ends with 0",
+        arguments: [["help"], ["--help"], ["-h"], ["help", "read"], ["read", "-h"], ["watch", "--help"]])
+    func help(_ arguments: [String]) async throws {
+        let result = try await Subprocess.finished("prefs", arguments)
+        #expect(result.status == 0)
+        #expect(result.errors.isEmpty)
+        #expect(result.text.hasPrefix("usage: prefs"))
+    }
+
+    @Test(
+        "A file that is no property list ends with 3, a line that names it, and stays as it is",
+        arguments: [
+            ["read"], ["read", "k"], ["type", "k"], ["write", "k", "v"], ["delete"], ["delete", "k"], ["increment", "k"], ["watch"],
+            ["export", "--format", "json"],
+        ])
+    func malformed(_ arguments: [String]) async throws {
+        try Data("nonsense".utf8).write(to: folder.file("settings.plist"))
+        let result = try await Subprocess.finished("prefs", [arguments[0], file] + arguments.dropFirst())
+        #expect(result.status == 3)
+        #expect(result.output.isEmpty)
+        #expect(result.errors.hasPrefix("prefs: \(file): "))
+        #expect(result.errors.count(where: \.isNewline) == 1)
+        #expect(try Data(contentsOf: folder.file("settings.plist")) == Data("nonsense".utf8))
+    }
+
+    @Test("A folder where the file should be, or a file where its folder should be, ends with 3")
+    func unusable() async throws {
+        #expect(try await tool("read", folder.url.path).status == 3)
+        #expect(try await tool("write", folder.url.path, "k", "v").status == 3)
+        try Data().write(to: folder.file("plain"))
+        let result = try await tool("write", folder.path("plain/settings.plist"), "k", "v")
+        #expect(result.status == 3)
+        #expect(result.errors.hasPrefix("prefs: \(folder.path("plain/settings.plist")): cannot be "))
+        #expect(result.errors.count(where: \.isNewline) == 1)
+    }
+
+    @Test("A full disk under standard output ends with 3", .enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
+    func fullOutput() async throws {
+        #expect(try await tool("write", file, "k", "v").status == 0)
+        let result = try await Subprocess.finished("/bin/sh", ["-c", "\(Subprocess.executable("prefs").path) read \(file) >/dev/full"])
+        #expect(result.status == 3)
+        #expect(result.errors.hasPrefix("prefs: standard output: "))
+    }
+
+    @Test("A file that another process keeps locked ends with 3", .enabled(if: isLong && isInstalled("python3")))
+    func locked() async throws {
+        #expect(try await tool("write", file, "k", "v").status == 0)
+        let script = "import fcntl,sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print(1, flush=True); sys.stdin.read()"
+        let holder = try RunningProgram("python3", ["-c", script, folder.path(".settings.plist.lock")])
+        _ = await holder.lines(count: 1)
+        let result = try await tool("write", file, "k", "w")
+        #expect(result.status == 3)
+        #expect(result.errors == "prefs: \(file): locked by another process for more than 10.0 seconds\n")
+        #expect(try await tool("read", file, "k").text == "v\n")
+        try holder.endInput()
+        #expect(await holder.status == 0)
+    }
+}

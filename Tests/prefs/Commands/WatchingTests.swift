@@ -1,0 +1,109 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("prefs watch", .timeLimit(.minutes(1)))
+struct WatchingTests {
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() async throws {
+        folder = try TemporaryFolder()
+        file = folder.path("settings.plist")
+        #expect(try await tool("write", file, "a", "1", "--int").status == 0)
+        #expect(try await tool("write", file, "b", "x\ny").status == 0)
+    }
+
+    @Test("The current values come first, then a line for each change as it is made")
+    func lines() async throws {
+        let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
+        #expect(await watch.lines(count: 2) == ["a: 1  (initial, revision 0)", #"b: "x\ny"  (initial, revision 0)"#])
+        #expect(try await tool("increment", file, "a").status == 0)
+        #expect(await watch.lines(count: 3)[2] == "a: 1 -> 2  (external, revision 1)")
+        #expect(try await tool("write", file, "c", "new").status == 0)
+        #expect(await watch.lines(count: 4)[3] == #"c: (none) -> "new"  (external, revision 2)"#)
+        #expect(try await tool("delete", file).status == 0)
+        let removed = await watch.lines(count: 7)[4...]
+        #expect(
+            removed == [
+                "a: 2 -> (removed)  (external, revision 3)", #"b: "x\ny" -> (removed)  (external, revision 3)"#,
+                #"c: "new" -> (removed)  (external, revision 3)"#,
+            ])
+    }
+
+    @Test("Only the keys that are named are told, in their order, set or not")
+    func keys() async throws {
+        let watch = try RunningProgram("prefs", ["watch", "--initial", "--json", file, "z", "a", "z"])
+        #expect(
+            await watch.lines(count: 2) == [
+                #"{"key":"z","old":null,"new":null,"kind":"initial","origin":null,"revision":0}"#,
+                #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0}"#,
+            ])
+        #expect(try await tool("write", file, "b", "unseen").status == 0)
+        #expect(try await tool("write", file, "z", "seen").status == 0)
+        let last = await watch.lines(count: 3)[2]
+        #expect(last.hasPrefix(#"{"key":"z","old":null,"new":"seen","kind":"set","origin":"external","revision":"#))
+    }
+
+    @Test("A file that is not there yet can be watched, and nothing is made for its sake")
+    func missing() async throws {
+        let folder = try TemporaryFolder()
+        let watch = try RunningProgram("prefs", ["watch", folder.path("f/new.plist"), "k", "--initial"])
+        #expect(await watch.lines(count: 1) == ["k: (none)  (initial, revision 0)"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+        #expect(try await tool("write", folder.path("f/new.plist"), "k", "v").status == 0)
+        #expect(await watch.lines(count: 2)[1] == #"k: (none) -> "v"  (external, revision 1)"#)
+    }
+
+    @Test("It stops by itself after so many lines, initial ones counted")
+    func count() async throws {
+        let short = try await tool("watch", file, "--initial", "--count", "1")
+        #expect(short.status == 0)
+        #expect(short.text == "a: 1  (initial, revision 0)\n")
+        let watch = try RunningProgram("prefs", ["watch", file, "a", "--initial", "--count", "2"])
+        _ = await watch.lines(count: 1)
+        #expect(try await tool("increment", file, "a").status == 0)
+        #expect(await watch.status == 0)
+        #expect(watch.lines.elements.count == 2)
+    }
+
+    @Test("A signal to end is a good end", arguments: [SIGINT, SIGTERM])
+    func signals(_ signal: Int32) async throws {
+        let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
+        _ = await watch.lines(count: 2)
+        watch.signal(signal)
+        #expect(await watch.status == 0)
+        #expect(watch.errors.elements.isEmpty)
+    }
+
+    @Test("It ends quietly when its reader has gone, though there is nothing to write")
+    func closedOutput() async throws {
+        let command = "\(Subprocess.executable("prefs").path) watch \(file) --initial a | head -1"
+        let result = try await Subprocess.finished("/bin/sh", ["-c", command])
+        #expect(result.text == "a: 1  (initial, revision 0)\n")
+        #expect(result.errors.isEmpty)
+    }
+
+    @Test("A file that becomes bad is told on standard error, and watching goes on")
+    func badFile() async throws {
+        let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
+        _ = await watch.lines(count: 2)
+        try Data("nonsense".utf8).write(to: folder.file("settings.plist"))
+        let error = await watch.errors.elements(count: 1)[0]
+        #expect(error.hasPrefix("prefs: \(file): not a readable property list"))
+        try PropertyListValue.dictionary(["a": 7, "b": "x\ny"]).encoded(as: .xml).write(to: folder.file("settings.plist"), options: .atomic)
+        #expect(await watch.lines(count: 3)[2] == "a: 1 -> 7  (external, revision 1)")
+    }
+
+    @Test("A terminal gets colours, unless NO_COLOR is set", .enabled(if: isInstalled("python3")))
+    func colours() async throws {
+        let script = "import os,pty,sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+        let arguments = ["-c", script, Subprocess.executable("prefs").path, "watch", file, "--initial", "--count", "1"]
+        let coloured = try await Subprocess.finished("python3", arguments, environment: ["TERM": "xterm", "NO_COLOR": ""])
+        #expect(coloured.status == 0)
+        #expect(coloured.text.contains("\u{1b}["))
+        let plain = try await Subprocess.finished("python3", arguments, environment: ["TERM": "xterm", "NO_COLOR": "1"])
+        #expect(plain.text == "a: 1  (initial, revision 0)\r\n")
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("Writing commands", .timeLimit(.minutes(1)))
+struct WritingTests {
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = folder.path("new/settings.plist")
+    }
+
+    private func stored() throws -> PropertyListValue {
+        try PropertyListValue.decode(Data(contentsOf: URL(fileURLWithPath: file))).value
+    }
+
+    @Test(
+        "write stores a value of the type that is asked for, in a file that it makes",
+        arguments: [
+            (["5"], PropertyListValue.string("5")), (["--string", "5"], .string("5")), (["--int", "-5"], .integer(-5)),
+            (["--real", "5"], .real(5)),
+            (["--bool", "yes"], .boolean(true)),
+            (["--date", "2001-01-01T00:00:00.25Z"], .date(Date(timeIntervalSinceReferenceDate: 0.25))),
+            (["--data", "AAEC"], .data(Data([0, 1, 2]))), (["--json", "{\"a\":[1,1.0,true]}"], .dictionary(["a": [1, 1.0, true]])),
+            (["--", "--int"], .string("--int")),
+        ])
+    func write(_ arguments: [String], _ value: PropertyListValue) async throws {
+        let result = try await Subprocess.finished("prefs", ["write", file, "key"] + arguments)
+        #expect(result.status == 0)
+        #expect(result.output.isEmpty && result.errors.isEmpty)
+        #expect(try stored() == .dictionary(["key": value]))
+    }
+
+    @Test("write keeps other entries and the format")
+    func keeping() async throws {
+        let url = folder.file("settings.plist")
+        try PropertyListValue.dictionary(["a": 1]).encoded(as: .xml).write(to: url)
+        #expect(try await tool("write", url.path, "b", "2").status == 0)
+        let decoded = try PropertyListValue.decode(Data(contentsOf: url))
+        #expect(decoded.value == ["a": 1, "b": "2"])
+        #expect(decoded.format == .xml)
+    }
+
+    @Test("delete removes one entry, or all of them")
+    func delete() async throws {
+        for key in ["a", "b", "c"] { #expect(try await tool("write", file, key, "x").status == 0) }
+        #expect(try await tool("delete", file, "a").status == 0)
+        #expect(try stored() == ["b": "x", "c": "x"])
+        #expect(try await tool("delete", file).status == 0)
+        #expect(try stored() == .dictionary([:]))
+        #expect(try await tool("read", file).text == "{}\n")
+    }
+
+    @Test("increment counts from 0 by 1, by more and by less, and prints the sum")
+    func increment() async throws {
+        #expect(try await tool("increment", file, "n").text == "1\n")
+        #expect(try await tool("increment", file, "n", "41").text == "42\n")
+        #expect(try await tool("increment", file, "n", "-50").text == "-8\n")
+        #expect(try await tool("increment", file, "zero", "0").text == "0\n")
+        #expect(try stored() == ["n": -8, "zero": 0])
+    }
+
+    @Test("increment reaches both ends of the range, and changes nothing beyond them")
+    func overflow() async throws {
+        #expect(try await tool("increment", file, "n", "18446744073709551615").text == "18446744073709551615\n")
+        let above = try await tool("increment", file, "n")
+        #expect(above.status == 3)
+        #expect(above.errors == "prefs: \(file): key \"n\" cannot be incremented: 18446744073709551616 is out of range\n")
+        #expect(try await tool("read", file, "n").text == "18446744073709551615\n")
+        #expect(try await tool("increment", file, "m", "-9223372036854775808").status == 0)
+        #expect(try await tool("increment", file, "m", "-1").status == 3)
+        #expect(try await tool("read", file, "m").text == "-9223372036854775808\n")
+    }
+
+    @Test("increment of anything but an integer names its type and changes nothing", arguments: ["--string", "--real"])
+    func incrementOfOther(_ option: String) async throws {
+        #expect(try await tool("write", file, "n", "5", option).status == 0)
+        let before = try Data(contentsOf: URL(fileURLWithPath: file))
+        let result = try await tool("increment", file, "n")
+        #expect(result.status == 3)
+        #expect(result.errors == "prefs: \(file): key \"n\" cannot be incremented: it is of type \(option.dropFirst(2))\n")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == before)
+    }
+
+    @Test("import merges either format", arguments: PropertyListFormat.allCases)
+    func importing(_ format: PropertyListFormat) async throws {
+        #expect(try await tool("write", file, "a", "old").status == 0)
+        #expect(try await tool("write", file, "b", "old").status == 0)
+        let input = try PropertyListValue.dictionary(["b": 2, "c": [true]]).encoded(as: format)
+        #expect(try await tool("import", file, input: input).status == 0)
+        #expect(try stored() == ["a": "old", "b": 2, "c": [true]])
+    }
+
+    @Test("import of anything else ends with 3 and changes nothing", arguments: ["", "{\"a\":1}", "<plist><array/></plist>"])
+    func importingOther(_ input: String) async throws {
+        let result = try await tool("import", file, input: Data(input.utf8))
+        #expect(result.status == 3)
+        #expect(result.errors.hasPrefix("prefs: standard input: "))
+        #expect(result.errors.count(where: \.isNewline) == 1)
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("Several processes that write one file", .timeLimit(.minutes(isLong ? 10 : 2)))
+struct SeveralWritersTests {
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = folder.path("settings.plist")
+    }
+
+    @Test("Eight processes count one key to exactly the sum, and print each number once")
+    func increments() async throws {
+        let each = isLong ? 250 : 25
+        let loop = "i=0; while [ $i -lt \(each) ]; do \"$0\" increment \"$1\" n || exit; i=$((i+1)); done"
+        let counters = try (0..<8).map { _ in
+            try RunningProgram("/bin/sh", ["-c", loop, Subprocess.executable("prefs").path, file])
+        }
+        var printed: [Int] = []
+        for counter in counters {
+            #expect(await counter.status == 0)
+            #expect(counter.errors.elements.isEmpty)
+            printed += counter.lines.elements.compactMap { Int($0) }
+        }
+        #expect(printed.sorted() == Array(1...(8 * each)))
+        #expect(try await tool("read", file, "n").text == "\(8 * each)\n")
+    }
+
+    @Test("Eight processes that each write 100 keys of their own leave all 800")
+    func manyKeys() async throws {
+        let writers = try (0..<8).map { try RunningProgram("Peer", ["set-many", file, "writer\($0).", "100"]) }
+        for writer in writers { #expect(await writer.status == 0) }
+        let entries = try PropertyListFile(at: URL(fileURLWithPath: file)).load().values
+        #expect(Set(entries.keys) == Set((0..<8).flatMap { writer in (0..<100).map { "writer\(writer).\($0)" } }))
+    }
+
+    @Test("The last of many changes arrives, revisions only rise, and nothing that was written meanwhile is lost")
+    func twoStores() async throws {
+        let last = isLong ? 10_000 : 500
+        let store = try ObservableStore(at: URL(fileURLWithPath: file))
+        let changes = store.changes(of: StorageKey("theirs", default: 0))
+        let peer = try RunningProgram("Peer", ["count", file, "theirs", "\(last)"])
+        var revision: UInt64 = 0
+        var value = 0
+        var own: [String: Int] = [:]
+        for await change in changes {
+            #expect(change.revision > revision && change.newValue > value && change.oldValue == value && change.origin == .external)
+            (revision, value) = (change.revision, change.newValue)
+            own["mine\(value % 50)"] = value
+            try store.set(value, for: StorageKey("mine\(value % 50)", default: 0))
+            if value == last { break }
+        }
+        #expect(await peer.status == 0)
+        try await store.flush()
+        let entries = try PropertyListFile(at: URL(fileURLWithPath: file)).load().values
+        #expect(entries["theirs"] == .integer(PropertyListInteger(Int64(last))))
+        #expect(entries.filter { $0.key.hasPrefix("mine") } == own.mapValues { .integer(PropertyListInteger(Int64($0))) })
+    }
+
+    @Test("A watch that starts among changes tells the value it found and then each newer one, none twice")
+    func watchStarts() async throws {
+        let peer = try RunningProgram("Peer", ["count", file, "n", "20000"])
+        for _ in 0..<20 {
+            let watch = try await tool("watch", file, "n", "--initial", "--json", "--count", "10")
+            let changes = try watch.text.split(separator: "\n").map { try SeenChange(String($0)) }
+            #expect(changes.count == 10 && changes.first?.kind == "initial")
+            for (earlier, later) in zip(changes, changes.dropFirst()) {
+                #expect(later.old == earlier.new && later.revision > earlier.revision)
+            }
+        }
+        peer.signal(SIGKILL)
+        #expect(await peer.status == -SIGKILL)
+    }
+
+    @Test("A value that a program sets before it returns from main is on disk")
+    func setAndReturn() async throws {
+        #expect(try await Subprocess.finished("Peer", ["set", file, "key", "value"]).status == 0)
+        #expect(try await tool("read", file, "key").text == "value\n")
+    }
+}

@@ -1,0 +1,15 @@
+import Testing
+
+@testable import prefs
+
+@Suite("Colours", .timeLimit(.minutes(1)))
+struct StyleTests {
+    @Test("A terminal gets them, unless it has none or NO_COLOR is set to something")
+    func terminals() {
+        #expect(Style(isTerminal: true, environment: [:]) == .coloured)
+        #expect(Style(isTerminal: true, environment: ["NO_COLOR": ""]) == .coloured)
+        #expect(Style(isTerminal: true, environment: ["NO_COLOR": "1"]) == .plain)
+        #expect(Style(isTerminal: true, environment: ["TERM": "dumb"]) == .plain)
+        #expect(Style(isTerminal: false, environment: [:]) == .plain)
+    }
+}

@@ -1,0 +1,56 @@
+import PropertyListCoding
+import Testing
+
+@testable import prefs
+
+@Suite("Reading JSON", .timeLimit(.minutes(1)))
+struct JSONReaderTests {
+    @Test(
+        "Integers, reals and booleans stay apart",
+        arguments: [
+            ("1", PropertyListValue.integer(1)), ("1.0", .real(1)), ("1e2", .real(100)), ("true", true), ("-0", 0), ("-0.0", .real(-0.0)),
+            ("18446744073709551615", .integer(PropertyListInteger(UInt64.max))),
+            ("-9223372036854775808", .integer(PropertyListInteger(Int64.min))),
+        ])
+    func scalars(_ text: String, _ value: PropertyListValue) throws {
+        #expect(try JSONReader.value(of: text) == value)
+    }
+
+    @Test("Structures and spaces are read, an archive's reference too")
+    func structures() throws {
+        let value = try JSONReader.value(of: " { \"a\" : [ ] , \"b\":{},\"c\":[1 , \"x\"],\r\n\t\"d\":{\"CF$UID\":3}} ")
+        #expect(value == ["a": [], "b": [:], "c": [1, "x"], "d": .uid(3)])
+    }
+
+    @Test("Escapes are read, surrogate pairs too")
+    func escapes() throws {
+        #expect(try JSONReader.value(of: #""\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\u0000""#) == .string("\"\\/\u{8}\u{c}\n\r\té😀\0"))
+    }
+
+    @Test(
+        "Whatever is not JSON, or no property list, is an error that says where",
+        arguments: [
+            ("", 0, "a value is missing"), ("1 2", 2, "something follows the value"), ("[1", 2, "a comma or ] is missing"),
+            ("[1,]", 3, "this is no value"), ("[,1]", 1, "this is no value"), ("{\"a\" 1}", 5, "a colon is missing"),
+            ("{a:1}", 1, "a string is missing"), ("{\"a\":1,}", 7, "a string is missing"), ("01", 1, "something follows the value"),
+            ("1.", 2, "a digit is missing"), ("-", 1, "a digit is missing"), (".5", 0, "this is no value"), ("1e", 2, "a digit is missing"),
+            ("+1", 0, "this is no value"), ("NaN", 0, "this is no value"), ("\"\n\"", 1, "a control character stands in a string"),
+            ("\"a", 2, "a string does not end"), ("\"\\x\"", 2, "an unknown escape"), ("\"\\ud800\"", 7, "half a surrogate pair"),
+            ("\"\\u00g0\"", 3, "four hexadecimal digits are missing"), ("[null]", 5, "a property list has no null"),
+            ("{\"a\":1,\"a\":2}", 7, "the key \"a\" is given twice"),
+            ("{\"\u{e9}\":1,\"e\u{301}\":2}", 8, "the key \"e\u{301}\" is given twice"),
+            ("18446744073709551616", 0, "the number 18446744073709551616 is out of range"),
+            ("1e999", 0, "the number 1e999 is out of range"),
+        ])
+    func mistakes(_ text: String, _ offset: Int, _ reason: String) {
+        #expect(throws: JSONReader.Mistake(offset: offset, reason: reason)) { try JSONReader.value(of: text) }
+    }
+
+    @Test("512 levels are read, one more is not")
+    func depth() throws {
+        let deep = String(repeating: "[", count: 512) + String(repeating: "]", count: 512)
+        _ = try JSONReader.value(of: deep)
+        #expect(throws: JSONReader.Mistake.self) { try JSONReader.value(of: "[\(deep)]") }
+        #expect(throws: JSONReader.Mistake.self) { try JSONReader.value(of: String(repeating: "[", count: 1_000_000)) }
+    }
+}

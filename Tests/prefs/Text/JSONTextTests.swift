@@ -1,0 +1,54 @@
+import Foundation
+import PropertyListCoding
+import Testing
+
+@testable import prefs
+
+@Suite("Writing JSON", .timeLimit(.minutes(1)))
+struct JSONTextTests {
+    @Test(
+        "Every type has one text",
+        arguments: [
+            (PropertyListValue.integer(PropertyListInteger(UInt64.max)), "18446744073709551615"),
+            (.integer(PropertyListInteger(Int64.min)), "-9223372036854775808"), (.real(1), "1.0"), (.real(-0.0), "-0.0"),
+            (.real(0.1), "0.1"), (.real(1e300), "1e+300"), (.real(.nan), "\"nan\""), (.real(.infinity), "\"inf\""),
+            (.real(-.infinity), "\"-inf\""), (true, "true"), (false, "false"), (.data(Data([0, 1, 2])), "\"AAEC\""),
+            (.date(Date(timeIntervalSinceReferenceDate: 0.5)), "\"2001-01-01T00:00:00.5Z\""), (.uid(7), "{\"CF$UID\":7}"),
+            (.array([]), "[]"), (.array([1, "a"]), "[1,\"a\"]"), (.dictionary([:]), "{}"),
+        ])
+    func types(_ value: PropertyListValue, _ text: String) {
+        #expect(JSONText.text(of: value) == text)
+    }
+
+    @Test("Keys stand in the order of their UTF-8 bytes")
+    func order() {
+        let value: PropertyListValue = ["é": 1, "z": 2, "e\u{301}a": 3, "Z": 4, "\u{1F600}": 5, "\u{FFFD}": 6, "a": 7]
+        #expect(
+            JSONText.text(of: value)
+                == "{\"Z\":4,\"a\":7,\"e\u{301}a\":3,\"z\":2,\"é\":1,\"\u{FFFD}\":6,\"\u{1F600}\":5}")
+    }
+
+    @Test("What could end a line or drive a terminal is escaped, a slash is not")
+    func escapes() {
+        #expect(JSONText.quoted("a/\"\\\n\r\t\u{0}\u{1b}\u{7f}\u{85}\u{2028}é😀") == #""a/\"\\\n\r\t\u0000\u001b\u007f\u0085\u2028é😀""#)
+    }
+
+    @Test("A property list has one entry a line")
+    func object() {
+        #expect(String(decoding: JSONText.object(["b": [1], "a": "x"]), as: UTF8.self) == "{\n  \"a\": \"x\",\n  \"b\": [1]\n}\n")
+        #expect(String(decoding: JSONText.object([:]), as: UTF8.self) == "{}\n")
+    }
+
+    @Test("Reals, integers and nested values come back as they were")
+    func roundTrip() throws {
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<1000 {
+            let real = Double(bitPattern: generator.next())
+            guard real.isFinite else { continue }
+            let value: PropertyListValue = [
+                "a": [.real(real), .integer(PropertyListInteger(generator.next() as UInt64))], "\u{1}\u{2028}": true,
+            ]
+            #expect(try JSONReader.value(of: JSONText.text(of: value)) == value)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Runs the tool to its end.
+func tool(_ arguments: String..., input: Data = Data(), environment: [String: String] = [:]) async throws -> Subprocess {
+    try await Subprocess.finished("prefs", arguments, input: input, environment: environment)
+}
+
+/// Whether a program of the system is there.
+func isInstalled(_ program: String) -> Bool {
+    do {
+        return try Subprocess.run("/bin/sh", ["-c", "command -v \(program)"]).status == 0
+    } catch {
+        return false
+    }
+}
+
+/// Whether the long forms of tests are asked for.
+let isLong = ProcessInfo.processInfo.environment["OBSERVABLE_STORAGE_LONG_TESTS"] != nil
+
+/// The line that a watch is to print.
+struct SeenChange: Decodable, Equatable {
+    let key: String
+    let old: Int?
+    let new: Int?
+    let kind: String
+    let origin: String?
+    let revision: UInt64
+
+    init(_ line: String) throws {
+        self = try JSONDecoder().decode(SeenChange.self, from: Data(line.utf8))
+    }
+}
