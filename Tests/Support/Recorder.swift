@@ -1,10 +1,17 @@
+import Foundation
 import ObservableStorage
 
 /// Collects what arrives from any thread, and lets a test wait for it.
 public final class Recorder<Element: Sendable>: Sendable {
+    private struct Waiter {
+        let id: UUID
+        let isEnough: @Sendable ([Element]) -> Bool
+        let continuation: CheckedContinuation<[Element], any Error>
+    }
+
     private struct State {
         var elements: [Element] = []
-        var waiters: [(isEnough: @Sendable ([Element]) -> Bool, continuation: CheckedContinuation<[Element], Never>)] = []
+        var waiters: [Waiter] = []
     }
 
     private let state = Guarded(State())
@@ -30,19 +37,32 @@ public final class Recorder<Element: Sendable>: Sendable {
     }
 
     /// What has arrived once it is as a condition asks.
-    public func elements(when isEnough: @escaping @Sendable ([Element]) -> Bool) async -> [Element] {
-        await withCheckedContinuation { continuation in
-            let ready = state.withLock { state in
-                if isEnough(state.elements) { return state.elements as [Element]? }
-                state.waiters.append((isEnough, continuation))
-                return nil
+    ///
+    /// - Throws: when the task is cancelled, as it is at a test's time limit.
+    public func elements(when isEnough: @escaping @Sendable ([Element]) -> Bool) async throws -> [Element] {
+        let id = UUID()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let ready = state.withLock { state -> Result<[Element], any Error>? in
+                    if isEnough(state.elements) { return .success(state.elements) }
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    state.waiters.append(Waiter(id: id, isEnough: isEnough, continuation: continuation))
+                    return nil
+                }
+                if let ready { continuation.resume(with: ready) }
             }
-            if let ready { continuation.resume(returning: ready) }
+        } onCancel: {
+            let given = state.withLock { state in
+                let given = state.waiters.filter { $0.id == id }
+                state.waiters.removeAll { $0.id == id }
+                return given
+            }
+            for waiter in given { waiter.continuation.resume(throwing: CancellationError()) }
         }
     }
 
     /// What has arrived once it is so many.
-    public func elements(count: Int) async -> [Element] {
-        await elements { $0.count >= count }
+    public func elements(count: Int) async throws -> [Element] {
+        try await elements { $0.count >= count }
     }
 }

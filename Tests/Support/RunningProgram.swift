@@ -32,13 +32,13 @@ public final class RunningProgram: Sendable {
     }
 
     /// The lines of standard output once there are so many.
-    public func lines(count: Int) async -> [String] {
-        await lines.elements(count: count)
+    public func lines(count: Int) async throws -> [String] {
+        try await lines.elements(count: count)
     }
 
     /// Waits for a line of standard output.
-    public func line(where isWanted: @escaping @Sendable (String) -> Bool) async {
-        _ = await lines.elements { $0.contains(where: isWanted) }
+    public func line(where isWanted: @escaping @Sendable (String) -> Bool) async throws {
+        _ = try await lines.elements { $0.contains(where: isWanted) }
     }
 
     /// Writes a line to its standard input.
@@ -58,9 +58,9 @@ public final class RunningProgram: Sendable {
 
     /// Its exit status, negative for the signal that ended it, once it has ended and all its lines are here.
     public var status: Int32 {
-        get async {
-            _ = await ends.elements(count: 2)
-            return await statuses.elements(count: 1)[0]
+        get async throws {
+            _ = try await ends.elements(count: 2)
+            return try await statuses.elements(count: 1)[0]
         }
     }
 

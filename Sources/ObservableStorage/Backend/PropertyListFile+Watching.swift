@@ -2,8 +2,8 @@ public import Dispatch
 import Synchronization
 
 extension PropertyListFile {
-    // Editors that move the old file away before they write the new one are done in less.
-    private static let grace: DispatchTimeInterval = .milliseconds(200)
+    // Editors that move the old file away before they write the new one are done in less, on a busy machine too.
+    private static let grace: DispatchTimeInterval = .milliseconds(500)
 
     /// Watches the file, also while it or its folder is missing. A file that goes is reported after a short grace, for editors
     /// that delete it before they write it again.

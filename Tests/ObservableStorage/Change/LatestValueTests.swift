@@ -28,7 +28,7 @@ struct LatestValueTests {
     }
 
     @Test("Cancelling the task that waits ends its stream", arguments: [true, false])
-    func cancellation(isWaiting: Bool) async {
+    func cancellation(isWaiting: Bool) async throws {
         let latest = LatestValue<Int>()
         let started = Recorder<Bool>()
         let reader = Task {
@@ -36,22 +36,22 @@ struct LatestValueTests {
             for await _ in latest.values {}
             return true
         }
-        if isWaiting { _ = await started.elements(count: 1) }
+        if isWaiting { _ = try await started.elements(count: 1) }
         reader.cancel()
         #expect(await reader.value)
     }
 
     @Test("Two readers of one stream share its values and both end")
-    func twoReaders() async {
+    func twoReaders() async throws {
         let latest = LatestValue<Int>()
         let stream = latest.values
         let seen = Recorder<Int>()
-        await withTaskGroup(of: Void.self) { group in
+        try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<2 {
                 group.addTask { for await value in stream { seen.record(value) } }
             }
             for value in 1...100 { latest.send(value) }
-            _ = await seen.elements { $0.contains(100) }
+            _ = try await seen.elements { $0.contains(100) }
             latest.finish()
         }
         #expect(Set(seen.elements).count == seen.elements.count)

@@ -112,7 +112,7 @@ struct ExternalChangeTests {
                 try handle.write(contentsOf: bytes.dropFirst(100))
                 try handle.close()
             }
-            _ = await seen.elements { $0.last?.newValue == number }
+            _ = try await seen.elements { $0.last?.newValue == number }
         }
         #expect(seen.elements.map(\.newValue) == Array(1...20))
         #expect(seen.elements.map(\.oldValue) == Array(0..<20))

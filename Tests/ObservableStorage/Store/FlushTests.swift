@@ -28,7 +28,7 @@ struct FlushTests {
             gate.wait()
         }
         store[Keys.count] = 1
-        _ = await entered.elements(count: 1)
+        _ = try await entered.elements(count: 1)
         backend.pause(nil)
         for number in 2...1_000 { store[Keys.count] = number }
         gate.signal()
@@ -48,7 +48,7 @@ struct FlushTests {
             gate.wait()
         }
         store[Keys.count] = 1
-        _ = await entered.elements(count: 1)
+        _ = try await entered.elements(count: 1)
         backend.pause(nil)
         store[Keys.count] = 2
         #expect(store[Keys.count] == 2)

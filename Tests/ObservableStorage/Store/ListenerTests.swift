@@ -104,7 +104,7 @@ struct ListenerTests {
             seen.record(change.newValue)
         }
         for number in 1...10 { store[Keys.count] = number }
-        #expect(await seen.elements(count: 10) == Array(1...10))
+        #expect(try await seen.elements(count: 10) == Array(1...10))
         queue.sync {
             store[Keys.count] = 11
             token.cancel()
@@ -160,10 +160,10 @@ struct ListenerTests {
         await withTaskGroup(of: Void.self) { group in
             for writer in 1...10 { group.addTask { store[Keys.count] = writer } }
         }
-        let first = await recorders[0].elements(count: 10)
+        let first = try await recorders[0].elements(count: 10)
         #expect(first.map(\.revision) == Array(1...10))
         #expect(Set(first.map(\.newValue)) == Set(1...10))
-        for recorder in recorders { #expect(await recorder.elements(count: 10) == first) }
+        for recorder in recorders { #expect(try await recorder.elements(count: 10) == first) }
         withExtendedLifetime(tokens) {}
     }
 
@@ -178,7 +178,7 @@ struct ListenerTests {
         }
         await writer.value
         for (seen, token) in subscriptions {
-            let values = await seen.elements { $0.last == 4_000 }
+            let values = try await seen.elements { $0.last == 4_000 }
             #expect(values == Array((values.first ?? 0)...4_000))
             withExtendedLifetime(token) {}
         }

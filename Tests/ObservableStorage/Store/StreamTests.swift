@@ -139,7 +139,7 @@ struct StreamTests {
             Task { for await _ in store.changes(of: Keys.count) { started.record(1) } },
             Task { for await _ in store.allChanges { started.record(2) } },
         ]
-        if isReading { _ = await started.elements(count: 1) }
+        if isReading { _ = try await started.elements(count: 1) }
         for reader in readers {
             reader.cancel()
             await reader.value
@@ -164,6 +164,6 @@ struct StreamTests {
             _ = changes
         }
         // Each key, and with it its probe, is released only when no subscription holds it any more.
-        #expect(await released.elements(count: 100).count == 100)
+        #expect(try await released.elements(count: 100).count == 100)
     }
 }

@@ -18,13 +18,13 @@ struct WatchingTests {
     @Test("The current values come first, then a line for each change as it is made")
     func lines() async throws {
         let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
-        #expect(await watch.lines(count: 2) == ["a: 1  (initial, revision 0)", #"b: "x\ny"  (initial, revision 0)"#])
+        #expect(try await watch.lines(count: 2) == ["a: 1  (initial, revision 0)", #"b: "x\ny"  (initial, revision 0)"#])
         #expect(try await tool("increment", file, "a").status == 0)
-        #expect(await watch.lines(count: 3)[2] == "a: 1 -> 2  (external, revision 1)")
+        #expect(try await watch.lines(count: 3)[2] == "a: 1 -> 2  (external, revision 1)")
         #expect(try await tool("write", file, "c", "new").status == 0)
-        #expect(await watch.lines(count: 4)[3] == #"c: (none) -> "new"  (external, revision 2)"#)
+        #expect(try await watch.lines(count: 4)[3] == #"c: (none) -> "new"  (external, revision 2)"#)
         #expect(try await tool("delete", file).status == 0)
-        let removed = await watch.lines(count: 7)[4...]
+        let removed = try await watch.lines(count: 7)[4...]
         #expect(
             removed == [
                 "a: 2 -> (removed)  (external, revision 3)", #"b: "x\ny" -> (removed)  (external, revision 3)"#,
@@ -36,13 +36,13 @@ struct WatchingTests {
     func keys() async throws {
         let watch = try RunningProgram("prefs", ["watch", "--initial", "--json", file, "z", "a", "z"])
         #expect(
-            await watch.lines(count: 2) == [
+            try await watch.lines(count: 2) == [
                 #"{"key":"z","old":null,"new":null,"kind":"initial","origin":null,"revision":0}"#,
                 #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0}"#,
             ])
         #expect(try await tool("write", file, "b", "unseen").status == 0)
         #expect(try await tool("write", file, "z", "seen").status == 0)
-        let last = await watch.lines(count: 3)[2]
+        let last = try await watch.lines(count: 3)[2]
         #expect(last.hasPrefix(#"{"key":"z","old":null,"new":"seen","kind":"set","origin":"external","revision":"#))
     }
 
@@ -50,10 +50,10 @@ struct WatchingTests {
     func missing() async throws {
         let folder = try TemporaryFolder()
         let watch = try RunningProgram("prefs", ["watch", folder.path("f/new.plist"), "k", "--initial"])
-        #expect(await watch.lines(count: 1) == ["k: (none)  (initial, revision 0)"])
+        #expect(try await watch.lines(count: 1) == ["k: (none)  (initial, revision 0)"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
         #expect(try await tool("write", folder.path("f/new.plist"), "k", "v").status == 0)
-        #expect(await watch.lines(count: 2)[1] == #"k: (none) -> "v"  (external, revision 1)"#)
+        #expect(try await watch.lines(count: 2)[1] == #"k: (none) -> "v"  (external, revision 1)"#)
     }
 
     @Test("It stops by itself after so many lines, initial ones counted")
@@ -62,18 +62,18 @@ struct WatchingTests {
         #expect(short.status == 0)
         #expect(short.text == "a: 1  (initial, revision 0)\n")
         let watch = try RunningProgram("prefs", ["watch", file, "a", "--initial", "--count", "2"])
-        _ = await watch.lines(count: 1)
+        _ = try await watch.lines(count: 1)
         #expect(try await tool("increment", file, "a").status == 0)
-        #expect(await watch.status == 0)
+        #expect(try await watch.status == 0)
         #expect(watch.lines.elements.count == 2)
     }
 
     @Test("A signal to end is a good end", arguments: [SIGINT, SIGTERM])
     func signals(_ signal: Int32) async throws {
         let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
-        _ = await watch.lines(count: 2)
+        _ = try await watch.lines(count: 2)
         watch.signal(signal)
-        #expect(await watch.status == 0)
+        #expect(try await watch.status == 0)
         #expect(watch.errors.elements.isEmpty)
     }
 
@@ -88,12 +88,12 @@ struct WatchingTests {
     @Test("A file that becomes bad is told on standard error, and watching goes on")
     func badFile() async throws {
         let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
-        _ = await watch.lines(count: 2)
+        _ = try await watch.lines(count: 2)
         try Data("nonsense".utf8).write(to: folder.file("settings.plist"))
-        let error = await watch.errors.elements(count: 1)[0]
+        let error = try await watch.errors.elements(count: 1)[0]
         #expect(error.hasPrefix("prefs: \(file): not a readable property list"))
         try PropertyListValue.dictionary(["a": 7, "b": "x\ny"]).encoded(as: .xml).write(to: folder.file("settings.plist"), options: .atomic)
-        #expect(await watch.lines(count: 3)[2] == "a: 1 -> 7  (external, revision 1)")
+        #expect(try await watch.lines(count: 3)[2] == "a: 1 -> 7  (external, revision 1)")
     }
 
     @Test("A terminal gets colours, unless NO_COLOR is set", .enabled(if: isInstalled("python3")))

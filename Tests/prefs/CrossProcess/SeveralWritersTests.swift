@@ -23,7 +23,7 @@ struct SeveralWritersTests {
         }
         var printed: [Int] = []
         for counter in counters {
-            #expect(await counter.status == 0)
+            #expect(try await counter.status == 0)
             #expect(counter.errors.elements.isEmpty)
             printed += counter.lines.elements.compactMap { Int($0) }
         }
@@ -34,7 +34,7 @@ struct SeveralWritersTests {
     @Test("Eight processes that each write 100 keys of their own leave all 800")
     func manyKeys() async throws {
         let writers = try (0..<8).map { try RunningProgram("Peer", ["set-many", file, "writer\($0).", "100"]) }
-        for writer in writers { #expect(await writer.status == 0) }
+        for writer in writers { #expect(try await writer.status == 0) }
         let entries = try PropertyListFile(at: URL(fileURLWithPath: file)).load().values
         #expect(Set(entries.keys) == Set((0..<8).flatMap { writer in (0..<100).map { "writer\(writer).\($0)" } }))
     }
@@ -55,7 +55,7 @@ struct SeveralWritersTests {
             try store.set(value, for: StorageKey("mine\(value % 50)", default: 0))
             if value == last { break }
         }
-        #expect(await peer.status == 0)
+        #expect(try await peer.status == 0)
         try await store.flush()
         let entries = try PropertyListFile(at: URL(fileURLWithPath: file)).load().values
         #expect(entries["theirs"] == .integer(PropertyListInteger(Int64(last))))
@@ -74,7 +74,7 @@ struct SeveralWritersTests {
             }
         }
         peer.signal(SIGKILL)
-        #expect(await peer.status == -SIGKILL)
+        #expect(try await peer.status == -SIGKILL)
     }
 
     @Test("A value that a program sets before it returns from main is on disk")

@@ -12,7 +12,7 @@ final class WatchedCount {
     init(_ path: String, count: Int = 0) async throws {
         seen = count
         watch = try RunningProgram("prefs", ["watch", path, "--json", "--initial"])
-        _ = await watch.lines.elements { lines in
+        _ = try await watch.lines.elements { lines in
             lines.contains { $0.hasPrefix(#"{"key":"count","#) } && lines.last?.hasPrefix(#"{"key":"filler999","#) == true
         }
         lineCount = watch.lines.elements.count
@@ -30,7 +30,7 @@ final class WatchedCount {
 
     /// Waits for the lines that tell that every entry is gone, or is there again.
     func expectAll(_ kind: String, count: Int) async throws {
-        let lines = await watch.lines(count: lineCount + 2001)[lineCount...].prefix(2001)
+        let lines = try await watch.lines(count: lineCount + 2001)[lineCount...].prefix(2001)
         #expect(lines.allSatisfy { $0.contains("\"kind\":\"\(kind)\"") })
         #expect(Set(try lines.map { try JSONDecoder().decode(Name.self, from: Data($0.utf8)).key }).count == 2001)
         lineCount += 2001
@@ -42,9 +42,9 @@ final class WatchedCount {
     }
 
     /// Ends the watch, which must have said nothing else.
-    func end() async {
+    func end() async throws {
         watch.signal(SIGTERM)
-        #expect(await watch.status == 0)
+        #expect(try await watch.status == 0)
         #expect(watch.lines.elements.count == lineCount)
         #expect(watch.errors.elements.isEmpty)
     }

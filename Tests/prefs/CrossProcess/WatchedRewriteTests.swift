@@ -39,7 +39,7 @@ struct WatchedRewriteTests {
         }
         #expect(try await tool("increment", place.path, "count").text == "11\n")
         try await watched.expect(11)
-        await watched.end()
+        try await watched.end()
     }
 
     @Test("Every value arrives when a link to the folder is swapped, as Kubernetes does")
@@ -60,7 +60,7 @@ struct WatchedRewriteTests {
         }
         try await Writer.editor.write(11, to: folder.file("..10/settings.plist"))
         try await watched.expect(11)
-        await watched.end()
+        try await watched.end()
     }
 
     @Test("Watching goes on after the folder was deleted and made again")
@@ -75,7 +75,7 @@ struct WatchedRewriteTests {
             try await Writer.editor.write(round + 1, to: file)
             try await watched.expect(round + 1)
         }
-        await watched.end()
+        try await watched.end()
     }
 
     #if os(Linux)
