@@ -26,6 +26,7 @@ let package = Package(
         example("AsyncObservation"),
         example("UpdateListeners"),
         example("CrossProcess"),
+        .executableTarget(name: "FoundationOracle", path: "Tests/FoundationOracle", swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/Support",
             swiftSettings: settings),

@@ -1,0 +1,146 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+extension StorageKey<Double> {
+    static let fontSize = StorageKey("fontSize", default: 13)
+}
+
+/// The README's snippets, word for word, doing what the README says.
+@Suite("The README", .timeLimit(.minutes(1)))
+struct READMETests {
+    enum Theme: String, StorageValue { case light, dark }
+
+    struct EditorKeys: KeyGroup {
+        let theme = StorageKey("theme", default: Theme.light)
+        let lastOpened = StorageKey<Date?>("lastOpened")  // nil while nothing is stored; setting nil removes it
+        let debug = DebugKeys()
+    }
+
+    struct DebugKeys: KeyGroup {
+        let showConsole = StorageKey("debug.showConsole", default: false)
+    }
+
+    private let folder: TemporaryFolder
+    private let url: URL
+    private let printed = Recorder<String>()
+
+    init() throws {
+        folder = try TemporaryFolder()
+        url = folder.file("settings.plist")
+    }
+
+    /// Stands in for the standard library's, so that the snippets' output can be awaited.
+    private func print(_ line: String) {
+        printed.record(line)
+    }
+
+    @Test("The opening example prints the count")
+    func opening() async throws {
+        let example = Task {
+            struct AppKeys: KeyGroup {
+                let launchCount = StorageKey("launchCount", default: 0)
+            }
+
+            let settings = KeyedStore<AppKeys>(try ObservableStore(at: url))
+            settings.launchCount += 1
+            for await count in settings.values(of: \.launchCount) {
+                print("launched \(count) times")
+            }
+        }
+        #expect(await printed.elements(count: 1) == ["launched 1 times"])
+        example.cancel()
+        try await example.value
+    }
+
+    @Test("What is set is on disk after a flush")
+    func store() async throws {
+        let store = try ObservableStore(at: url)  // reads the file; what is no property list throws, and stays as it is
+        let editor = KeyedStore<EditorKeys>(store)  // sees the store through a group of keys
+
+        editor.theme = .dark  // seen at once, written soon after
+        editor.debug.showConsole = true
+        store[.fontSize] = 15
+        try await store.flush()  // returns when all of it is on disk
+
+        let other = try ObservableStore(at: url)
+        #expect(other.entries == ["theme": "dark", "debug.showConsole": true, "fontSize": 15.0])
+    }
+
+    @Test("A transaction is on disk when it returns")
+    func transaction() async throws {
+        struct AppKeys: KeyGroup {
+            let launchCount = StorageKey("launchCount", default: 0)
+        }
+        let settings = KeyedStore<AppKeys>(try ObservableStore(at: url))
+        try await settings.update { $0.launchCount += 1 }
+        #expect(try ObservableStore(at: url).entries == ["launchCount": 1])
+    }
+
+    @Test("values(of:) begins with the current value, and ends with its store")
+    func values() async throws {
+        let store = try ObservableStore(at: url)
+        let editor = KeyedStore<EditorKeys>(store)
+        let reader = Task {
+            for await theme in editor.values(of: \.theme) {
+                print("the theme is \(theme)")
+            }
+        }
+        #expect(await printed.elements(count: 1) == ["the theme is light"])
+        editor.theme = .dark
+        #expect(await printed.elements(count: 2).last == "the theme is dark")
+        try await store.close()
+        await reader.value
+    }
+
+    @Test("changes(of:) gives every change")
+    func changes() async throws {
+        let store = try ObservableStore(at: url)
+        let editor = KeyedStore<EditorKeys>(store)
+        let reader = Task {
+            let changes = editor.changes(of: \.theme)  // every change from here on
+            editor.theme = .dark
+            for await change in changes {
+                print("\(change.oldValue) -> \(change.newValue), \(change.origin)")  // light -> dark, local
+            }
+        }
+        #expect(await printed.elements(count: 1) == ["light -> dark, local"])
+        try await store.close()
+        await reader.value
+    }
+
+    @Test("A listener with its initial value is called at once, and at each change")
+    func listener() async throws {
+        let store = try ObservableStore(at: url)
+        let token = store.addUpdateListener(for: .fontSize, initial: true) { change in
+            print("the font size is \(change.newValue)")
+        }
+        store[.fontSize] = 15
+        #expect(await printed.elements(count: 2) == ["the font size is 13.0", "the font size is 15.0"])
+        token.cancel()
+        store[.fontSize] = 16
+        #expect(printed.elements.count == 2)
+        try await store.close()
+    }
+
+    @Test("Every Swift snippet of the README stands in this file")
+    func snippets() throws {
+        let source = URL(filePath: #filePath)
+        let package = source.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let readme = try String(contentsOf: package.appending(path: "README.md"), encoding: .utf8)
+        let tests = Self.normalized(try String(contentsOf: source, encoding: .utf8))
+        let snippets = readme.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
+        try #require(!snippets.isEmpty)
+        for snippet in snippets {
+            #expect(tests.contains(Self.normalized(snippet)), "\(snippet)")
+        }
+    }
+
+    /// Words with one space between them; a file's imports stand at its top, wherever the snippet has them.
+    private static func normalized(_ source: String) -> String {
+        source.components(separatedBy: "\n").filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
+            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+}
