@@ -50,7 +50,7 @@ struct READMETests {
                 print("launched \(count) times")
             }
         }
-        #expect(await printed.elements(count: 1) == ["launched 1 times"])
+        #expect(try await printed.elements(count: 1) == ["launched 1 times"])
         example.cancel()
         try await example.value
     }
@@ -88,9 +88,9 @@ struct READMETests {
                 print("the theme is \(theme)")
             }
         }
-        #expect(await printed.elements(count: 1) == ["the theme is light"])
+        #expect(try await printed.elements(count: 1) == ["the theme is light"])
         editor.theme = .dark
-        #expect(await printed.elements(count: 2).last == "the theme is dark")
+        #expect(try await printed.elements(count: 2).last == "the theme is dark")
         try await store.close()
         await reader.value
     }
@@ -106,7 +106,7 @@ struct READMETests {
                 print("\(change.oldValue) -> \(change.newValue), \(change.origin)")  // light -> dark, local
             }
         }
-        #expect(await printed.elements(count: 1) == ["light -> dark, local"])
+        #expect(try await printed.elements(count: 1) == ["light -> dark, local"])
         try await store.close()
         await reader.value
     }
@@ -118,7 +118,7 @@ struct READMETests {
             print("the font size is \(change.newValue)")
         }
         store[.fontSize] = 15
-        #expect(await printed.elements(count: 2) == ["the font size is 13.0", "the font size is 15.0"])
+        #expect(try await printed.elements(count: 2) == ["the font size is 13.0", "the font size is 15.0"])
         token.cancel()
         store[.fontSize] = 16
         #expect(printed.elements.count == 2)
