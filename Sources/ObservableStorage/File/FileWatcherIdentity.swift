@@ -15,4 +15,18 @@ enum FileWatcherIdentity: Sendable, Hashable {
     init(_ status: stat) {
         self = .present(FileStatus(status).identity)
     }
+
+    /// Whether there is a file, and it is empty.
+    var isEmpty: Bool {
+        if case .present(let identity) = self { identity.size == 0 } else { false }
+    }
+
+    /// Whether both are one file or folder, whatever its content, or nothing.
+    func isSameFile(as other: FileWatcherIdentity) -> Bool {
+        switch (self, other) {
+        case (.missing, .missing): true
+        case (.present(let identity), .present(let other)): identity.isSameFile(as: other)
+        default: false
+        }
+    }
 }

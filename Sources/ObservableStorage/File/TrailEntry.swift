@@ -61,7 +61,7 @@ struct TrailEntry: Sendable, Hashable {
 
     /// Whether it is a file without content.
     var isEmptyFile: Bool {
-        if kind == .file, case .present(let identity) = identity { identity.size == 0 } else { false }
+        kind == .file && identity.isEmpty
     }
 }
 

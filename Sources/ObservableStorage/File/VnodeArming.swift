@@ -78,12 +78,12 @@
             var watches: [Place: VnodeWatch] = [:]
             var isNew = false
             for (place, identity) in places {
-                if let watch = current[place], watch.identity.number == identity.number {
+                if let watch = current[place], watch.identity.isSameFile(as: identity) {
                     watches[place] = watch
                 } else if let watch = try open(place) {
                     isNew = true
                     watches[place] = watch
-                    guard watch.identity.number == identity.number else { return nil }
+                    guard watch.identity.isSameFile(as: identity) else { return nil }
                 } else if place.role != .passage {
                     return nil
                 }
@@ -99,8 +99,7 @@
             }
             for watch in obsolete { watch.cancel() }
             if isUnchanged { return .unchanged }
-            if case .present(_, _, 0, _, _) = file { return .empty }
-            return .ready
+            return file.isEmpty ? .empty : .ready
         }
 
         private func open(_ place: Place) throws(FileWatcherObstacle) -> VnodeWatch? {

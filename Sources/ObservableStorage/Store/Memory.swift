@@ -36,11 +36,14 @@ final class Memory: Sendable {
 
     /// Changes the state and queues what observers are to be told about it; ``deliver()`` tells them.
     ///
-    /// - Returns: whether a flush has to be scheduled.
-    func change<Failure: Error>(_ body: (inout MemoryState) throws(Failure) -> [StoredChange]) throws(Failure) -> Bool {
+    /// - Returns: whether there is anything to tell, and whether a flush has to be scheduled.
+    func change<Failure: Error>(
+        _ body: (inout MemoryState) throws(Failure) -> [StoredChange]
+    ) throws(Failure) -> (hasNews: Bool, needsFlush: Bool) {
         try guarded.withLock { (guarded) throws(Failure) in
-            for change in try body(&guarded.state) { post(change, to: guarded.observers, muting: 0) }
-            return guarded.state.needsFlushScheduled()
+            let changes = try body(&guarded.state)
+            for change in changes { post(change, to: guarded.observers, muting: 0) }
+            return (!changes.isEmpty, guarded.state.needsFlushScheduled())
         }
     }
 

@@ -18,8 +18,10 @@ extension ObservableStore {
 
     /// Changes memory and tells observers about it.
     nonisolated func tell<Failure: Error>(_ body: (inout MemoryState) throws(Failure) -> [StoredChange]) throws(Failure) {
-        if try memory.change(body) { scheduleFlush() }
-        memory.deliver()
+        let (hasNews, needsFlush) = try memory.change(body)
+        if needsFlush { scheduleFlush() }
+        // Who has no news leaves the queue alone: a writer tells its own change before its call returns.
+        if hasNews { memory.deliver() }
     }
 
     /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.

@@ -19,7 +19,7 @@ extension ObservableStore {
 
     /// Errors that no caller is there to catch: failed write-behind, property setters, a file that stays bad, a fallback to polling.
     ///
-    /// A stream of its own for each call, from now on, until the store is closed or goes.
+    /// A stream of its own for each call, until the store is closed or goes. It begins with what nobody has heard yet.
     public nonisolated var failures: AsyncStream<StorageError> {
         reports.stream
     }

@@ -22,6 +22,20 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("Flushes that run meanwhile do not take a writer's change off it")
+    func orderDuringFlushes() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let heard = Guarded(0)
+        let token = store.addUpdateListener(for: Keys.count) { change in heard.withLock { $0 = change.newValue } }
+        var unheard = 0
+        for number in 1...50_000 {
+            store[Keys.count] = number
+            if heard.withLock({ $0 }) != number { unheard += 1 }
+        }
+        #expect(unheard == 0)
+        withExtendedLifetime(token) {}
+    }
+
     @Test("A removal is told with the default as the new value")
     func removal() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["count": .integer(5)]))
