@@ -36,7 +36,7 @@ let package = Package(
             name: "PropertyListCodingTests", dependencies: ["PropertyListCoding", "TestSupport"],
             path: "Tests/PropertyListCoding", swiftSettings: settings),
         .testTarget(
-            name: "ObservableStorageTests", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"],
+            name: "ObservableStorageTests", dependencies: ["Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],
             path: "Tests/ObservableStorage", swiftSettings: settings),
         .testTarget(
             name: "prefsTests", dependencies: ["prefs", "Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],

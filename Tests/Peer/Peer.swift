@@ -4,13 +4,14 @@ import ObservableStorage
 /// A process of its own beside a test, that uses the library, or Foundation's user defaults, as it is told.
 @main
 struct Peer {
-    static func main() throws {
+    static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
         switch arguments.first {
         case "set": try set(arguments[2], to: arguments[3], in: arguments[1])
         case "set-many": try setMany(Int(arguments[3]) ?? 0, prefix: arguments[2], in: arguments[1])
         case "count": try count(to: Int(arguments[3]) ?? 0, key: arguments[2], in: arguments[1])
         case "user-defaults": setUserDefaults(arguments[2], to: Int(arguments[3]) ?? 0, in: arguments[1])
+        case "exit-inside": try await exitInside(after: arguments[2], in: arguments[1])
         default: throw UnknownRequest()
         }
     }
@@ -35,6 +36,30 @@ struct Peer {
         for number in stride(from: 1, through: last, by: 1) {
             try store.set(number, for: StorageKey(key, default: 0))
             usleep(.random(in: 0...5000))
+        }
+    }
+
+    /// Ends the process inside a transaction, with an edit that is in memory only.
+    private static func exitInside(after step: String, in path: String) async throws {
+        let file = URL(fileURLWithPath: path)
+        let store = try ObservableStore(at: file, lockTimeout: .milliseconds(1))
+        let count = StorageKey("count", default: 0)
+        if step == "before" {
+            let failed = DispatchSemaphore(value: 0)
+            let listener = Task { [failures = store.failures] in
+                for await _ in failures { failed.signal() }
+            }
+            // The edit cannot be written while the other store has the lock.
+            try await ObservableStore(at: file).update { _ in
+                store[count] = 5
+                failed.wait()
+            }
+            listener.cancel()
+        }
+        let isSetInside = step != "before"
+        try await store.update { _ in
+            if isSetInside { store[count] = 5 }
+            exit(0)
         }
     }
 

@@ -2,7 +2,7 @@
 @dynamicMemberLookup
 public struct KeyedTransaction<Keys: KeyGroup> {
     /// The transaction as the store has it.
-    public var transaction: StoreTransaction
+    public let transaction: StoreTransaction
     private let keys: Keys
 
     init(_ transaction: StoreTransaction, keys: Keys) {
@@ -13,13 +13,12 @@ public struct KeyedTransaction<Keys: KeyGroup> {
     /// The value of a key, as ``StoreTransaction/subscript(_:)`` has it.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
         get { transaction[keys[keyPath: path]] }
-        set { transaction[keys[keyPath: path]] = newValue }
+        nonmutating set { transaction[keys[keyPath: path]] = newValue }
     }
 
     /// The same transaction seen through a group inside the group.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyedTransaction<Group> {
-        get { KeyedTransaction<Group>(transaction, keys: keys[keyPath: path]) }
-        set { transaction = newValue.transaction }
+        KeyedTransaction<Group>(transaction, keys: keys[keyPath: path])
     }
 }
 
@@ -30,7 +29,6 @@ extension KeyedStore {
     ) async throws -> Result {
         try await store.update { [keys] transaction in
             var keyed = KeyedTransaction(transaction, keys: keys)
-            defer { transaction = keyed.transaction }
             return try body(&keyed)
         }
     }

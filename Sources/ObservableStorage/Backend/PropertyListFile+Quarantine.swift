@@ -3,37 +3,28 @@ import Foundation
 extension PropertyListFile {
     private static let keptQuarantines = 3
 
-    /// Moves the bad file aside under its lock and starts empty, unless it has become readable meanwhile.
-    func quarantine(because error: StorageError) throws(StorageError) -> FileContent {
+    /// Moves a bad file aside. Called under its lock.
+    func quarantine(_ path: String) throws(StorageError) {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
+        let quarantine = QuarantineName(of: URL(fileURLWithPath: path).lastPathComponent)
+        let name = quarantine.name(at: Date())
+        do throws(SystemError) {
+            try calls.renameFile(path, folder.appendingPathComponent(name).path)
+        } catch {
+            throw .unwritable(file: self.name, reason: "moving the bad file aside: \(error.reason)")
+        }
+        removeOldest(quarantine, in: folder, besides: name)
+    }
+
+    /// Keeps the newest of the files that were moved aside, and among them always the one that just was.
+    private func removeOldest(_ quarantine: QuarantineName, in folder: URL, besides newest: String) {
         do {
-            return try withFileLock { path in
-                do throws(StorageError) {
-                    return try settledContent(last: nil)
-                } catch .malformed {
-                    try moveAside(path)
-                    return .missing
-                }
+            let others = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0 != newest && quarantine.matches($0) }
+            for name in others.sorted().dropLast(Self.keptQuarantines - 1) {
+                try calls.removeFile(folder.appendingPathComponent(name).path)
             }
         } catch {
-            throw StorageError.writing(name, error)
+            // The bad file is safe and the store can open; one copy too many does no harm.
         }
-    }
-
-    private func moveAside(_ path: String) throws {
-        let file = URL(fileURLWithPath: path)
-        let prefix = file.lastPathComponent + ".corrupt-"
-        let folder = file.deletingLastPathComponent()
-        let quarantine = folder.appendingPathComponent(prefix + Self.timestamp())
-        try FileManager.default.moveItem(at: file, to: quarantine)
-        let earlier = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix(prefix) }.sorted()
-        for name in earlier.dropLast(Self.keptQuarantines) {
-            try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
-        }
-    }
-
-    /// The time in UTC, to the microsecond, so that names sort by age and no two are the same.
-    private static func timestamp() -> String {
-        Date().ISO8601Format(.init(includingFractionalSeconds: true)).replacingOccurrences(of: ":", with: "")
-            .replacingOccurrences(of: "-", with: "")
     }
 }

@@ -15,6 +15,7 @@ public final class PropertyListFile: StorageBackend {
     /// What was read or written last; never held while the file is used.
     let lastSeen = Guarded<FileContent?>(nil)
     private let hasSwept = Gate()
+    private let lock = HeldLock()
 
     /// Names a file; nothing is read yet.
     ///
@@ -42,7 +43,8 @@ public final class PropertyListFile: StorageBackend {
     ///
     /// - Throws: ``StorageError`` naming the file, the offset and the reason.
     public func load() throws -> StorageEntries {
-        try content().entries
+        if let content = try contentUnlessCorrupt(at: name) { return content.entries }
+        return try withFileLock { try contentOrQuarantine(at: $0).entries }
     }
 
     /// Runs an edit on the file's entries under its lock, and replaces the file if the edit changed something.
@@ -51,7 +53,7 @@ public final class PropertyListFile: StorageBackend {
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         try withFileLock { path in
             sweep(path)
-            let found = try content()
+            let found = try contentOrQuarantine(at: path)
             var entries = found.entries
             try body(&entries)
             guard !entries.editedKeys.isEmpty else { return found.entries }
@@ -61,10 +63,35 @@ public final class PropertyListFile: StorageBackend {
         }
     }
 
-    func withFileLock<Result>(_ body: (_ path: String) throws -> Result) throws -> Result {
-        let path = try ResolvedPath(name, calls: calls).path
-        return try FileLock.withLock(for: path, timeout: lockTimeout, calls: calls) {
-            try body(path)
+    /// Does something with the real file while no other writer can.
+    ///
+    /// Inside of itself, which only an edit that ends the process does, it takes no second lock.
+    private func withFileLock<Result>(_ body: (_ path: String) throws -> Result) throws -> Result {
+        if let path = lock.path { return try body(path) }
+        while true {
+            let path = try ResolvedPath(name, calls: calls).path
+            let result = try FileLock.withLock(for: path, timeout: lockTimeout, calls: calls) { () -> Result? in
+                // A link may have been turned while the lock was waited for: its new target has a lock of its own.
+                guard try ResolvedPath(name, calls: calls).path == path else { return nil }
+                return try lock.holding(path) { try body(path) }
+            }
+            if let result { return result }
+        }
+    }
+
+    private func contentOrQuarantine(at path: String) throws(StorageError) -> FileContent {
+        if let content = try contentUnlessCorrupt(at: path) { return content }
+        try quarantine(path)
+        return try content(at: path)
+    }
+
+    /// What the file holds, or nothing if it is bad and may be moved aside, which is so only before it was read for the first time.
+    private func contentUnlessCorrupt(at path: String) throws(StorageError) -> FileContent? {
+        do throws(StorageError) {
+            return try content(at: path)
+        } catch {
+            guard case .malformed = error, onCorruption == .quarantine, lastSeen.withLock({ $0 == nil }) else { throw error }
+            return nil
         }
     }
 
@@ -77,6 +104,9 @@ public final class PropertyListFile: StorageBackend {
 
     private func write(_ entries: StorageEntries, format: PropertyListFormat, to path: String) throws -> FileContent {
         let (bytes, format) = try encode(entries, format: format)
+        guard bytes.count <= AtomicFile.largestSize else {
+            throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
+        }
         let identity = try AtomicFile.write(bytes, to: path, calls: calls)
         var stored = entries.values
         for key in entries.editedKeys { stored[key] = stored[key]?.rounded(for: format) }

@@ -10,15 +10,23 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     private let state = Guarded(State())
     private let outbox: Outbox
+    private let isAlone: Bool
 
-    /// Makes a publisher without subscribers.
-    public convenience init() {
-        self.init(outbox: Outbox())
+    /// Makes a publisher without subscribers. Its subscriptions end when it is released.
+    public init() {
+        outbox = Outbox()
+        isAlone = true
     }
 
-    /// Makes a publisher whose deliveries stand in one queue with those of others.
+    /// Makes a publisher whose deliveries stand in one queue with those of others, and whose owner finishes it.
     init(outbox: Outbox) {
         self.outbox = outbox
+        isAlone = false
+    }
+
+    deinit {
+        // An owner may release its publishers under the lock that decides the order, where nothing may be delivered.
+        if isAlone { finish() }
     }
 
     /// Whether nobody is subscribed.
@@ -47,7 +55,9 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     /// The elements published from now on, as a stream of their own; dropping the stream ends the subscription.
     public func stream(bufferingPolicy: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) -> AsyncStream<Element> {
-        let stream = postStream(bufferingPolicy: bufferingPolicy)
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: bufferingPolicy)
+        let token = add(onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
+        continuation.onTermination = { _ in token.cancel() }
         deliver()
         return stream
     }
@@ -58,14 +68,6 @@ extension ChangePublisher {
     /// Delivers what has been queued.
     func deliver() {
         outbox.deliver()
-    }
-
-    /// Subscribes a stream; its end is queued if the publisher has finished.
-    func postStream(bufferingPolicy: AsyncStream<Element>.Continuation.BufferingPolicy) -> AsyncStream<Element> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: bufferingPolicy)
-        let token = add(onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
-        continuation.onTermination = { _ in token.cancel() }
-        return stream
     }
 
     /// Queues an element for everyone who is subscribed now, but for the subscription `muted`.

@@ -19,12 +19,14 @@ final class FailureReports: Sendable {
 
     /// The errors from now on, after those that nobody has heard yet.
     var stream: AsyncStream<StorageError> {
-        let stream = unheard.withLock { unheard in
-            let stream = publisher.postStream(bufferingPolicy: .unbounded)
-            for error in unheard { publisher.post(error) }
+        let (stream, continuation) = AsyncStream.makeStream(of: StorageError.self)
+        let token = unheard.withLock { unheard in
+            // Nobody can cancel the stream yet, so that no termination handler runs under this lock.
+            for error in unheard { continuation.yield(error) }
             unheard = []
-            return stream
+            return publisher.add(onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
         }
+        continuation.onTermination = { _ in token.cancel() }
         publisher.deliver()
         return stream
     }

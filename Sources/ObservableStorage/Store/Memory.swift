@@ -28,10 +28,13 @@ final class Memory: Sendable {
     ///
     /// - Returns: whether a flush has to be scheduled.
     func edit(_ key: String, _ value: PropertyListValue?, muting muted: UInt64) throws(StorageError) -> Bool {
-        try guarded.withLock { (guarded) throws(StorageError) in
-            if let change = try guarded.state.edit(key, value) { post(change, to: guarded.observers, muting: muted) }
-            return guarded.state.needsFlushScheduled()
+        // The change leaves the lock with the old value, whose release may run code of the user's.
+        let outcome = try guarded.withLock { (guarded) throws(StorageError) in
+            let change = try guarded.state.edit(key, value)
+            if let change { post(change, to: guarded.observers, muting: muted) }
+            return (change: change, needsFlush: guarded.state.needsFlushScheduled())
         }
+        return outcome.needsFlush
     }
 
     /// Changes the state and queues what observers are to be told about it; ``deliver()`` tells them.
@@ -40,11 +43,12 @@ final class Memory: Sendable {
     func change<Failure: Error>(
         _ body: (inout MemoryState) throws(Failure) -> [StoredChange]
     ) throws(Failure) -> (hasNews: Bool, needsFlush: Bool) {
-        try guarded.withLock { (guarded) throws(Failure) in
+        let outcome = try guarded.withLock { (guarded) throws(Failure) in
             let changes = try body(&guarded.state)
             for change in changes { post(change, to: guarded.observers, muting: 0) }
-            return (!changes.isEmpty, guarded.state.needsFlushScheduled())
+            return (changes: changes, needsFlush: guarded.state.needsFlushScheduled())
         }
+        return (!outcome.changes.isEmpty, outcome.needsFlush)
     }
 
     private func post(_ change: StoredChange, to observers: [String: Observers], muting muted: UInt64) {

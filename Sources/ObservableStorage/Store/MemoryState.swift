@@ -9,6 +9,7 @@ struct MemoryState: Sendable {
     private(set) var revision: UInt64 = 0
     private(set) var registered: [String: PropertyListValue] = [:]
     private(set) var isClosed = false
+    /// What is in memory only. An edit stays here until it is on disk.
     private(set) var pending: Edits = [:]
     private var isFlushScheduled = false
 
@@ -22,8 +23,11 @@ struct MemoryState: Sendable {
     }
 
     /// Sets the value that stands in for one that is not stored.
-    mutating func register(_ value: PropertyListValue?, for key: String) {
-        registered[key] = value
+    ///
+    /// - Returns: the one that stood in before.
+    mutating func register(_ value: PropertyListValue?, for key: String) -> PropertyListValue? {
+        defer { registered[key] = value }
+        return registered[key]
     }
 
     /// Edits an entry in memory, as a revision, and keeps the edit for the next flush.
@@ -72,28 +76,25 @@ struct MemoryState: Sendable {
             key: key, oldValue: value, newValue: value, registered: registered[key], origin: .local, revision: revision)
     }
 
-    /// Whether somebody has to schedule a flush; true once until edits are taken.
+    /// Forgets edits that are on disk now, but for those made anew meanwhile.
+    mutating func noteStored(_ edits: Edits) {
+        for (key, value) in edits where pending[key] == .some(value) { pending[key] = nil }
+    }
+
+    /// Whether somebody has to schedule a flush; true once until that flush begins.
     mutating func needsFlushScheduled() -> Bool {
         guard !isFlushScheduled, !pending.isEmpty else { return false }
         isFlushScheduled = true
         return true
     }
 
-    /// Takes the edits that are to be written now.
-    mutating func takeEdits() -> Edits {
+    /// Notes that the scheduled flush begins.
+    mutating func beginScheduledFlush() {
         isFlushScheduled = false
-        defer { pending = [:] }
-        return pending
     }
 
-    /// Takes edits back that could not be written, below those made meanwhile.
-    mutating func restore(_ edits: Edits) {
-        pending.merge(edits) { newer, _ in newer }
-    }
-
-    /// Refuses edits from now on, if there are none left to write.
-    mutating func close() -> Bool {
-        isClosed = isClosed || pending.isEmpty
-        return isClosed
+    /// Refuses edits from now on, or takes them again.
+    mutating func setClosed(_ isClosed: Bool) {
+        self.isClosed = isClosed
     }
 }

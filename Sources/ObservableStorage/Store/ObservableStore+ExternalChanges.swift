@@ -26,6 +26,8 @@ extension ObservableStore {
 
     /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.
     private func lookAgain() {
+        guard !memory.update({ $0.isClosed }) else { return }
+        if isCommitting { return lookLater(after: .nanoseconds(0)) }
         do {
             let latest = try backend.load()
             loadBackoff.succeed()
@@ -34,9 +36,19 @@ extension ObservableStore {
             guard !external.isEmpty else { return }
             tell { $0.merge(external, origin: .external) }
         } catch {
-            let delay = loadBackoff.fail()
+            guard !isLookTimed else { return }
+            isLookTimed = true
+            lookLater(after: loadBackoff.fail())
             if loadBackoff.failures == Self.patience { reports.report(StorageError.reading(backend.name, error)) }
-            executor.queue.asyncAfter(deadline: .now() + delay) { [weak self] in self?.receive(.changed) }
+        }
+    }
+
+    private nonisolated func lookLater(after delay: DispatchTimeInterval) {
+        executor.queue.asyncAfter(deadline: .now() + delay) { [weak self] in
+            self?.assumeIsolated { store in
+                store.isLookTimed = false
+                store.lookAgain()
+            }
         }
     }
 }

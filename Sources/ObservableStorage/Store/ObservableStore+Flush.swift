@@ -12,7 +12,13 @@ extension ObservableStore {
     ///
     /// - Throws: ``StorageError`` when the edits cannot be written; the store stays open then and nothing is lost.
     public func close() throws(StorageError) {
-        repeat { try writeEdits() } while !memory.update { $0.close() }
+        memory.update { $0.setClosed(true) }
+        do {
+            try writeEdits()
+        } catch {
+            memory.update { $0.setClosed(false) }
+            throw error
+        }
         stopWatching()
         finishObservations()
     }
@@ -44,10 +50,12 @@ extension ObservableStore {
     }
 
     private func writeEditsBehind() {
+        memory.update { $0.beginScheduledFlush() }
         do {
             try writeEdits()
         } catch {
-            // It has been reported, and the edits are tried again.
+            // It has been reported. One attempt is timed at most, however many calls fail meanwhile.
+            if memory.update({ $0.needsFlushScheduled() }) { scheduleFlush(after: flushBackoff.fail()) }
         }
     }
 
@@ -55,10 +63,8 @@ extension ObservableStore {
         guard memory.update({ !$0.pending.isEmpty }) else { return }
         do {
             try commit { _ in }
-            flushBackoff.succeed()
         } catch {
             let failure = StorageError.writing(backend.name, error)
-            if memory.update({ $0.needsFlushScheduled() }) { scheduleFlush(after: flushBackoff.fail()) }
             reports.report(failure)
             throw failure
         }

@@ -61,8 +61,10 @@ extension ObservableStore {
             return memory.observe(key.name, initial: initial) { listener($0.typed(for: key)) }
         }
         let gate = Gate()
+        // On a queue that runs several things at once, the changes still come one after the other.
+        let serial = DispatchQueue(label: "ObservableStore listener", target: queue)
         let token = memory.observe(key.name, initial: initial) { change in
-            queue.async { if !gate.isShut { listener(change.typed(for: key)) } }
+            serial.async { if !gate.isShut { listener(change.typed(for: key)) } }
         }
         return ObservationToken(subscription: token.subscription) {
             gate.shut()

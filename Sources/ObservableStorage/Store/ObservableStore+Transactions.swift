@@ -17,40 +17,34 @@ extension ObservableStore {
 
     private func transact<Result: Sendable>(_ body: @Sendable (inout StoreTransaction) throws -> Result) throws -> Result {
         guard !memory.update({ $0.isClosed }) else { throw StorageError.closed }
-        do {
-            return try commit { transaction in
-                try OpenTransaction.during(self) { try body(&transaction) }
-            }
-        } catch {
-            if memory.update({ $0.needsFlushScheduled() }) { scheduleFlush() }
-            throw error
+        return try commit { transaction in
+            try OpenTransaction.during(self) { try body(&transaction) }
         }
     }
 
     /// Lays the pending edits over the latest entries, applies a transaction to them, stores the outcome, and tells who changed what.
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        let own = memory.update { $0.takeEdits() }
-        let registered = memory.update { $0.registered }
+        let (own, registered) = memory.update { ($0.pending, $0.registered) }
         var outcome: (result: Result, found: StorageEntries, edits: MemoryState.Edits)?
-        let stored: StorageEntries
-        do {
-            stored = try backend.edit { entries in
-                let found = entries
-                for (key, value) in own { entries[key] = value }
-                var transaction = StoreTransaction(entries: StorageEntries(entries.values), registered: registered)
-                let result = try body(&transaction)
-                let edits = try transaction.finish()
-                for (key, value) in edits { entries[key] = value }
-                outcome = (result, found, edits)
-            }
-        } catch {
-            memory.update { $0.restore(own) }
-            throw error
+        isCommitting = true
+        defer { isCommitting = false }
+        let stored = try backend.edit { entries in
+            let found = entries
+            for (key, value) in own { entries[key] = value }
+            var transaction = StoreTransaction(entries: StorageEntries(entries.values), registered: registered)
+            let result = try body(&transaction)
+            let edits = try transaction.finish()
+            for (key, value) in edits { entries[key] = value }
+            outcome = (result, found, edits)
         }
         guard let outcome else { throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit") }
+        flushBackoff.succeed()
         let external = outcome.found.changes(since: base).filter { own[$0.key] == nil }
         base = stored
-        tell { $0.merge(external, origin: .external) + $0.merge(outcome.edits, origin: .local) }
+        tell { state in
+            state.noteStored(own)
+            return state.merge(external, origin: .external) + state.merge(outcome.edits, origin: .local)
+        }
         return outcome.result
     }
 }

@@ -53,7 +53,7 @@ extension ObservableStore {
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         let stored = try key.stored(value)
-        memory.update { $0.register(stored, for: key.name) }
+        _ = memory.update { $0.register(stored, for: key.name) }
     }
 
     /// Everything that is stored, by name, as it is at one moment.

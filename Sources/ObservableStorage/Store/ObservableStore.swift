@@ -23,6 +23,10 @@ public actor ObservableStore {
     var base: StorageEntries
     var flushBackoff = Backoff()
     var loadBackoff = Backoff()
+    /// Whether a failed look is to be repeated at a time that is set already.
+    var isLookTimed = false
+    /// Whether the backend runs an edit, so that what it reports meanwhile has to wait.
+    var isCommitting = false
     private nonisolated let watch = Guarded<ObservationToken?>(nil)
 
     /// The store's serial dispatch queue.

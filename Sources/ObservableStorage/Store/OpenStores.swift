@@ -28,6 +28,6 @@ final class OpenStores: Sendable {
         let group = DispatchGroup()
         for store in stores { store.flushBeforeExit(group) }
         // A listener that waits for the thread that exits must not keep the process from ending.
-        _ = group.wait(timeout: .now() + .seconds(15))
+        _ = group.wait(timeout: .now() + .seconds(30))
     }
 }

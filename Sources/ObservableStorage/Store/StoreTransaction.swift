@@ -1,24 +1,35 @@
 public import PropertyListCoding
 
 /// The entries inside a transaction: the latest ones, with the transaction's own edits over them.
+///
+/// Copies are views of the same transaction. Nothing that is done to one once the transaction has ended counts.
 public struct StoreTransaction {
-    private var latest: StorageEntries
+    // One for all views: a view of a group inside a group costs no copy of the entries.
+    private final class Contents {
+        var latest: StorageEntries
+        var failure: StorageError?
+
+        init(_ latest: StorageEntries) {
+            self.latest = latest
+        }
+    }
+
+    private let contents: Contents
     private let registered: [String: PropertyListValue]
-    private var failure: StorageError?
 
     init(entries: StorageEntries, registered: [String: PropertyListValue]) {
-        latest = entries
+        contents = Contents(entries)
         self.registered = registered
     }
 
     /// The value of a key, as a store has it. A value that cannot be encoded makes the whole transaction fail at its end.
     public subscript<Value>(key: StorageKey<Value>) -> Value {
         get { key.valueOrDefault(of: entry(key)) }
-        set {
+        nonmutating set {
             do {
                 try set(newValue, for: key)
             } catch {
-                failure = failure ?? error
+                contents.failure = contents.failure ?? error
             }
         }
     }
@@ -33,32 +44,32 @@ public struct StoreTransaction {
     /// Sets a key's value; nil removes it.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
-    public mutating func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
-        latest[key.name] = try key.stored(value)
+    public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
+        contents.latest[key.name] = try key.stored(value)
     }
 
     /// Removes what is stored for a key.
-    public mutating func remove<Value>(_ key: StorageKey<Value>) {
-        latest[key.name] = nil
+    public func remove<Value>(_ key: StorageKey<Value>) {
+        contents.latest[key.name] = nil
     }
 
     /// Whether a value is stored for a key, decodable or not.
     public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        latest[key.name] != nil
+        contents.latest[key.name] != nil
     }
 
     /// Everything that is stored, by name.
     public var entries: [String: PropertyListValue] {
-        latest.values
+        contents.latest.values
     }
 
     private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {
-        StoredEntry(stored: latest[key.name], registered: registered[key.name])
+        StoredEntry(stored: contents.latest[key.name], registered: registered[key.name])
     }
 
     /// The edits of the transaction, or the first error that a setter met.
     func finish() throws(StorageError) -> MemoryState.Edits {
-        if let failure { throw failure }
-        return latest.editedKeys.reduce(into: [:]) { $0.updateValue(latest[$1], forKey: $1) }
+        if let failure = contents.failure { throw failure }
+        return contents.latest.editedKeys.reduce(into: [:]) { $0.updateValue(contents.latest[$1], forKey: $1) }
     }
 }

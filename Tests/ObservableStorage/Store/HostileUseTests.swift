@@ -1,0 +1,184 @@
+import Dispatch
+import Foundation
+import PropertyListCoding
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Hostile use", .timeLimit(.minutes(1)))
+struct HostileUseTests {
+    @Test("Closing ends although somebody goes on writing", arguments: Fixture.allCases)
+    func closeWhileWriting(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
+        let lastWritten = Recorder<Int>()
+        // A thread of its own: the tests' pool has few, and this one never waits.
+        Thread.detachNewThread {
+            var written = 0
+            do {
+                while true {
+                    try store.set(written + 1, for: Keys.count)
+                    written += 1
+                }
+            } catch {
+                lastWritten.record(written)
+            }
+        }
+        for await count in store.values(of: Keys.count) where count > 100 { break }
+        try await store.close()
+        #expect(try await lastWritten.elements(count: 1) == [store[Keys.count]])
+    }
+
+    @Test("A closed store no longer changes with its file")
+    func closedStoreIsDeaf() async throws {
+        let backend = HookedBackend()
+        let store = try ObservableStore(backend: backend)
+        try await store.close()
+        _ = try backend.memory.edit { $0["count"] = 9 }
+        backend.report(.changed)
+        // The queue is serial: once this is through, so is what was reported.
+        try await store.flush()
+        #expect(store[Keys.count] == 0)
+        #expect(backend.loads == 1)
+    }
+
+    @Test("Errors in a closed store wait for whoever asks")
+    func failuresAfterClose() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        try await store.close()
+        store[Keys.count] = 1
+        store.remove(Keys.count)
+        var heard: [StorageError] = []
+        for await failure in store.failures { heard.append(failure) }
+        #expect(heard == [.closed, .closed])
+    }
+
+    @Test("Many reports of a bad file in a moment do not make it one that stays bad")
+    func burstOfReports() async throws {
+        let backend = HookedBackend()
+        let store = try ObservableStore(backend: backend)
+        let failures = store.failures
+        let loads = await store.perform {
+            backend.turnBad(true)
+            for _ in 0..<100 { backend.report(.changed) }
+            defer { backend.turnBad(false) }
+            return backend.loads
+        }
+        #expect(loads == 101)
+        try await store.close()
+        for await failure in failures { Issue.record("\(failure)") }
+    }
+
+    @Test("A backend that reports inside its own edit makes nobody's change external")
+    func reportInsideEdit() async throws {
+        let backend = HookedBackend()
+        backend.reportInsideEdits()
+        let store = try ObservableStore(backend: backend)
+        let changes = store.changes(of: Keys.count)
+        try await store.update { $0[Keys.count] = 1 }
+        store[Keys.count] = 2
+        try await store.flush()
+        try await store.close()
+        var origins: [ChangeOrigin] = []
+        for await change in changes { origins.append(change.origin) }
+        #expect(origins == [.local, .local])
+    }
+
+    @Test("On a queue that runs several things at once, a listener still hears one change after the other")
+    func concurrentQueue() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let seen = Recorder<Int>()
+        let inside = Guarded(0)
+        let overlaps = Guarded(0)
+        let token = store.addUpdateListener(for: Keys.count, on: .global()) { change in
+            if inside.withLock({
+                $0 += 1; return $0
+            }) > 1 {
+                overlaps.withLock { $0 += 1 }
+            }
+            seen.record(change.newValue)
+            inside.withLock { $0 -= 1 }
+        }
+        for number in 1...2_000 { store[Keys.count] = number }
+        #expect(try await seen.elements(count: 2_000) == Array(1...2_000))
+        #expect(overlaps.withLock { $0 } == 0)
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A value whose release calls the store does so under no lock")
+    func deallocator() async throws {
+        await #expect(processExitsWith: .success) {
+            let store = try ObservableStore(backend: HookedBackend())
+            let key = StorageKey<Data?>("data")
+            let released = Recorder<UInt64>()
+            for _ in 0..<2 {
+                store[key] = Data(
+                    bytesNoCopy: .allocate(byteCount: 1_000, alignment: 8), count: 1_000,
+                    deallocator: .custom { bytes, _ in
+                        bytes.deallocate()
+                        released.record(store.revision)
+                    })
+                store[key] = nil
+                try await store.flush()
+            }
+            _ = try await released.elements(count: 2)
+        }
+    }
+
+    @Test(
+        "Ending the process inside a transaction loses no edit from before, nor one made inside through the store",
+        arguments: [false, true])
+    func exitInside(isSetInside: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("settings.plist")
+        let ended = try await Subprocess.finished("Peer", ["exit-inside", file.path, isSetInside ? "after-set" : "before"])
+        #expect(ended.status == 0)
+        #expect(try ObservableStore(at: file).entries == ["count": 5])
+    }
+
+    @Test("A stream of a publisher that has gone ends")
+    func releasedPublisher() async {
+        for await element in ChangePublisher<Int>().stream() { Issue.record("\(element)") }
+    }
+
+    @Test("A flush is scheduled once until it begins, and edits stay pending until they are stored")
+    func flushState() throws {
+        var state = MemoryState(entries: [:])
+        var scheduled = [state.needsFlushScheduled()]
+        _ = try state.edit("a", 1)
+        for _ in 0..<2 { scheduled.append(state.needsFlushScheduled()) }
+        #expect(scheduled == [false, true, false])
+        state.beginScheduledFlush()
+        let written = state.pending
+        _ = try state.edit("b", 2)
+        _ = try state.edit("a", 3)
+        state.noteStored(written)
+        #expect(state.pending == ["a": .some(3), "b": .some(2)])
+        let merged = state.merge(["a": .some(9), "c": .some(4)], origin: .external)
+        #expect(merged.map(\.key) == ["c"])
+        state.noteStored(state.pending)
+        #expect(state.pending.isEmpty)
+        #expect(state.entries == ["a": 3, "b": 2, "c": 4])
+    }
+
+    @Test("Waiting doubles with each failure, up to half a minute, and starts anew after a success")
+    func backoff() {
+        var backoff = Backoff()
+        var waits: [DispatchTimeInterval] = []
+        for _ in 0..<11 { waits.append(backoff.fail()) }
+        #expect(waits.prefix(3) == [.milliseconds(50), .milliseconds(100), .milliseconds(200)])
+        #expect(waits.last == .milliseconds(30_000))
+        backoff.succeed()
+        let first = backoff.fail()
+        #expect(first == .milliseconds(50))
+        #expect(backoff.failures == 1)
+    }
+}
+
+extension ObservableStore {
+    /// Does something on the store's own queue, so that nothing that is timed comes in between.
+    fileprivate func perform<Result: Sendable>(_ body: @Sendable () -> Result) -> Result {
+        body()
+    }
+}
