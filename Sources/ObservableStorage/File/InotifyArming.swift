@@ -2,15 +2,15 @@
 
     /// The watches that one path needs: each folder on the way for the name that is looked up in it, and the file.
     final class InotifyArming: FileWatcherArming {
-        private typealias Key = InotifyHub.Key
+        private typealias Watched = InotifyHub.Watched
 
         /// What one walk along the path came to.
         private struct Route {
-            var keys: Set<Key> = []
+            var keys: Set<Watched> = []
             /// The file, or the name that could become it, and the folder's key for it.
             var last: TrailWalk.Step?
-            var lastKey: Key?
-            var fileKey: Key?
+            var lastKey: Watched?
+            var fileKey: Watched?
             var isPartial = false
             var found = FileWatcherFound.ready
         }
@@ -57,7 +57,7 @@
         /// Takes an event that concerns this path; called by the hub, on its queue, without its lock.
         func receive(_ event: InotifyEvent) {
             let (lastKey, fileKey) = state.withLock { ($0.route.lastKey, $0.route.fileKey) }
-            let isLast = event.name != nil && lastKey == Key(watch: event.watch, name: event.name)
+            let isLast = event.name != nil && lastKey == Watched(watch: event.watch, name: event.name)
             signal(event.signals(isFile: fileKey?.watch == event.watch, isLast: isLast))
         }
 

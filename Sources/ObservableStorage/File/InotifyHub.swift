@@ -8,11 +8,11 @@
 
     /// The process's one inotify instance, shared by all watchers: the kernel allows a user few instances and many watches.
     final class InotifyHub: FileWatcherNotifier {
-        typealias Key = InotifyTable<InotifyArming>.Key
+        typealias Watched = InotifyTable<InotifyArming>.Watched
 
         /// What came of the wish to watch something.
         enum Outcome: Sendable, Hashable {
-            case watching(Key)
+            case watching(Watched)
             /// It is no longer there, or is no folder any more.
             case gone
             /// This process may not read it.
@@ -60,19 +60,19 @@
                 let instance = open(&state)
                 guard instance >= 0 else { return instance }
                 let watch = calls.watch(instance, path, mask.rawValue)
-                if watch >= 0 { state.table.insert(subscriber, for: Key(watch: watch, name: name)) }
+                if watch >= 0 { state.table.insert(subscriber, for: Watched(watch: watch, name: name)) }
                 return watch
             }
             switch -result {
             case ENOENT, ENOTDIR, ELOOP: return .gone
             case EACCES, EPERM: return .forbidden
             case let code where code > 0: throw Self.obstacle(path, code)
-            default: return .watching(Key(watch: result, name: name))
+            default: return .watching(Watched(watch: result, name: name))
             }
         }
 
         /// Ends subscriptions, and the watches that nobody else uses.
-        func remove(_ subscriber: InotifyArming, keys: some Sequence<Key>) {
+        func remove(_ subscriber: InotifyArming, keys: some Sequence<Watched>) {
             state.withLock { state in
                 for key in keys where state.table.remove(subscriber, for: key) {
                     // The kernel may have ended the watch already.

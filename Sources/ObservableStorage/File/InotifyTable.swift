@@ -4,7 +4,7 @@
     /// The kernel gives one watch for an inode, whatever path it was named by, so it is kept as long as anybody uses it.
     struct InotifyTable<Subscriber: AnyObject> {
         /// A name in a watched folder, or, without a name, a watched file.
-        struct Key: Sendable, Hashable {
+        struct Watched: Sendable, Hashable {
             let watch: Int32
             let name: String?
         }
@@ -19,12 +19,12 @@
             watches.isEmpty
         }
 
-        mutating func insert(_ subscriber: Subscriber, for key: Key) {
+        mutating func insert(_ subscriber: Subscriber, for key: Watched) {
             watches[key.watch, default: Watch()].subscribers[key.name, default: [:]][ObjectIdentifier(subscriber)] = subscriber
         }
 
         /// Forgets a subscription, and returns whether it was the watch's last one.
-        mutating func remove(_ subscriber: Subscriber, for key: Key) -> Bool {
+        mutating func remove(_ subscriber: Subscriber, for key: Watched) -> Bool {
             guard let index = watches.index(forKey: key.watch),
                 watches.values[index].subscribers[key.name]?.removeValue(forKey: ObjectIdentifier(subscriber)) != nil
             else { return false }

@@ -28,7 +28,7 @@ struct DecodingMismatch: Error, Sendable, Hashable {
     }
 
     /// The same, seen from one level further out.
-    func inside(_ step: ValuePath.Step) -> DecodingMismatch {
+    func inside(_ step: ValuePath.Component) -> DecodingMismatch {
         var outer = self
         outer.path.steps.insert(step, at: 0)
         return outer

@@ -14,7 +14,7 @@ struct EncodingRefusal: Error, Sendable, Hashable {
     }
 
     /// The same, seen from one level further out.
-    func inside(_ step: ValuePath.Step) -> EncodingRefusal {
+    func inside(_ step: ValuePath.Component) -> EncodingRefusal {
         var outer = self
         outer.path.steps.insert(step, at: 0)
         return outer

@@ -1,9 +1,9 @@
 /// The way from a stored value to one inside it.
 struct ValuePath: Sendable, Hashable {
     /// From the outside in.
-    var steps: [Step] = []
+    var steps: [Component] = []
 
-    enum Step: Sendable, Hashable {
+    enum Component: Sendable, Hashable {
         case index(Int)
         case name(String)
     }
@@ -16,7 +16,7 @@ extension ValuePath: CustomStringConvertible {
     }
 }
 
-extension ValuePath.Step: CustomStringConvertible {
+extension ValuePath.Component: CustomStringConvertible {
     var description: String {
         switch self {
         case .index(let index): "[\(index)]"

@@ -278,7 +278,9 @@
             final class Subscriber {}
             let (first, second) = (Subscriber(), Subscriber())
             var table = InotifyTable<Subscriber>()
-            let (folder, file) = (InotifyTable<Subscriber>.Key(watch: 1, name: "a"), InotifyTable<Subscriber>.Key(watch: 1, name: nil))
+            let (folder, file) = (
+                InotifyTable<Subscriber>.Watched(watch: 1, name: "a"), InotifyTable<Subscriber>.Watched(watch: 1, name: nil)
+            )
             table.insert(first, for: folder)
             table.insert(first, for: folder)
             table.insert(second, for: folder)
