@@ -1,8 +1,9 @@
 import Foundation
-import ObservableStorage
 import PropertyListCoding
 import TestSupport
 import Testing
+
+@testable import ObservableStorage
 
 extension StorageKey<Double> {
     static let fontSize = StorageKey("fontSize", default: 13)
@@ -21,6 +22,13 @@ struct READMETests {
 
     struct DebugKeys: KeyGroup {
         let showConsole = StorageKey("debug.showConsole", default: false)
+    }
+
+    static let store = ObservableStore(backend: InMemoryBackend(), entries: StorageEntries())
+
+    final class Player {
+        @Persisted(.fontSize, in: store) var fontSize
+        @Persisted("title", in: store) var title: String?
     }
 
     private let folder: TemporaryFolder
@@ -56,7 +64,7 @@ struct READMETests {
     }
 
     @Test("What is set is on disk after a flush")
-    func store() async throws {
+    func flush() async throws {
         let store = try ObservableStore(at: url)  // reads the file; what is no property list throws, and stays as it is
         let editor = KeyedStore<EditorKeys>(store)  // sees the store through a group of keys
 
@@ -67,6 +75,41 @@ struct READMETests {
 
         let other = try ObservableStore(at: url)
         #expect(other.entries == ["theme": "dark", "debug.showConsole": true, "fontSize": 15.0])
+    }
+
+    @Test("A codec stores a structure")
+    func codec() throws {
+        struct Account: Codable {
+            var name: String
+        }
+
+        let account = StorageKey<Account?>("account", codec: .propertyList)
+
+        let store = try ObservableStore(at: url)
+        store[account] = Account(name: "Jo")
+        #expect(store.entries == ["account": ["name": "Jo"]])
+        #expect(store[account]?.name == "Jo")
+    }
+
+    @Test("A key reads what earlier versions stored")
+    func migration() throws {
+        let interval = StorageKey("interval", default: 60)
+            .migrating(from: Double.self) { Int($0) }
+            .renamed(from: "period")
+
+        let store = try ObservableStore(at: url)
+        store[StorageKey("period", default: 0.0)] = 90.5
+        #expect(store[interval] == 90)
+        #expect(store.entries == ["interval": 90])
+    }
+
+    @Test("A property is a stored value")
+    func wrapper() throws {
+        let player = Player()
+        player.fontSize = 15
+        player.title = "One"
+        #expect(player.$fontSize.isSet)
+        #expect(Self.store.entries == ["fontSize": 15.0, "title": "One"])
     }
 
     @Test("A transaction is on disk when it returns")

@@ -12,6 +12,7 @@ struct Peer {
         case "count": try count(to: Int(arguments[3]) ?? 0, key: arguments[2], in: arguments[1])
         case "user-defaults": setUserDefaults(arguments[2], to: Int(arguments[3]) ?? 0, in: arguments[1])
         case "exit-inside": try await exitInside(after: arguments[2], in: arguments[1])
+        case "suite": try await useSuite(arguments[1])
         default: throw UnknownRequest()
         }
     }
@@ -60,6 +61,18 @@ struct Peer {
         try await store.update { _ in
             if isSetInside { store[count] = 5 }
             exit(0)
+        }
+    }
+
+    /// Uses the store of a domain, and says whether its file can be written.
+    private static func useSuite(_ name: String) async throws {
+        let store = ObservableStore(suiteName: name)
+        store[StorageKey("count", default: 0)] = 5
+        do {
+            try await store.flush()
+            print("stored")
+        } catch StorageError.malformed {
+            print("refused")
         }
     }
 

@@ -3,7 +3,7 @@ public import Dispatch
 extension KeyedStore {
     /// A key's value now and each newer one; see ``ObservableStore/values(of:)``.
     public func values<Value>(of path: KeyPath<Keys, StorageKey<Value>>) -> AsyncStream<Value> {
-        store.values(of: keys[keyPath: path])
+        store.values(of: key(path))
     }
 
     /// Every change of a key from now on; see ``ObservableStore/changes(of:bufferingPolicy:)``.
@@ -11,7 +11,7 @@ extension KeyedStore {
         of path: KeyPath<Keys, StorageKey<Value>>,
         bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
-        store.changes(of: keys[keyPath: path], bufferingPolicy: bufferingPolicy)
+        store.changes(of: key(path), bufferingPolicy: bufferingPolicy)
     }
 
     /// Calls a closure with each change of a key; see ``ObservableStore/addUpdateListener(for:initial:on:_:)``.
@@ -19,6 +19,6 @@ extension KeyedStore {
         for path: KeyPath<Keys, StorageKey<Value>>, initial: Bool = false, on queue: DispatchQueue? = nil,
         _ listener: @escaping @Sendable (Change<Value>) -> Void
     ) -> ObservationToken {
-        store.addUpdateListener(for: keys[keyPath: path], initial: initial, on: queue, listener)
+        store.addUpdateListener(for: key(path), initial: initial, on: queue, listener)
     }
 }

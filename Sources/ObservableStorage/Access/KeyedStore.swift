@@ -12,48 +12,81 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     /// The keys.
     public let keys: Keys
 
+    let naming: KeyNaming
+
     /// Sees a store through a group of keys.
-    public init(_ store: ObservableStore) {
-        self.init(store, keys: Keys())
+    ///
+    /// Two keys of the group with the same name are a mistake that is reported in the store's `failures`.
+    ///
+    /// - Parameters:
+    ///   - store: holds the values.
+    ///   - prefix: what every name begins with, before a `/`.
+    ///   - transform: makes each key's name over: `{ $0.lowercased() }`.
+    public init(_ store: ObservableStore, prefix: String? = nil, naming transform: (@Sendable (String) -> String)? = nil) {
+        let keys = Keys()
+        self.init(store, keys: keys, naming: KeyNaming(prefix: prefix, transform: transform).inside(keys))
+        store.reportRepeatedNames(of: keys, naming: naming)
     }
 
-    init(_ store: ObservableStore, keys: Keys) {
+    init(_ store: ObservableStore, keys: Keys, naming: KeyNaming) {
         self.store = store
         self.keys = keys
+        self.naming = naming
     }
 
-    /// The value of a key, as ``ObservableStore/subscript(_:)`` has it.
+    /// The value of a key, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
-        get { store[keys[keyPath: path]] }
-        nonmutating set { store[keys[keyPath: path]] = newValue }
+        get { store.observed(key(path)) }
+        nonmutating set { store[key(path)] = newValue }
     }
 
     /// The same store seen through a group inside the group.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyedStore<Group> {
-        KeyedStore<Group>(store, keys: keys[keyPath: path])
+        let group = keys[keyPath: path]
+        return KeyedStore<Group>(store, keys: group, naming: naming.inside(group))
+    }
+
+    /// The key at a path, under its name in the store.
+    func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StorageKey<Value> {
+        naming.apply(to: keys[keyPath: path])
     }
 }
 
 extension KeyedStore {
+    /// The names that the keys have in the store.
+    public var keyNames: KeyNames<Keys> {
+        KeyNames(keys: keys, naming: naming)
+    }
+
+    /// The handle to one key; see ``StoredValue``.
+    public func stored<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StoredValue<Value> {
+        StoredValue(key(path), in: store)
+    }
+
     /// The value of a key; see ``ObservableStore/value(for:)``.
     public func value<Value>(for path: KeyPath<Keys, StorageKey<Value>>) throws(StorageError) -> Value {
-        try store.value(for: keys[keyPath: path])
+        try store.value(for: key(path))
     }
 
     /// Sets a key's value; see ``ObservableStore/set(_:for:muting:)``.
     public func set<Value>(
         _ value: Value, for path: KeyPath<Keys, StorageKey<Value>>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
-        try store.set(value, for: keys[keyPath: path], muting: token)
+        try store.set(value, for: key(path), muting: token)
     }
 
     /// Removes what is stored for a key; see ``ObservableStore/remove(_:muting:)``.
     public func remove<Value>(_ path: KeyPath<Keys, StorageKey<Value>>, muting token: ObservationToken? = nil) {
-        store.remove(keys[keyPath: path], muting: token)
+        store.remove(key(path), muting: token)
+    }
+
+    /// Removes what is stored for every key that is a stored property of the group, or of a group inside it, as one revision.
+    public func reset() {
+        store.reset(keys.names(naming))
     }
 
     /// Whether a value is stored for a key.
     public func isSet<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> Bool {
-        store.isSet(keys[keyPath: path])
+        store.isSet(key(path))
     }
 }

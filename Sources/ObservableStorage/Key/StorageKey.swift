@@ -12,9 +12,14 @@ import PropertyListCoding
 /// ```
 public struct StorageKey<Value: Sendable>: Sendable {
     /// The entry's name in the property list. Any text; `.` and `/` have no meaning.
-    public let name: String
+    public private(set) var name: String
+    /// When reading writes the default.
+    public let persistsDefault: DefaultPersistence
 
     let codec: StorageCodec<Value>
+    /// Earlier shapes of the value and earlier names of the entry, the newest first.
+    private(set) var migrations: [ValueMigration<Value>] = []
+    private(set) var earlierNames: [String] = []
     private let lazyDefault: LazyValue<Value>
     private let isNil: @Sendable (Value) -> Bool
 
@@ -23,9 +28,13 @@ public struct StorageKey<Value: Sendable>: Sendable {
         lazyDefault.value
     }
 
-    init(_ name: String, codec: StorageCodec<Value>, default makeDefault: @escaping @Sendable () -> Value) {
+    init(
+        _ name: String, codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = [],
+        default makeDefault: @escaping @Sendable () -> Value
+    ) {
         self.name = name
         self.codec = codec
+        self.persistsDefault = persistsDefault
         lazyDefault = LazyValue(makeDefault)
         isNil = Self.nilCheck()
     }
@@ -35,23 +44,24 @@ public struct StorageKey<Value: Sendable>: Sendable {
         guard Value.self is any OptionalValue.Type else { return { _ in false } }
         return { ($0 as? any OptionalValue)?.isNil ?? false }
     }
-}
 
-extension StorageKey where Value: StorageValue {
-    /// Names an entry that has a value even when nothing is stored.
-    public init(_ name: String, default makeDefault: @autoclosure @escaping @Sendable () -> Value) {
-        self.init(name, codec: .native, default: makeDefault)
+    /// The same key with something about it changed.
+    func with(_ change: (inout StorageKey) -> Void) -> StorageKey {
+        var key = self
+        change(&key)
+        return key
     }
 }
 
 extension StorageKey {
-    /// Names an entry that is nil when nothing is stored; setting nil removes it.
-    public init<Wrapped: StorageValue>(_ name: String) where Value == Wrapped? {
-        self.init(name, codec: .native, default: { nil })
+    /// The same key with its name, and its earlier names, made over.
+    func named(_ transform: (String) -> String) -> StorageKey {
+        with { key in
+            key.name = transform(name)
+            key.earlierNames = earlierNames.map(transform)
+        }
     }
-}
 
-extension StorageKey {
     /// What to store for a value, or nothing if the entry is to be removed.
     func stored(_ value: Value) throws(StorageError) -> PropertyListValue? {
         if isNil(value) { return nil }
@@ -64,12 +74,43 @@ extension StorageKey {
         }
     }
 
-    /// The value that is stored.
+    /// The value that is stored, in its present shape or an earlier one.
     func decoded(_ stored: PropertyListValue) throws(StorageError) -> Value {
         do {
             return try codec.decode(stored)
         } catch {
+            if let value = migrated(stored) { return value }
             throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error)
         }
+    }
+
+    /// Whether the value is stored in its present shape.
+    func isCurrent(_ stored: PropertyListValue) -> Bool {
+        do {
+            _ = try codec.decode(stored)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// The value of the newest earlier shape that what is stored has.
+    func migrated(_ stored: PropertyListValue) -> Value? {
+        for migration in migrations {
+            do {
+                return try migration.migrate(stored)
+            } catch {
+                continue
+            }
+        }
+        return nil
+    }
+
+    mutating func append(_ migration: ValueMigration<Value>) {
+        migrations.append(migration)
+    }
+
+    mutating func append(earlierName: String) {
+        earlierNames.append(earlierName)
     }
 }

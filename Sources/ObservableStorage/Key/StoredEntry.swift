@@ -17,14 +17,15 @@ extension StorageKey {
 
     /// The value of an entry, passing over what cannot be decoded.
     func valueOrDefault(of entry: StoredEntry) -> Value {
-        for value in [entry.stored, entry.registered] {
-            guard let value else { continue }
-            do {
-                return try decoded(value)
-            } catch {
-                continue
-            }
+        decodedOrNil(entry.stored) ?? decodedOrNil(entry.registered) ?? defaultValue
+    }
+
+    private func decodedOrNil(_ stored: PropertyListValue?) -> Value? {
+        guard let stored else { return nil }
+        do {
+            return try decoded(stored)
+        } catch {
+            return nil
         }
-        return defaultValue
     }
 }

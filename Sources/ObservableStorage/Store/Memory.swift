@@ -7,6 +7,7 @@ final class Memory: Sendable {
     private struct Contents {
         var state: MemoryState
         var observers: [String: Observers] = [:]
+        var signals: [String: KeySignal] = [:]
         var isFinished = false
     }
 
@@ -31,7 +32,7 @@ final class Memory: Sendable {
         // The change leaves the lock with the old value, whose release may run code of the user's.
         let outcome = try guarded.withLock { (guarded) throws(StorageError) in
             let change = try guarded.state.edit(key, value)
-            if let change { post(change, to: guarded.observers, muting: muted) }
+            if let change { post(change, to: guarded, muting: muted) }
             return (change: change, needsFlush: guarded.state.needsFlushScheduled())
         }
         return outcome.needsFlush
@@ -45,15 +46,26 @@ final class Memory: Sendable {
     ) throws(Failure) -> (hasNews: Bool, needsFlush: Bool) {
         let outcome = try guarded.withLock { (guarded) throws(Failure) in
             let changes = try body(&guarded.state)
-            for change in changes { post(change, to: guarded.observers, muting: 0) }
+            for change in changes { post(change, to: guarded, muting: 0) }
             return (changes: changes, needsFlush: guarded.state.needsFlushScheduled())
         }
         return (!outcome.changes.isEmpty, outcome.needsFlush)
     }
 
-    private func post(_ change: StoredChange, to observers: [String: Observers], muting muted: UInt64) {
-        observers[change.key]?.post(change, muting: muted)
+    private func post(_ change: StoredChange, to contents: Contents, muting muted: UInt64) {
+        contents.observers[change.key]?.post(change, muting: muted)
         allObservers.post(change, muting: muted)
+        if let signal = contents.signals[change.key] { outbox.append { signal.notify() } }
+    }
+
+    /// What Observation tracks for a key.
+    func signal(_ key: String) -> KeySignal {
+        guarded.withLock { contents in
+            if let signal = contents.signals[key] { return signal }
+            let signal = KeySignal()
+            contents.signals[key] = signal
+            return signal
+        }
     }
 
     /// Changes what observers are not told about.

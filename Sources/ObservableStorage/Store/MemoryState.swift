@@ -39,10 +39,23 @@ struct MemoryState: Sendable {
         return change
     }
 
-    /// Removes every entry in memory, as one revision, and keeps the edits for the next flush.
-    mutating func removeAll() throws(StorageError) -> [StoredChange] {
+    /// Edits entries in memory, as one revision, if others have not changed meanwhile what the edits were made for.
+    ///
+    /// - Returns: nothing if they have.
+    mutating func edit(_ edits: Edits, expecting expected: Edits, origin: ChangeOrigin) throws(StorageError) -> [StoredChange]? {
         guard !isClosed else { throw .closed }
-        let removals = entries.mapValues { _ in PropertyListValue?.none }
+        guard expected.allSatisfy({ entries[$0.key] == $0.value }) else { return nil }
+        let changes = apply(edits, origin: origin)
+        for change in changes { pending.updateValue(change.newValue, forKey: change.key) }
+        return changes
+    }
+
+    /// Removes entries in memory, all if none are named, as one revision, and keeps the edits for the next flush.
+    mutating func remove(_ keys: [String]?) throws(StorageError) -> [StoredChange] {
+        guard !isClosed else { throw .closed }
+        let removals = (keys ?? Array(entries.keys)).reduce(into: Edits()) { removals, key in
+            if entries[key] != nil { removals.updateValue(nil, forKey: key) }
+        }
         pending.merge(removals) { $1 }
         return apply(removals, origin: .local)
     }

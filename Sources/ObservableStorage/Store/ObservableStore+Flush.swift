@@ -62,7 +62,7 @@ extension ObservableStore {
     private func writeEdits() throws(StorageError) {
         guard memory.update({ !$0.pending.isEmpty }) else { return }
         do {
-            try commit { _ in }
+            try commit(.local) { _ in }
         } catch {
             let failure = StorageError.writing(backend.name, error)
             reports.report(failure)

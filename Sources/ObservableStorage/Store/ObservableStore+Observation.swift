@@ -7,6 +7,7 @@ extension ObservableStore {
     /// A slow reader gets the newest value only; the last one always arrives. Values that cannot be decoded are skipped. The stream does not
     /// keep the store alive; it ends when the store is closed or goes, and when its task is cancelled.
     public nonisolated func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
+        keepUp(key)
         let latest = LatestValue<Value>()
         let token = memory.observe(
             key.name, initial: true,
@@ -26,6 +27,7 @@ extension ObservableStore {
     public nonisolated func changes<Value>(
         of key: StorageKey<Value>, bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
+        keepUp(key)
         let (stream, continuation) = AsyncStream.makeStream(of: Change<Value>.self, bufferingPolicy: bufferingPolicy)
         let token = memory.observe(
             key.name, initial: false, onReceive: { continuation.yield($0.typed(for: key)) },
@@ -57,6 +59,7 @@ extension ObservableStore {
         for key: StorageKey<Value>, initial: Bool = false, on queue: DispatchQueue? = nil,
         _ listener: @escaping @Sendable (Change<Value>) -> Void
     ) -> ObservationToken {
+        keepUp(key)
         guard let queue else {
             return memory.observe(key.name, initial: initial) { listener($0.typed(for: key)) }
         }

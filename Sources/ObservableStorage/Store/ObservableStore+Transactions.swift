@@ -11,19 +11,28 @@ extension ObservableStore {
     public nonisolated func update<Result: Sendable>(
         _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> Result {
-        if OpenTransaction.isOpen(of: self) { throw StorageError.nestedUpdate }
-        return try await transact(body)
+        try await update(origin: .local, body)
     }
 
-    private func transact<Result: Sendable>(_ body: @Sendable (inout StoreTransaction) throws -> Result) throws -> Result {
+    /// Runs a transaction whose changes have an origin.
+    nonisolated func update<Result: Sendable>(
+        origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        if OpenTransaction.isOpen(of: self) { throw StorageError.nestedUpdate }
+        return try await transact(origin, body)
+    }
+
+    private func transact<Result: Sendable>(
+        _ origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
+    ) throws -> Result {
         guard !memory.update({ $0.isClosed }) else { throw StorageError.closed }
-        return try commit { transaction in
+        return try commit(origin) { transaction in
             try OpenTransaction.during(self) { try body(&transaction) }
         }
     }
 
     /// Lays the pending edits over the latest entries, applies a transaction to them, stores the outcome, and tells who changed what.
-    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         let (own, registered) = memory.update { ($0.pending, $0.registered) }
         var outcome: (result: Result, found: StorageEntries, edits: MemoryState.Edits)?
         isCommitting = true
@@ -43,7 +52,7 @@ extension ObservableStore {
         base = stored
         tell { state in
             state.noteStored(own)
-            return state.merge(external, origin: .external) + state.merge(outcome.edits, origin: .local)
+            return state.merge(external, origin: .external) + state.merge(outcome.edits, origin: origin)
         }
         return outcome.result
     }

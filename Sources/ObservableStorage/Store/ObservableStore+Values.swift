@@ -5,7 +5,7 @@ extension ObservableStore {
     ///
     /// A value that cannot be encoded changes nothing and is reported in ``failures``.
     public nonisolated subscript<Value>(key: StorageKey<Value>) -> Value {
-        get { key.valueOrDefault(of: memory.entry(key.name)) }
+        get { key.valueOrDefault(of: entry(of: key)) }
         set {
             reporting { () throws(StorageError) in try set(newValue, for: key) }
         }
@@ -15,7 +15,7 @@ extension ObservableStore {
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        try key.value(of: memory.entry(key.name))
+        try key.value(of: entry(of: key))
     }
 
     /// Sets a key's value, at once for every reader in this process; it is stored soon after. Setting nil removes it.
@@ -40,7 +40,12 @@ extension ObservableStore {
 
     /// Removes everything that is stored, as one revision, so that every key has its default again.
     public nonisolated func reset() {
-        reporting { () throws(StorageError) in try tell { (state) throws(StorageError) in try state.removeAll() } }
+        reset(nil)
+    }
+
+    /// Removes what is stored under some names, or under all, as one revision.
+    nonisolated func reset(_ keys: [String]?) {
+        reporting { () throws(StorageError) in try tell { (state) throws(StorageError) in try state.remove(keys) } }
     }
 
     /// Whether a value is stored for a key, decodable or not.

@@ -44,6 +44,10 @@ public actor ObservableStore {
         } catch {
             throw StorageError.reading(backend.name, error)
         }
+        self.init(backend: backend, entries: entries)
+    }
+
+    init(backend: any StorageBackend, entries: StorageEntries) {
         self.backend = backend
         base = entries
         memory = Memory(entries: entries.values)

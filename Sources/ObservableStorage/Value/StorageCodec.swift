@@ -1,16 +1,111 @@
-import PropertyListCoding
+public import PropertyListCoding
 
 /// How a key turns its value into what is stored, and back.
-struct StorageCodec<Value: Sendable>: Sendable {
+///
+/// ```swift
+/// let account = StorageKey<Account?>("account", codec: .json)
+/// ```
+public struct StorageCodec<Value: Sendable>: Sendable {
     /// What to store for a value.
     let encode: @Sendable (Value) throws -> PropertyListValue
     /// The value that is stored.
     let decode: @Sendable (PropertyListValue) throws -> Value
+
+    /// Makes a codec of two closures.
+    ///
+    /// - Parameters:
+    ///   - encode: returns what to store; whatever it throws leaves what was stored before.
+    ///   - decode: returns the value that is stored; whatever it throws makes readers see the default.
+    public init(
+        encode: @escaping @Sendable (Value) throws -> PropertyListValue, decode: @escaping @Sendable (PropertyListValue) throws -> Value
+    ) {
+        self.encode = encode
+        self.decode = decode
+    }
+}
+
+extension StorageCodec {
+    /// A codec of two closures; see ``init(encode:decode:)``.
+    public static func custom(
+        encode: @escaping @Sendable (Value) throws -> PropertyListValue, decode: @escaping @Sendable (PropertyListValue) throws -> Value
+    ) -> StorageCodec {
+        StorageCodec(encode: encode, decode: decode)
+    }
+
+    /// A codec whose outcome goes through another one before it is stored: JSON that is compressed, say.
+    ///
+    /// - Parameter next: takes what this codec stores as its value.
+    public func then<Stored: StorageValue>(_ next: StorageCodec<Stored>) -> StorageCodec {
+        StorageCodec(
+            encode: { try next.encode(Stored(propertyListValue: encode($0))) },
+            decode: { try decode(next.decode($0).propertyListValue) })
+    }
+
+    /// The same for values that may be nil. Nil is never encoded: a key removes its entry.
+    func optional() -> StorageCodec<Value?> {
+        StorageCodec<Value?>(
+            encode: { value in
+                guard let value else { throw EncodingRefusal("a property list cannot hold nil") }
+                return try encode(value)
+            }, decode: decode)
+    }
+
+    /// The same, decoding again only when what is stored has changed.
+    func cached() -> StorageCodec {
+        let last = Guarded<(stored: PropertyListValue, value: Value)?>(nil)
+        return StorageCodec(
+            encode: encode,
+            decode: { stored in
+                let known = last.withLock { last in last.flatMap { $0.stored == stored ? $0.value : nil } as Value? }
+                if let known { return known }
+                let value = try decode(stored)
+                // The value before leaves the lock, since its release may run code of the user's.
+                _ = last.withLock { last in
+                    defer { last = (stored, value) }
+                    return last
+                }
+                return value
+            })
+    }
 }
 
 extension StorageCodec where Value: StorageValue {
     /// The value's own stored form.
-    static var native: StorageCodec {
+    public static var native: StorageCodec {
         StorageCodec(encode: { try $0.propertyListValue }, decode: { try Value(propertyListValue: $0) })
+    }
+}
+
+extension StorageCodec where Value: RawRepresentable, Value.RawValue: StorageValue {
+    /// The raw value's stored form, for types that do not conform to ``StorageValue`` themselves.
+    public static var rawValue: StorageCodec {
+        StorageCodec(
+            encode: { try $0.rawValue.propertyListValue },
+            decode: { stored in
+                guard let value = Value(rawValue: try Value.RawValue(propertyListValue: stored)) else {
+                    throw DecodingMismatch(Value.self, found: stored.briefDescription)
+                }
+                return value
+            })
+    }
+}
+
+extension StorageCodec {
+    /// The element's stored form in an array from which elements that cannot be decoded are left out.
+    ///
+    /// What is left out stays stored until the array is written again.
+    public static func lossy<Element: StorageValue>() -> StorageCodec where Value == [Element] {
+        StorageCodec(
+            encode: { try $0.propertyListValue },
+            decode: { stored in
+                guard case .array(let array) = stored else { throw DecodingMismatch([Element].self, stored) }
+                return array.compactMap { stored in
+                    do {
+                        return try Element(propertyListValue: stored)
+                    } catch {
+                        return nil
+                    }
+                }
+            })
     }
 }

@@ -18,6 +18,8 @@ public enum StorageError: Error, Sendable, Hashable {
     case unencodable(key: String, reason: String)
     /// The store was closed before.
     case closed
+    /// Two keys of a group have the same name, and so are one entry.
+    case repeatedName(key: String, group: String)
     /// `update` was called from inside an `update` of the same store.
     case nestedUpdate
 }
@@ -42,6 +44,8 @@ extension StorageError: CustomStringConvertible {
             "key \"\(key)\": cannot be stored: \(reason); what was stored before still is"
         case .closed:
             "the store is closed; open another one to go on"
+        case .repeatedName(let key, let group):
+            "key \"\(key)\": two keys of \(group) have this name; give one of them another name or its group a prefix"
         case .nestedUpdate:
             "update was called from inside update; use the transaction that was passed to it"
         }

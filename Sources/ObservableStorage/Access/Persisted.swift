@@ -1,0 +1,53 @@
+/// A property that is a stored value. Its projection, `$name`, is the ``StoredValue``.
+///
+/// ```swift
+/// final class Player {
+///     @Persisted(.volume, in: store) var volume
+///     @Persisted("title", in: store) var title: String?
+/// }
+/// player.$volume.values
+/// ```
+@propertyWrapper
+public struct Persisted<Value: Sendable>: Sendable {
+    /// The handle to the value.
+    public let projectedValue: StoredValue<Value>
+
+    /// The value; reading it is tracked by Observation. What cannot be stored is reported in the store's `failures`.
+    public var wrappedValue: Value {
+        get { projectedValue.value }
+        nonmutating set { projectedValue.value = newValue }
+    }
+
+    /// Stores the property under a key.
+    public init(_ key: StorageKey<Value>, in store: ObservableStore = .standard) {
+        projectedValue = StoredValue(key, in: store)
+    }
+
+    /// Stores the property by a codec; its initial value is the default.
+    public init(
+        wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String, codec: StorageCodec<Value>,
+        in store: ObservableStore = .standard
+    ) {
+        self.init(StorageKey(name, codec: codec, default: wrappedValue()), in: store)
+    }
+
+    /// Stores the property by a codec; it is nil when nothing is stored.
+    public init<Wrapped: Sendable>(_ name: String, codec: StorageCodec<Wrapped>, in store: ObservableStore = .standard)
+    where Value == Wrapped? {
+        self.init(StorageKey(name, codec: codec), in: store)
+    }
+
+    /// Stores the property; it is nil when nothing is stored.
+    public init<Wrapped: StorageValue>(_ name: String, in store: ObservableStore = .standard) where Value == Wrapped? {
+        self.init(StorageKey(name), in: store)
+    }
+}
+
+extension Persisted where Value: StorageValue {
+    /// Stores the property; its initial value is the default.
+    public init(
+        wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String, in store: ObservableStore = .standard
+    ) {
+        self.init(StorageKey(name, default: wrappedValue()), in: store)
+    }
+}

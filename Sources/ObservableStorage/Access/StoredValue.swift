@@ -1,0 +1,67 @@
+public import Dispatch
+
+/// The handle to one key in one store: everything about the value hangs off it.
+///
+/// ```swift
+/// let volume = store.stored(.volume)
+/// volume.value = 0.3
+/// for await value in volume.values { }
+/// ```
+public struct StoredValue<Value: Sendable>: Sendable {
+    /// The store that holds the value.
+    public let store: ObservableStore
+    /// The key.
+    public let key: StorageKey<Value>
+
+    /// Makes a handle.
+    public init(_ key: StorageKey<Value>, in store: ObservableStore) {
+        self.store = store
+        self.key = key
+    }
+
+    /// The value, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
+    public var value: Value {
+        get { store.observed(key) }
+        nonmutating set { store[key] = newValue }
+    }
+
+    /// The value now and each newer one; see ``ObservableStore/values(of:)``.
+    public var values: AsyncStream<Value> {
+        store.values(of: key)
+    }
+
+    /// Every change from now on; see ``ObservableStore/changes(of:bufferingPolicy:)``.
+    public var changes: AsyncStream<Change<Value>> {
+        store.changes(of: key)
+    }
+
+    /// Whether a value is stored.
+    public var isSet: Bool {
+        store.isSet(key)
+    }
+
+    /// Removes what is stored, so that the default counts again.
+    public func remove() {
+        store.remove(key)
+    }
+
+    /// Changes the value in one step, whatever other threads do; see ``ObservableStore/modify(_:_:)``.
+    @discardableResult
+    public func modify<Result>(_ body: (inout Value) throws -> Result) throws -> Result {
+        try store.modify(key, body)
+    }
+
+    /// Calls a closure with each change; see ``ObservableStore/addUpdateListener(for:initial:on:_:)``.
+    public func addUpdateListener(
+        initial: Bool = false, on queue: DispatchQueue? = nil, _ listener: @escaping @Sendable (Change<Value>) -> Void
+    ) -> ObservationToken {
+        store.addUpdateListener(for: key, initial: initial, on: queue, listener)
+    }
+}
+
+extension ObservableStore {
+    /// The handle to one key in this store.
+    public nonisolated func stored<Value>(_ key: StorageKey<Value>) -> StoredValue<Value> {
+        StoredValue(key, in: self)
+    }
+}

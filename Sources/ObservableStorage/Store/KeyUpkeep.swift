@@ -1,0 +1,51 @@
+import PropertyListCoding
+
+/// What reading a key has to change about what is stored: a new name, a new shape, a default that is to be kept.
+struct KeyUpkeep: Sendable {
+    let edits: MemoryState.Edits
+    let origin: ChangeOrigin
+}
+
+extension StorageKey {
+    /// Whether reading may have to change anything; not so for most keys.
+    var needsUpkeep: Bool {
+        !migrations.isEmpty || !earlierNames.isEmpty || !persistsDefault.isEmpty
+    }
+
+    /// The entries that have to be looked at for that.
+    var upkeepNames: [String] {
+        [name] + earlierNames
+    }
+
+    /// What reading has to change, given what is stored under the names above.
+    func upkeep(_ stored: [String: PropertyListValue]) -> KeyUpkeep? {
+        guard let current = stored[name] else {
+            if let earlier = earlierNames.first(where: { stored[$0] != nil }), let value = stored[earlier] {
+                return KeyUpkeep(edits: [name: .some(reshaped(value) ?? value), earlier: PropertyListValue?.none], origin: .migration)
+            }
+            return persistsDefault.contains(.whenMissing) ? defaultUpkeep : nil
+        }
+        guard !isCurrent(current) else { return nil }
+        if let value = reshaped(current) { return KeyUpkeep(edits: [name: .some(value)], origin: .migration) }
+        return persistsDefault.contains(.onFailure) ? defaultUpkeep : nil
+    }
+
+    /// An earlier shape in the present one.
+    private func reshaped(_ stored: PropertyListValue) -> PropertyListValue? {
+        guard !isCurrent(stored), let value = migrated(stored) else { return nil }
+        return storedOrNil(value)
+    }
+
+    private var defaultUpkeep: KeyUpkeep? {
+        storedOrNil(defaultValue).map { KeyUpkeep(edits: [name: .some($0)], origin: .local) }
+    }
+
+    private func storedOrNil(_ value: Value) -> PropertyListValue? {
+        do {
+            return try stored(value)
+        } catch {
+            // What cannot be written stays as it is; whoever sets it is told.
+            return nil
+        }
+    }
+}

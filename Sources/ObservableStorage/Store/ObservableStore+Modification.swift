@@ -1,0 +1,58 @@
+import PropertyListCoding
+
+extension ObservableStore {
+    /// Changes a key's value in one step, whatever other threads do; see ``update(_:)`` for other processes.
+    ///
+    /// The closure runs again if another thread was faster, on its value; only the last run counts.
+    ///
+    /// - Returns: what the closure returns.
+    /// - Throws: what the closure throws, and nothing changes; ``StorageError`` when the value cannot be stored.
+    @discardableResult
+    public nonisolated func modify<Value, Result>(
+        _ key: StorageKey<Value>, _ body: (inout Value) throws -> Result
+    ) throws -> Result {
+        while true {
+            let entry = entry(of: key)
+            var value = key.valueOrDefault(of: entry)
+            let result = try body(&value)
+            let stored = try key.stored(value)
+            if try edit([key.name: stored], expecting: [key.name: entry.stored], origin: .local) { return result }
+        }
+    }
+
+    /// What is stored and registered for a key, once what reading it has to change has been changed.
+    nonisolated func entry<Value>(of key: StorageKey<Value>) -> StoredEntry {
+        keepUp(key)
+        return memory.entry(key.name)
+    }
+
+    /// Moves an entry to its present name and shape, or writes the default, as the key asks for.
+    nonisolated func keepUp<Value>(_ key: StorageKey<Value>) {
+        guard key.needsUpkeep else { return }
+        do {
+            while true {
+                let names = key.upkeepNames
+                let stored = memory.update { state in
+                    names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.entries[$1] }
+                }
+                guard let upkeep = key.upkeep(stored) else { return }
+                let expected = names.reduce(into: MemoryState.Edits()) { $0.updateValue(stored[$1], forKey: $1) }
+                if try edit(upkeep.edits, expecting: expected, origin: upkeep.origin) { return }
+            }
+        } catch {
+            // A closed store keeps what it has; reading gives the value all the same.
+        }
+    }
+
+    private nonisolated func edit(
+        _ edits: MemoryState.Edits, expecting expected: MemoryState.Edits, origin: ChangeOrigin
+    ) throws(StorageError) -> Bool {
+        var isDone = false
+        try tell { (state) throws(StorageError) in
+            guard let changes = try state.edit(edits, expecting: expected, origin: origin) else { return [] }
+            isDone = true
+            return changes
+        }
+        return isDone
+    }
+}

@@ -1,0 +1,22 @@
+import Foundation
+
+extension ObservableStore {
+    /// The application's own store, opened on first use, where its settings belong: see ``init(suiteName:)`` with the application's name.
+    ///
+    /// If it cannot be opened, values live in memory, ``flush()`` throws the reason, and ``failures`` has it.
+    public static let standard = ObservableStore(suiteName: SettingsFolder.applicationName)
+
+    /// Opens the store of a domain where settings belong: `NAME.plist` in the configuration folder on Linux, which is the file of
+    /// `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems.
+    ///
+    /// If it cannot be opened, values live in memory, ``flush()`` throws the reason, and ``failures`` has it.
+    public init(suiteName: String) {
+        let file = SettingsFolder.url.appendingPathComponent(suiteName + ".plist", isDirectory: false)
+        do {
+            try self.init(at: file)
+        } catch {
+            self.init(backend: UnavailableBackend(name: file.path, reason: error), entries: StorageEntries())
+            reports.report(error)
+        }
+    }
+}

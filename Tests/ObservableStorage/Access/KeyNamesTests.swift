@@ -1,0 +1,84 @@
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+private struct DebugKeys: KeyGroup {
+    let prefix: String? = "debug"
+    let showConsole = StorageKey("showConsole", default: false)
+    let odd = StorageKey("a/b~c", default: 0)
+    let renamed = StorageKey("now", default: 0).renamed(from: "before")
+}
+
+private struct AppKeys: KeyGroup {
+    let launchCount = StorageKey("launchCount", default: 0)
+    var volume: StorageKey<Double> { .init(default: 0.8) }
+    var note: StorageKey<String?> { .init() }
+    let debug = DebugKeys()
+}
+
+private struct RepeatedKeys: KeyGroup {
+    let first = StorageKey("same", default: 0)
+    let second = StorageKey("same", default: "")
+}
+
+@Suite("Names of keys", .timeLimit(.minutes(1)))
+struct KeyNamesTests {
+    private let store: ObservableStore
+
+    init() throws {
+        store = try ObservableStore(backend: InMemoryBackend())
+    }
+
+    @Test("A group's prefix stands before its keys, and separators inside names are escaped")
+    func prefixes() async throws {
+        let settings = KeyedStore<AppKeys>(store)
+        settings.launchCount = 1
+        settings.debug.showConsole = true
+        settings.debug.odd = 2
+        try await settings.update { $0.debug.odd += 1 }
+        #expect(store.entries == ["launchCount": 1, "debug/showConsole": true, "debug/a~1b~0c": 3])
+        #expect(settings.keyNames.debug.showConsole == "debug/showConsole")
+        #expect(settings.keyNames.launchCount == "launchCount")
+        #expect(settings.debug.isSet(\.odd))
+    }
+
+    @Test("A whole store of keys may have a prefix and make its names over, earlier names too")
+    func naming() {
+        let settings = KeyedStore<AppKeys>(store, prefix: "app", naming: { $0.lowercased() })
+        store[StorageKey("app/debug/before", default: 0)] = 7
+        settings.launchCount = 1
+        #expect(settings.debug.renamed == 7)
+        #expect(store.entries == ["app/launchcount": 1, "app/debug/now": 7])
+    }
+
+    @Test("A computed key is named after its property")
+    func computed() {
+        let settings = KeyedStore<AppKeys>(store)
+        settings.volume = 0.5
+        settings.note = "n"
+        #expect(store.entries == ["volume": 0.5, "note": "n"])
+        #expect(settings.keyNames.volume == "volume")
+    }
+
+    @Test("Two keys with one name are reported when the group is used")
+    func repeated() async {
+        _ = KeyedStore<AppKeys>(store)
+        _ = KeyedStore<RepeatedKeys>(store)
+        #expect(await store.failures.first { _ in true } == .repeatedName(key: "same", group: "RepeatedKeys"))
+    }
+
+    @Test("Resetting a group removes its keys and those of groups inside it, as one revision, and nothing else")
+    func reset() {
+        let settings = KeyedStore<AppKeys>(store)
+        settings.launchCount = 1
+        settings.debug.showConsole = true
+        store[Keys.text] = "other"
+        let revision = store.revision
+        settings.debug.reset()
+        #expect(store.entries == ["launchCount": 1, "text": "other"])
+        settings.reset()
+        #expect(store.entries == ["text": "other"])
+        #expect(store.revision == revision + 2)
+    }
+}

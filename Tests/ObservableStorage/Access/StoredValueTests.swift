@@ -1,0 +1,111 @@
+import Dispatch
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+private final class Player {
+    let store: ObservableStore
+    @Persisted var volume: Double
+    @Persisted var title: String?
+    @Persisted var tags: [String]
+
+    init(store: ObservableStore) {
+        self.store = store
+        _volume = Persisted(StorageKey("volume", default: 0.8), in: store)
+        _title = Persisted("title", in: store)
+        _tags = Persisted(wrappedValue: ["none"], "tags", codec: .json, in: store)
+    }
+}
+
+@Suite("Stored values", .timeLimit(.minutes(1)))
+struct StoredValueTests {
+    private let store: ObservableStore
+
+    init() throws {
+        store = try ObservableStore(backend: InMemoryBackend())
+    }
+
+    @Test("A handle reads, writes, observes and removes one key of one store")
+    func handle() async throws {
+        let count = store.stored(Keys.count)
+        let seen = Recorder<Int>()
+        let token = count.addUpdateListener(initial: true) { seen.record($0.newValue) }
+        let changes = count.changes
+        #expect(!count.isSet)
+        count.value = 5
+        count.value += 1
+        #expect(count.isSet)
+        #expect(store[Keys.count] == 6)
+        #expect(await changes.first { _ in true }?.newValue == 5)
+        #expect(await count.values.first { _ in true } == 6)
+        count.remove()
+        #expect(count.value == 0)
+        #expect(seen.elements == [0, 5, 6, 0])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("modify is one step, whatever other threads do")
+    func modify() throws {
+        let count = store.stored(Keys.count)
+        DispatchQueue.concurrentPerform(iterations: 10) { _ in
+            for _ in 0..<100 {
+                do {
+                    try count.modify { $0 += 1 }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        #expect(count.value == 1_000)
+        #expect(store.revision == 1_000)
+    }
+
+    @Test("modify that throws changes nothing")
+    func throwingModify() throws {
+        struct Refusal: Error {}
+        #expect(throws: Refusal.self) {
+            try store.modify(Keys.count) { count in
+                count = 5
+                throw Refusal()
+            }
+        }
+        #expect(store.entries.isEmpty)
+    }
+
+    @Test("A wrapped property is a stored value, made in the owner's own initializer, with the store passed in")
+    func wrapper() async throws {
+        let player = Player(store: store)
+        #expect(player.volume == 0.8)
+        #expect(player.title == nil)
+        #expect(player.tags == ["none"])
+        player.volume = 0.3
+        player.title = "One"
+        player.tags.append("two")
+        #expect(store.entries["volume"] == 0.3)
+        #expect(store.entries["title"] == "One")
+        #expect(await player.$volume.values.first { _ in true } == 0.3)
+        player.title = nil
+        #expect(!player.$title.isSet)
+        #expect(Player(store: store).tags == ["none", "two"])
+    }
+
+    @Test("A wrapped property takes a key, a name, an initial value, or a codec")
+    func wrapperForms() throws {
+        struct Settings {
+            let store: ObservableStore
+            @Persisted<Int> var count: Int
+            @Persisted<String?> var bar: String?
+
+            init(store: ObservableStore) {
+                self.store = store
+                _count = Persisted(Keys.count, in: store)
+                _bar = Persisted("bar", in: store)
+            }
+        }
+        let settings = Settings(store: store)
+        settings.count += 2
+        settings.bar = "b"
+        #expect(store.entries == ["count": 2, "bar": "b"])
+    }
+}

@@ -1,0 +1,52 @@
+import Observation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+private struct PersonKeys: KeyGroup {
+    let name = StorageKey("name", default: "")
+    let age = StorageKey("age", default: 0)
+}
+
+@Suite("Observation tracking", .timeLimit(.minutes(1)))
+struct TrackingTests {
+    @Test("Reading is tracked for each key, whoever changes it", arguments: [false, true])
+    func perKey(isExternal: Bool) async throws {
+        let backend = InMemoryBackend()
+        let store = try ObservableStore(backend: backend)
+        let writer = isExternal ? try ObservableStore(backend: backend) : store
+        let person = KeyedStore<PersonKeys>(store)
+        let woken = Recorder<String>()
+        withObservationTracking {
+            _ = person.name
+        } onChange: {
+            woken.record("name")
+        }
+        withObservationTracking {
+            _ = person.stored(\.age).value
+        } onChange: {
+            woken.record("age")
+        }
+        KeyedStore<PersonKeys>(writer).age = 1
+        _ = try await woken.elements(count: 1)
+        KeyedStore<PersonKeys>(writer).name = "Jo"
+        #expect(try await woken.elements(count: 2) == ["age", "name"])
+    }
+
+    @Test("A value that stays equal wakes nobody")
+    func equal() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["age": 1]))
+        let person = KeyedStore<PersonKeys>(store)
+        let woken = Recorder<String>()
+        withObservationTracking {
+            _ = person.age
+        } onChange: {
+            woken.record("age")
+        }
+        person.age = 1
+        #expect(woken.elements.isEmpty)
+        person.age = 2
+        #expect(woken.elements == ["age"])
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+private struct Account: Codable, Equatable, Sendable {
+    var name: String
+    var visits: Int
+    var isAdmin = false
+    var ratio = 0.5
+    var site: URL?
+    var joined = Date(timeIntervalSinceReferenceDate: 100.25)
+}
+
+private enum Plan: String, Sendable { case free, paid }
+
+@Suite("Codecs", .timeLimit(.minutes(1)))
+struct StorageCodecTests {
+    private let account = Account(name: "Jo", visits: 3, site: URL(string: "https://example.org/a%20b?q=1#f"))
+    private let store: ObservableStore
+
+    init() throws {
+        store = try ObservableStore(backend: InMemoryBackend())
+    }
+
+    @Test("A JSON-coded value comes back whole; equal values are stored alike, and nil removes")
+    func json() throws {
+        let key = StorageKey<Account?>("account", codec: .json)
+        store[key] = account
+        #expect(store[key] == account)
+        guard case .data(let data)? = store.entries["account"] else {
+            Issue.record("\(store.entries)")
+            return
+        }
+        #expect(try JSONDecoder().decode(Account.self, from: data) == account)
+        let revision = store.revision
+        for _ in 0..<10 { store[key] = account }
+        #expect(store.revision == revision)
+        store[key] = nil
+        #expect(store.entries.isEmpty)
+    }
+
+    @Test("JSON that is stored as text is read too")
+    func jsonText() throws {
+        store[StorageKey<String?>("plain")] = "[1,2]"
+        #expect(store[StorageKey("plain", codec: .json, default: [Int]())] == [1, 2])
+    }
+
+    @Test("A property-list-coded value is stored as a native structure, lone values too")
+    func propertyList() throws {
+        let key = StorageKey("account", codec: .propertyList, default: Account(name: "", visits: 0))
+        store[key] = account
+        #expect(store[key] == account)
+        #expect(
+            store.entries["account"]
+                == .dictionary([
+                    "name": "Jo", "visits": 3, "isAdmin": false, "ratio": 0.5, "joined": .date(account.joined),
+                    "site": ["relative": "https://example.org/a%20b?q=1#f"],
+                ]))
+        let lone = StorageKey("lone", codec: .propertyList, default: 0)
+        store[lone] = 7
+        #expect(store.entries["lone"] == 7)
+        #expect(store[lone] == 7)
+    }
+
+    @Test("A raw value is stored as it is, and an unknown one is the default and kept")
+    func rawValue() throws {
+        let key = StorageKey("plan", codec: .rawValue, default: Plan.free)
+        store[key] = .paid
+        #expect(store.entries == ["plan": "paid"])
+        #expect(store[key] == .paid)
+        store[StorageKey<String?>("plan")] = "gold"
+        #expect(store[key] == .free)
+        #expect(throws: StorageError.self) { try store.value(for: key) }
+        #expect(store.entries == ["plan": "gold"])
+    }
+
+    @Test("Codecs compose: what one stores is the value of the next")
+    func composition() throws {
+        let reversed = StorageCodec<Data>.custom(
+            encode: { .data(Data($0.reversed())) },
+            decode: { stored in
+                guard case .data(let data) = stored else { throw CocoaError(.coderReadCorrupt) }
+                return Data(data.reversed())
+            })
+        let key = StorageKey<Account?>("account", codec: .json.then(reversed))
+        store[key] = account
+        #expect(store[key] == account)
+        guard case .data(let data)? = store.entries["account"] else {
+            Issue.record("\(store.entries)")
+            return
+        }
+        #expect(try JSONDecoder().decode(Account.self, from: Data(data.reversed())) == account)
+    }
+
+    @Test("Bad elements fail an array, and are left out of a lossy one, but stay stored")
+    func lossy() throws {
+        let stored: PropertyListValue = [1, "two", 3]
+        store[StorageKey<PropertyListValue?>("list")] = stored
+        #expect(store[StorageKey("list", default: [9])] == [9])
+        #expect(store[StorageKey("list", codec: .lossy(), default: [9])] == [1, 3])
+        #expect(store.entries["list"] == stored)
+    }
+
+    @Test("A value is decoded again only when what is stored has changed")
+    func caching() throws {
+        let decodings = Recorder<Int>()
+        let codec = StorageCodec<Int>.custom(
+            encode: { .string(String($0)) },
+            decode: { stored in
+                guard case .string(let text) = stored, let number = Int(text) else { throw CocoaError(.coderReadCorrupt) }
+                decodings.record(number)
+                return number
+            })
+        let key = StorageKey("count", codec: codec, default: 0)
+        store[key] = 1
+        for _ in 0..<10 { #expect(store[key] == 1) }
+        store[key] = 2
+        for _ in 0..<10 { #expect(store[key] == 2) }
+        #expect(decodings.elements == [1, 2])
+    }
+
+    @Test("Observers see the decoded value, and hear when it cannot be decoded")
+    func observers() throws {
+        let key = StorageKey<Account?>("account", codec: .json)
+        let seen = Recorder<Change<Account?>>()
+        let token = store.addUpdateListener(for: key) { seen.record($0) }
+        store[key] = account
+        store[StorageKey<Data?>("account")] = Data("nonsense".utf8)
+        #expect(seen.elements.map(\.newValue) == [account, nil])
+        #expect(seen.elements.first?.kind == .set)
+        guard case .undecodable? = seen.elements.last?.kind else {
+            Issue.record("\(seen.elements)")
+            return
+        }
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("An encoder that fails makes the setter throw, and deletes nothing")
+    func encodingFailure() throws {
+        let key = StorageKey("real", codec: .json, default: 1.0)
+        try store.set(2, for: key)
+        #expect(throws: StorageError.self) { try store.set(.nan, for: key) }
+        #expect(store[key] == 2)
+    }
+}
