@@ -10,7 +10,7 @@ extension StorageKey<Double> {
 }
 
 /// The README's snippets, word for word, doing what the README says.
-@Suite("The README", .timeLimit(.minutes(1)))
+@Suite("The README", .timeLimit(.minutes(5)))
 struct READMETests {
     enum Theme: String, StorageValue { case light, dark }
 

@@ -2,7 +2,7 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@Suite("Damaged bytes", .timeLimit(.minutes(2))) struct MutationTests {
+@Suite("Damaged bytes", .timeLimit(.minutes(5))) struct MutationTests {
     @Test(
         "Damage ends in an error with a place and a reason, or in a value that can be written and read again",
         arguments: 1...4 as ClosedRange<UInt64>)

@@ -22,7 +22,7 @@ private struct RepeatedKeys: KeyGroup {
     let second = StorageKey("same", default: "")
 }
 
-@Suite("Names of keys", .timeLimit(.minutes(1)))
+@Suite("Names of keys", .timeLimit(.minutes(5)))
 struct KeyNamesTests {
     private let store: ObservableStore
 

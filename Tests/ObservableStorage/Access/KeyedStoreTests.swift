@@ -22,7 +22,7 @@ extension StorageKey<Double> {
     fileprivate static let volume = StorageKey("volume", default: 0.8)
 }
 
-@Suite("Keyed store", .timeLimit(.minutes(1)))
+@Suite("Keyed store", .timeLimit(.minutes(5)))
 struct KeyedStoreTests {
     private let store: ObservableStore
     private let settings: KeyedStore<AppKeys>

@@ -18,7 +18,7 @@ private final class Player {
     }
 }
 
-@Suite("Stored values", .timeLimit(.minutes(1)))
+@Suite("Stored values", .timeLimit(.minutes(5)))
 struct StoredValueTests {
     private let store: ObservableStore
 

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// What others do to the file while the library waits: injected where it pauses.
-@Suite("Property-list file in a race", .timeLimit(.minutes(1)))
+@Suite("Property-list file in a race", .timeLimit(.minutes(5)))
 struct PropertyListFileRaceTests {
     private let folder: TemporaryFolder
     private let file: URL

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Property-list file", .timeLimit(.minutes(1)))
+@Suite("Property-list file", .timeLimit(.minutes(5)))
 struct PropertyListFileTests {
     private let folder: TemporaryFolder
     private let file: URL

@@ -2,7 +2,7 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-@Suite("Latest value", .timeLimit(.minutes(1)))
+@Suite("Latest value", .timeLimit(.minutes(5)))
 struct LatestValueTests {
     @Test("A slow reader gets the newest value only, and then the end")
     func keepsNewest() async {

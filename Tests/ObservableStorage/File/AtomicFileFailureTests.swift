@@ -27,7 +27,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
     var hasOld: Bool { self == .existing || self == .link }
 }
 
-@Suite("Writing when a system call fails", .timeLimit(.minutes(1))) struct AtomicFileFailureTests {
+@Suite("Writing when a system call fails", .timeLimit(.minutes(5))) struct AtomicFileFailureTests {
     /// Every file below a folder, by its name.
     private func files(in folder: TemporaryFolder) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: folder.url.path).filter { try folder.status($0).kind == .file }

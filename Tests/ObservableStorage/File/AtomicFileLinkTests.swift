@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Writing through symbolic links", .timeLimit(.minutes(1))) struct AtomicFileLinkTests {
+@Suite("Writing through symbolic links", .timeLimit(.minutes(5))) struct AtomicFileLinkTests {
     private let folder: TemporaryFolder
 
     init() throws {

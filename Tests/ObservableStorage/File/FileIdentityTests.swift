@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("FileIdentity", .timeLimit(.minutes(1))) struct FileIdentityTests {
+@Suite("FileIdentity", .timeLimit(.minutes(5))) struct FileIdentityTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("FileLock", .timeLimit(.minutes(1))) struct FileLockTests {
+@Suite("FileLock", .timeLimit(.minutes(5))) struct FileLockTests {
     private let folder: TemporaryFolder
 
     init() throws {

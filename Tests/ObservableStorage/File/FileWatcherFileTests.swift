@@ -5,7 +5,7 @@ import Testing
 @testable import ObservableStorage
 
 /// The file itself changes.
-@Suite("FileWatcher: the file", .timeLimit(.minutes(1)))
+@Suite("FileWatcher: the file", .timeLimit(.minutes(5)))
 struct FileWatcherFileTests {
     let folder: TemporaryFolder
     let path: String

@@ -7,7 +7,7 @@
     @testable import ObservableStorage
 
     /// How the process's one inotify instance is used.
-    @Suite("FileWatcher: inotify", .timeLimit(.minutes(1)))
+    @Suite("FileWatcher: inotify", .timeLimit(.minutes(5)))
     struct FileWatcherInotifyTests {
         let folder: TemporaryFolder
         let path: String

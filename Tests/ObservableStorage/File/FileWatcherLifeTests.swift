@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Beginning and end of a watch, and its stream.
-@Suite("FileWatcher: life", .timeLimit(.minutes(1)))
+@Suite("FileWatcher: life", .timeLimit(.minutes(5)))
 struct FileWatcherLifeTests {
     let folder: TemporaryFolder
     let path: String

@@ -5,7 +5,7 @@ import Testing
 @testable import ObservableStorage
 
 /// The file is reached through symbolic links.
-@Suite("FileWatcher: links", .timeLimit(.minutes(1)))
+@Suite("FileWatcher: links", .timeLimit(.minutes(5)))
 struct FileWatcherLinkTests {
     let folder: TemporaryFolder
 

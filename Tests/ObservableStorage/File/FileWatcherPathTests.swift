@@ -5,7 +5,7 @@ import Testing
 @testable import ObservableStorage
 
 /// What is above the file, or leads to it, changes.
-@Suite("FileWatcher: the path", .timeLimit(.minutes(1)))
+@Suite("FileWatcher: the path", .timeLimit(.minutes(5)))
 struct FileWatcherPathTests {
     let folder: TemporaryFolder
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Leftover temporary files", .timeLimit(.minutes(1))) struct LeftoverTests {
+@Suite("Leftover temporary files", .timeLimit(.minutes(5))) struct LeftoverTests {
     // Beyond the largest number any process has.
     private static let deadProcess = pid_t.max
 

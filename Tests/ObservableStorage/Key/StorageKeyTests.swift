@@ -3,7 +3,7 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-@Suite("Storage key", .timeLimit(.minutes(1)))
+@Suite("Storage key", .timeLimit(.minutes(5)))
 struct StorageKeyTests {
     @Test("A default is made when it is first needed, and once, however many threads ask")
     func defaultIsMadeOnce() async throws {

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Changes by others", .timeLimit(.minutes(1)))
+@Suite("Changes by others", .timeLimit(.minutes(5)))
 struct ExternalChangeTests {
     @Test("Another store's change arrives as external, with the old value and the new one", arguments: Fixture.allCases)
     func arrives(fixture: Fixture) async throws {

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Write-behind", .timeLimit(.minutes(1)))
+@Suite("Write-behind", .timeLimit(.minutes(5)))
 struct FlushTests {
     private let failure = StorageError.unwritable(file: "unreliable", reason: "the disk is full")
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Hostile use", .timeLimit(.minutes(1)))
+@Suite("Hostile use", .timeLimit(.minutes(5)))
 struct HostileUseTests {
     @Test("Closing ends although somebody goes on writing", arguments: Fixture.allCases)
     func closeWhileWriting(fixture: Fixture) async throws {

@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Streams", .timeLimit(.minutes(1)))
+@Suite("Streams", .timeLimit(.minutes(5)))
 struct StreamTests {
     @Test("values(of:) begins with the current value and ends on the last one", arguments: Fixture.allCases)
     func values(fixture: Fixture) async throws {

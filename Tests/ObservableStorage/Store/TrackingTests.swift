@@ -9,7 +9,7 @@ private struct PersonKeys: KeyGroup {
     let age = StorageKey("age", default: 0)
 }
 
-@Suite("Observation tracking", .timeLimit(.minutes(1)))
+@Suite("Observation tracking", .timeLimit(.minutes(5)))
 struct TrackingTests {
     @Test("Reading is tracked for each key, whoever changes it", arguments: [false, true])
     func perKey(isExternal: Bool) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("A store that could not be opened", .timeLimit(.minutes(1)))
+@Suite("A store that could not be opened", .timeLimit(.minutes(5)))
 struct UnavailableStoreTests {
     @Test("Values live in memory, and flushing throws the reason")
     func unavailable() async throws {

@@ -11,7 +11,7 @@ private struct Unencodable: StorageValue, Equatable {
     var propertyListValue: PropertyListValue { get throws { throw Refusal() } }
 }
 
-@Suite("Reading and writing", .timeLimit(.minutes(1)))
+@Suite("Reading and writing", .timeLimit(.minutes(5)))
 struct ValueTests {
     @Test("A value is read back at once, and by the next store after a flush", arguments: Fixture.allCases)
     func roundTrip(fixture: Fixture) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Errors inside collections", .timeLimit(.minutes(1))) struct NestedValueTests {
+@Suite("Errors inside collections", .timeLimit(.minutes(5))) struct NestedValueTests {
     /// A user's own type with an error of its own.
     private struct Even: StorageValue {
         struct Odd: Error, CustomStringConvertible {

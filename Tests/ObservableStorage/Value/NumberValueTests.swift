@@ -30,7 +30,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("Numbers as StorageValue", .timeLimit(.minutes(1))) struct NumberValueTests {
+@Suite("Numbers as StorageValue", .timeLimit(.minutes(5))) struct NumberValueTests {
     @Test(
         "An integer keeps its whole range, and nothing beyond it is cut to fit",
         arguments: [

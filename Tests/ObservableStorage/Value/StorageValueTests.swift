@@ -64,7 +64,7 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("StorageValue", .timeLimit(.minutes(1))) struct StorageValueTests {
+@Suite("StorageValue", .timeLimit(.minutes(5))) struct StorageValueTests {
     private static let date = Date(timeIntervalSinceReferenceDate: 0.123456789)
     private static let uuid = UUID()
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Arguments", .timeLimit(.minutes(1)))
+@Suite("Arguments", .timeLimit(.minutes(5)))
 struct ArgumentParserTests {
     private let parser = ArgumentParser(options: [Option(name: "json"), Option(name: "count", value: "N")])
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("The operand FILE", .timeLimit(.minutes(1)))
+@Suite("The operand FILE", .timeLimit(.minutes(5)))
 struct FilePlaceTests {
     private func path(_ operand: String, _ environment: [String: String] = [:]) -> String {
         FilePlace(operand, environment: environment, home: "/home/me").url.path

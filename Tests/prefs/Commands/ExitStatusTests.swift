@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Exit status", .timeLimit(.minutes(1)))
+@Suite("Exit status", .timeLimit(.minutes(5)))
 struct ExitStatusTests {
     private let folder: TemporaryFolder
     private let file: String

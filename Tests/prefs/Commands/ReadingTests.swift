@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Reading commands", .timeLimit(.minutes(1)))
+@Suite("Reading commands", .timeLimit(.minutes(5)))
 struct ReadingTests {
     private let folder: TemporaryFolder
     private let file: String

@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("prefs watch", .timeLimit(.minutes(1)))
+@Suite("prefs watch", .timeLimit(.minutes(5)))
 struct WatchingTests {
     private let folder: TemporaryFolder
     private let file: String

@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Writing commands", .timeLimit(.minutes(1)))
+@Suite("Writing commands", .timeLimit(.minutes(5)))
 struct WritingTests {
     private let folder: TemporaryFolder
     private let file: String

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Watching what other programs write", .timeLimit(.minutes(2)))
+@Suite("Watching what other programs write", .timeLimit(.minutes(5)))
 struct WatchedRewriteTests {
     private let folder: TemporaryFolder
 

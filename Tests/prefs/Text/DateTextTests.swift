@@ -3,7 +3,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Dates as text", .timeLimit(.minutes(1)))
+@Suite("Dates as text", .timeLimit(.minutes(5)))
 struct DateTextTests {
     @Test(
         "Dates are written in UTC with the shortest fraction",

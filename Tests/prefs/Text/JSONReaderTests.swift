@@ -3,7 +3,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Reading JSON", .timeLimit(.minutes(1)))
+@Suite("Reading JSON", .timeLimit(.minutes(5)))
 struct JSONReaderTests {
     @Test(
         "Integers, reals and booleans stay apart",

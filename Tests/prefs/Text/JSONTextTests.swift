@@ -4,7 +4,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Writing JSON", .timeLimit(.minutes(1)))
+@Suite("Writing JSON", .timeLimit(.minutes(5)))
 struct JSONTextTests {
     @Test(
         "Every type has one text",

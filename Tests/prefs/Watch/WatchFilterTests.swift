@@ -4,7 +4,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Which changes a watch tells", .timeLimit(.minutes(1)))
+@Suite("Which changes a watch tells", .timeLimit(.minutes(5)))
 struct WatchFilterTests {
     private func isTold(_ key: String, _ revision: UInt64, keys: [String]) -> Bool {
         let change = Change<PropertyListValue?>(key: key, oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: revision)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Lines of a watch", .timeLimit(.minutes(1)))
+@Suite("Lines of a watch", .timeLimit(.minutes(5)))
 struct WatchLineTests {
     private func change(_ key: String, _ old: PropertyListValue?, _ new: PropertyListValue?) -> WatchLine {
         WatchLine(Change(key: key, oldValue: old, newValue: new, kind: new == nil ? .removed : .set, origin: .external, revision: 7))
