@@ -27,15 +27,17 @@ final class Memory: Sendable {
 
     /// Edits an entry, and queues what observers are to be told about it; ``deliver()`` tells them.
     ///
-    /// - Returns: whether a flush has to be scheduled.
-    func edit(_ key: String, _ value: PropertyListValue?, muting muted: UInt64) throws(StorageError) -> Bool {
+    /// - Returns: whether there is anything to tell, and whether a flush has to be scheduled.
+    func edit(
+        _ key: String, _ value: PropertyListValue?, muting muted: UInt64
+    ) throws(StorageError) -> (hasNews: Bool, needsFlush: Bool) {
         // The change leaves the lock with the old value, whose release may run code of the user's.
         let outcome = try guarded.withLock { (guarded) throws(StorageError) in
             let change = try guarded.state.edit(key, value)
             if let change { post(change, to: guarded, muting: muted) }
             return (change: change, needsFlush: guarded.state.needsFlushScheduled())
         }
-        return outcome.needsFlush
+        return (outcome.change != nil, outcome.needsFlush)
     }
 
     /// Changes the state and queues what observers are to be told about it; ``deliver()`` tells them.

@@ -18,10 +18,14 @@ extension ObservableStore {
 
     /// Changes memory and tells observers about it.
     nonisolated func tell<Failure: Error>(_ body: (inout MemoryState) throws(Failure) -> [StoredChange]) throws(Failure) {
-        let (hasNews, needsFlush) = try memory.change(body)
-        if needsFlush { scheduleFlush() }
+        follow(try memory.change(body))
+    }
+
+    /// Does what a change of memory calls for.
+    nonisolated func follow(_ outcome: (hasNews: Bool, needsFlush: Bool)) {
+        if outcome.needsFlush { scheduleFlush() }
         // Who has no news leaves the queue alone: a writer tells its own change before its call returns.
-        if hasNews { memory.deliver() }
+        if outcome.hasNews { memory.deliver() }
     }
 
     /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.

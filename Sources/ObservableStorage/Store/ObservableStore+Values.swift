@@ -80,7 +80,6 @@ extension ObservableStore {
     }
 
     private nonisolated func edit(_ key: String, _ value: PropertyListValue?, muting token: ObservationToken?) throws(StorageError) {
-        if try memory.edit(key, value, muting: token?.subscription ?? 0) { scheduleFlush() }
-        memory.deliver()
+        follow(try memory.edit(key, value, muting: token?.subscription ?? 0))
     }
 }
