@@ -23,9 +23,13 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     ///   - prefix: what every name begins with, before a `/`.
     ///   - transform: makes each key's name over: `{ $0.lowercased() }`.
     public init(_ store: ObservableStore, prefix: String? = nil, naming transform: (@Sendable (String) -> String)? = nil) {
+        self.init(store, naming: KeyNaming(prefix: prefix, transform: transform))
+    }
+
+    init(_ store: ObservableStore, naming: KeyNaming) {
         let keys = Keys()
-        self.init(store, keys: keys, naming: KeyNaming(prefix: prefix, transform: transform).inside(keys))
-        store.reportRepeatedNames(of: keys, naming: naming)
+        self.init(store, keys: keys, naming: naming.inside(keys))
+        store.reportRepeatedNames(of: keys, naming: self.naming)
     }
 
     init(_ store: ObservableStore, keys: Keys, naming: KeyNaming) {

@@ -35,6 +35,13 @@ public struct StoredValue<Value: Sendable>: Sendable {
         store.changes(of: key)
     }
 
+    /// Every change from now on, fanned out to any number of subscribers and streams; each call makes a publisher of its own.
+    ///
+    /// It lasts as long as somebody has it or one of its subscriptions, and ends when the store is closed or goes.
+    public var publisher: ChangePublisher<Change<Value>> {
+        ChangePublisher { onReceive, onFinish in store.observe(key, onReceive: onReceive, onFinish: onFinish) }
+    }
+
     /// Whether a value is stored.
     public var isSet: Bool {
         store.isSet(key)

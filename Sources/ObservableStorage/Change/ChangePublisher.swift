@@ -11,6 +11,8 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     private let state = Guarded(State())
     private let outbox: Outbox
     private let isAlone: Bool
+    // What feeds the publisher, if it is not published to by hand: its subscriptions keep it then.
+    private let source = Guarded<ObservationToken?>(nil)
 
     /// Makes a publisher without subscribers. Its subscriptions end when it is released.
     public init() {
@@ -22,6 +24,17 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     init(outbox: Outbox) {
         self.outbox = outbox
         isAlone = false
+    }
+
+    /// Makes a publisher that publishes what a source gives, for as long as somebody has it or a subscription of it.
+    ///
+    /// - Parameter subscribe: subscribes to the source.
+    convenience init(
+        from subscribe: (_ onReceive: @escaping @Sendable (Element) -> Void, _ onFinish: @escaping @Sendable () -> Void) -> ObservationToken
+    ) {
+        self.init()
+        let token = subscribe({ [weak self] in self?.publish($0) }, { [weak self] in self?.finish() })
+        source.withLock { $0 = token }
     }
 
     deinit {
@@ -48,7 +61,8 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     /// Calls a closure with each element published from now on, until the token is cancelled or released.
     public func subscribe(_ onReceive: @escaping @Sendable (Element) -> Void) -> ObservationToken {
-        let token = add(onReceive: onReceive, onFinish: {})
+        let life = SubscriptionLife()
+        let token = add(life: life, onReceive: onReceive, onFinish: { life.end() })
         outbox.deliver()
         return token
     }
@@ -95,23 +109,29 @@ extension ChangePublisher {
 
     /// Subscribes, and queues a first element for this subscriber alone.
     func add(
-        initial: Element? = nil, onReceive: @escaping @Sendable (Element) -> Void, onFinish: @escaping @Sendable () -> Void,
-        onCancel: @escaping @Sendable () -> Void = {}
+        initial: Element? = nil, life: SubscriptionLife = SubscriptionLife(), onReceive: @escaping @Sendable (Element) -> Void,
+        onFinish: @escaping @Sendable () -> Void, onCancel: @escaping @Sendable () -> Void = {}
     ) -> ObservationToken {
         let subscriber = state.withLock { state in
-            let subscriber = Subscriber(onReceive: onReceive, onFinish: onFinish)
+            let subscriber = Subscriber(life: life, onReceive: onReceive, onFinish: onFinish)
             if let initial { outbox.append { subscriber.receive(initial) } }
             if state.isFinished {
                 outbox.append { subscriber.finish() }
             } else {
                 state.list.append(subscriber)
+                if let crowd = state.list.crowd() { outbox.append { Self.endThoseWithoutOwner(crowd) } }
             }
             return subscriber
         }
-        return ObservationToken(subscription: subscriber.id) { [weak self] in
-            subscriber.cancel()
+        let keeper = source.withLock { $0 == nil ? nil : self }
+        return ObservationToken(subscription: subscriber.id, life: life) { [weak self] in
+            defer { withExtendedLifetime(keeper) {} }
             self?.state.withLock { $0.list.remove(subscriber) }
             onCancel()
         }
+    }
+
+    private static func endThoseWithoutOwner(_ subscribers: [Subscriber<Element>]) {
+        for subscriber in subscribers { _ = subscriber.life.isEnded }
     }
 }

@@ -2,15 +2,17 @@
 public final class ObservationToken: Sendable {
     /// The subscription that a writer skips when it passes this token as its own; 0 is none.
     let subscription: UInt64
+    private let life: SubscriptionLife
     private let onCancel: Guarded<(@Sendable () -> Void)?>
 
     /// Makes a token that calls a closure when it is cancelled or released, whichever comes first, once.
     public convenience init(onCancel: @escaping @Sendable () -> Void) {
-        self.init(subscription: 0, onCancel: onCancel)
+        self.init(subscription: 0, life: SubscriptionLife(), onCancel: onCancel)
     }
 
-    init(subscription: UInt64, onCancel: @escaping @Sendable () -> Void) {
+    init(subscription: UInt64, life: SubscriptionLife, onCancel: @escaping @Sendable () -> Void) {
         self.subscription = subscription
+        self.life = life
         self.onCancel = Guarded(onCancel)
     }
 
@@ -21,12 +23,25 @@ public final class ObservationToken: Sendable {
     /// Ends the observation. Nothing is delivered after this returns on the same thread; further calls do nothing.
     public func cancel() {
         let action = onCancel.withLock { $0.take() }
+        life.end()
         action?()
     }
 
     /// Keeps the token in a set, for as long as the set keeps it.
     public func store(in tokens: inout Set<ObservationToken>) {
         tokens.insert(self)
+    }
+
+    /// Keeps the token for as long as an object is there, which it does not keep.
+    ///
+    /// Once the object has gone nothing is delivered; the listener itself is let go of at the next change, or when the store ends. Tying
+    /// the token to another object replaces the first one.
+    ///
+    /// - Returns: the token, for those who want to end the observation earlier.
+    @discardableResult
+    public func tie(to object: AnyObject) -> ObservationToken {
+        life.tie(self, to: object)
+        return self
     }
 }
 

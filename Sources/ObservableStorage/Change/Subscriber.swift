@@ -6,30 +6,21 @@ final class Subscriber<Element: Sendable>: Sendable {
     let id: UInt64
     private let onReceive: @Sendable (Element) -> Void
     private let onFinish: @Sendable () -> Void
-    private let gate = Gate()
+    let life: SubscriptionLife
 
-    init(onReceive: @escaping @Sendable (Element) -> Void, onFinish: @escaping @Sendable () -> Void) {
+    init(life: SubscriptionLife, onReceive: @escaping @Sendable (Element) -> Void, onFinish: @escaping @Sendable () -> Void) {
         id = SubscriptionCounter.next()
+        self.life = life
         self.onReceive = onReceive
         self.onFinish = onFinish
     }
 
-    /// Whether the subscription has ended.
-    var isEnded: Bool {
-        gate.isShut
-    }
-
-    /// Ends the subscription: what is queued for it is not delivered any more.
-    func cancel() {
-        gate.shut()
-    }
-
     func receive(_ element: Element) {
-        if !isEnded { onReceive(element) }
+        if !life.isEnded { onReceive(element) }
     }
 
     func finish() {
-        if !isEnded { onFinish() }
+        if !life.isEnded { onFinish() }
     }
 }
 

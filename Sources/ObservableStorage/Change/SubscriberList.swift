@@ -1,6 +1,7 @@
 /// The subscribers of a publisher in the order in which they came.
 struct SubscriberList<Element: Sendable>: Sendable {
     private(set) var subscribers: [Subscriber<Element>] = []
+    private var crowdSize = 64
 
     /// Appends a subscriber that was made after all those on the list.
     mutating func append(_ subscriber: Subscriber<Element>) {
@@ -19,6 +20,13 @@ struct SubscriberList<Element: Sendable>: Sendable {
             }
             range = subscribers[middle].id < subscriber.id ? middle + 1..<range.upperBound : range.lowerBound..<middle
         }
+    }
+
+    /// Everyone, each time that the list has grown to twice what it was: time to look for subscribers that nobody wants any more.
+    mutating func crowd() -> [Subscriber<Element>]? {
+        guard subscribers.count >= crowdSize else { return nil }
+        crowdSize = subscribers.count * 2
+        return subscribers
     }
 
     /// Takes everyone off the list.

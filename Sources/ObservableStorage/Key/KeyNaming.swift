@@ -1,39 +1,66 @@
 /// How the keys of a group are called in the property list: with the prefixes of the groups around them, each made over first.
 struct KeyNaming: Sendable {
-    private var prefixes: [String] = []
+    private var prefixes: Prefixes
     private let transform: (@Sendable (String) -> String)?
+    private let scope: KeyScope?
 
-    init(prefix: String? = nil, transform: (@Sendable (String) -> String)? = nil) {
+    init(prefix: String? = nil, scope: KeyScope? = nil, transform: (@Sendable (String) -> String)? = nil) {
         self.transform = transform
-        if let prefix { prefixes = [prefix] }
+        self.scope = scope
+        prefixes = Prefixes(prefix.map { [$0] } ?? [])
     }
 
     /// The naming of a group inside.
     func inside(_ group: some KeyGroup) -> KeyNaming {
         var naming = self
-        if let prefix = group.prefix { naming.prefixes.append(prefix) }
+        if let prefix = group.prefix { naming.prefixes.components.append(prefix) }
         return naming
     }
 
     /// What a key is called.
     func name(_ own: String) -> String {
-        let own = transform?(own) ?? own
-        return prefixes.isEmpty ? own : (prefixes + [own]).map(Self.escaped).joined(separator: "/")
+        scope?.naming.name(sharedName(own)) ?? sharedName(own)
     }
 
     /// A key under the name that it is called by, and its earlier names likewise.
     func apply<Value>(to key: StorageKey<Value>) -> StorageKey<Value> {
-        prefixes.isEmpty && transform == nil ? key : key.named(name)
+        let key = prefixes.components.isEmpty && transform == nil ? key : key.named(sharedName)
+        return scope.map(key.scoped) ?? key
     }
 
-    // As in a JSON pointer: a component that contains the separator stays one component.
-    private static func escaped(_ component: String) -> String {
-        guard component.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }) else { return component }
-        return component.unicodeScalars.reduce(into: "") { text, scalar in
-            switch scalar {
-            case "~": text += "~0"
-            case "/": text += "~1"
-            default: text.unicodeScalars.append(scalar)
+    private func sharedName(_ own: String) -> String {
+        prefixes.name(transform?(own) ?? own)
+    }
+}
+
+extension KeyNaming {
+    /// Components that stand before a name, each as it is.
+    struct Prefixes: Sendable, Hashable {
+        var components: [String]
+
+        init(_ components: [String]) {
+            self.components = components
+        }
+
+        /// What all names begin with; nothing without components.
+        var beginning: String {
+            components.map { Self.escaped($0) + "/" }.joined()
+        }
+
+        /// The name behind the components.
+        func name(_ own: String) -> String {
+            components.isEmpty ? own : beginning + Self.escaped(own)
+        }
+
+        // As in a JSON pointer: a component that contains the separator stays one component.
+        private static func escaped(_ component: String) -> String {
+            guard component.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }) else { return component }
+            return component.unicodeScalars.reduce(into: "") { text, scalar in
+                switch scalar {
+                case "~": text += "~0"
+                case "/": text += "~1"
+                default: text.unicodeScalars.append(scalar)
+                }
             }
         }
     }

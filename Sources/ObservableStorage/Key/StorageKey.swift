@@ -14,12 +14,16 @@ public struct StorageKey<Value: Sendable>: Sendable {
     /// The entry's name in the property list. Any text; `.` and `/` have no meaning.
     public private(set) var name: String
     /// When reading writes the default.
-    public let persistsDefault: DefaultPersistence
+    public private(set) var persistsDefault: DefaultPersistence
 
     let codec: StorageCodec<Value>
     /// Earlier shapes of the value and earlier names of the entry, the newest first.
     private(set) var migrations: [ValueMigration<Value>] = []
     private(set) var earlierNames: [String] = []
+    /// The key whose value this one has while it has none of its own; one at the most.
+    private(set) var shared: [StorageKey] = []
+    /// Whether what is set becomes the shared key's value too.
+    private(set) var leavesLastValue = false
     private let lazyDefault: LazyValue<Value>
     private let isNil: @Sendable (Value) -> Bool
 
@@ -104,6 +108,18 @@ extension StorageKey {
             }
         }
         return nil
+    }
+
+    /// Takes the value of another key while there is none of its own; what reading writes is written for that key.
+    mutating func inherit(from key: StorageKey, leavingLastValue: Bool) {
+        shared = [key]
+        leavesLastValue = leavingLastValue
+        persistsDefault = []
+    }
+
+    /// What the value is stored under.
+    var entryName: EntryName {
+        EntryName(own: name, inherited: shared.first?.name)
     }
 
     mutating func append(_ migration: ValueMigration<Value>) {

@@ -6,7 +6,7 @@ final class Memory: Sendable {
 
     private struct Contents {
         var state: MemoryState
-        var observers: [String: Observers] = [:]
+        var observers = ObserverTable()
         var signals: [String: KeySignal] = [:]
         var isFinished = false
     }
@@ -20,47 +20,38 @@ final class Memory: Sendable {
         allObservers = Observers(outbox: outbox)
     }
 
-    /// What is stored and what is registered for a key.
-    func entry(_ key: String) -> StoredEntry {
-        guarded.withLock { $0.state.entry(key) }
-    }
-
-    /// Edits an entry, and queues what observers are to be told about it; ``deliver()`` tells them.
-    ///
-    /// - Returns: whether there is anything to tell, and whether a flush has to be scheduled.
-    func edit(
-        _ key: String, _ value: PropertyListValue?, muting muted: UInt64
-    ) throws(StorageError) -> (hasNews: Bool, needsFlush: Bool) {
-        // The change leaves the lock with the old value, whose release may run code of the user's.
-        let outcome = try guarded.withLock { (guarded) throws(StorageError) in
-            let change = try guarded.state.edit(key, value)
-            if let change { post(change, to: guarded, muting: muted) }
-            return (change: change, needsFlush: guarded.state.needsFlushScheduled())
-        }
-        return (outcome.change != nil, outcome.needsFlush)
+    /// What is stored, inherited and registered under a name.
+    func entry(_ name: EntryName) -> StoredEntry {
+        guarded.withLock { $0.state.entry(name) }
     }
 
     /// Changes the state and queues what observers are to be told about it; ``deliver()`` tells them.
     ///
+    /// - Parameters:
+    ///   - muted: the subscription that is not told.
+    ///   - body: returns the changes that it made.
     /// - Returns: whether there is anything to tell, and whether a flush has to be scheduled.
     func change<Failure: Error>(
-        _ body: (inout MemoryState) throws(Failure) -> [StoredChange]
+        muting muted: UInt64 = 0, _ body: (inout MemoryState) throws(Failure) -> [StoredChange]
     ) throws(Failure) -> (hasNews: Bool, needsFlush: Bool) {
+        // The changes leave the lock with the old values, whose release may run code of the user's.
         let outcome = try guarded.withLock { (guarded) throws(Failure) in
             let changes = try body(&guarded.state)
-            for change in changes { post(change, to: guarded, muting: 0) }
+            post(changes, to: guarded, muting: muted)
             return (changes: changes, needsFlush: guarded.state.needsFlushScheduled())
         }
         return (!outcome.changes.isEmpty, outcome.needsFlush)
     }
 
-    private func post(_ change: StoredChange, to contents: Contents, muting muted: UInt64) {
-        contents.observers[change.key]?.post(change, muting: muted)
-        allObservers.post(change, muting: muted)
-        if let signal = contents.signals[change.key] { outbox.append { signal.notify() } }
+    private func post(_ changes: [StoredChange], to contents: Contents, muting muted: UInt64) {
+        contents.observers.post(changes, muting: muted, state: contents.state)
+        for change in changes {
+            allObservers.post(change, muting: muted)
+            if let signal = contents.signals[change.key] { outbox.append { signal.notify() } }
+        }
     }
 
-    /// What Observation tracks for a key.
+    /// What Observation tracks for an entry.
     func signal(_ key: String) -> KeySignal {
         guarded.withLock { contents in
             if let signal = contents.signals[key] { return signal }
@@ -84,8 +75,8 @@ final class Memory: Sendable {
     func finish() {
         guarded.withLock { guarded in
             guarded.isFinished = true
-            for observers in guarded.observers.values { observers.postFinish() }
-            guarded.observers = [:]
+            for observers in guarded.observers.all { observers.postFinish() }
+            guarded.observers = ObserverTable()
             allObservers.postFinish()
         }
         outbox.deliver()
@@ -93,21 +84,21 @@ final class Memory: Sendable {
 }
 
 extension Memory {
-    /// Subscribes to one entry. With `initial`, what is stored now comes first, as a change from itself.
+    /// Subscribes to one entry. With `initial`, what is there now comes first, as a change from itself.
     func observe(
-        _ key: String, initial: Bool, onReceive: @escaping @Sendable (StoredChange) -> Void,
-        onFinish: @escaping @Sendable () -> Void = {}
+        _ name: EntryName, initial: Bool, life: SubscriptionLife = SubscriptionLife(),
+        onReceive: @escaping @Sendable (StoredChange) -> Void, onFinish: @escaping @Sendable () -> Void
     ) -> ObservationToken {
         let token = guarded.withLock { guarded in
-            let observers = guarded.observers[key] ?? Observers(outbox: outbox)
+            let observers = guarded.observers[name] ?? Observers(outbox: outbox)
             if guarded.isFinished {
                 observers.postFinish()
             } else {
-                guarded.observers[key] = observers
+                guarded.observers[name] = observers
             }
             return observers.add(
-                initial: initial ? guarded.state.current(key) : nil, onReceive: onReceive, onFinish: onFinish,
-                onCancel: { [weak self] in self?.forgetIdleObservers(of: key) })
+                initial: initial ? guarded.state.current(name) : nil, life: life, onReceive: onReceive, onFinish: onFinish,
+                onCancel: { [weak self] in self?.forgetIdleObservers(of: name) })
         }
         outbox.deliver()
         return token
@@ -122,9 +113,9 @@ extension Memory {
         return token
     }
 
-    private func forgetIdleObservers(of key: String) {
+    private func forgetIdleObservers(of name: EntryName) {
         guarded.withLock { guarded in
-            if guarded.observers[key]?.isIdle == true { guarded.observers[key] = nil }
+            if guarded.observers[name]?.isIdle == true { guarded.observers[name] = nil }
         }
     }
 }

@@ -2,7 +2,7 @@ import PropertyListCoding
 
 /// What a store holds in memory, as a value: entries, their revision, and the edits that are not on disk yet.
 struct MemoryState: Sendable {
-    /// Edits by the name of the entry: the value that was set, nil for a removal.
+    /// Edits by the name of the entry: the value that is set, nil for a removal.
     typealias Edits = [String: PropertyListValue?]
 
     private(set) var entries: [String: PropertyListValue]
@@ -10,16 +10,16 @@ struct MemoryState: Sendable {
     private(set) var registered: [String: PropertyListValue] = [:]
     private(set) var isClosed = false
     /// What is in memory only. An edit stays here until it is on disk.
-    private(set) var pending: Edits = [:]
+    private(set) var pending: [String: PendingEdit] = [:]
     private var isFlushScheduled = false
 
     init(entries: [String: PropertyListValue]) {
         self.entries = entries
     }
 
-    /// What is stored and what is registered for a key.
-    func entry(_ key: String) -> StoredEntry {
-        StoredEntry(stored: entries[key], registered: registered[key])
+    /// What is stored, inherited and registered under a name.
+    func entry(_ name: EntryName) -> StoredEntry {
+        StoredEntry(stored: entries[name.own], inherited: name.inherited.flatMap { entries[$0] }, registered: registered[name.root])
     }
 
     /// Sets the value that stands in for one that is not stored.
@@ -35,34 +35,41 @@ struct MemoryState: Sendable {
         guard !isClosed else { throw .closed }
         guard let change = apply(key, value, origin: .local) else { return nil }
         revision += 1
-        pending.updateValue(value, forKey: key)
+        keep(change)
         return change
     }
 
-    /// Edits entries in memory, as one revision, if others have not changed meanwhile what the edits were made for.
+    /// Edits entries in memory, as one revision, and keeps the edits for the next flush.
     ///
-    /// - Returns: nothing if they have.
-    mutating func edit(_ edits: Edits, expecting expected: Edits, origin: ChangeOrigin) throws(StorageError) -> [StoredChange]? {
+    /// - Parameter condition: what has to be stored still when they are written, or else they are forgotten.
+    mutating func edit(
+        _ edits: Edits, origin: ChangeOrigin = .local, condition: Edits = [:]
+    ) throws(StorageError) -> [StoredChange] {
         guard !isClosed else { throw .closed }
-        guard expected.allSatisfy({ entries[$0.key] == $0.value }) else { return nil }
         let changes = apply(edits, origin: origin)
-        for change in changes { pending.updateValue(change.newValue, forKey: change.key) }
+        for change in changes { keep(change, condition: condition) }
         return changes
     }
 
-    /// Removes entries in memory, all if none are named, as one revision, and keeps the edits for the next flush.
-    mutating func remove(_ keys: [String]?) throws(StorageError) -> [StoredChange] {
-        guard !isClosed else { throw .closed }
-        let removals = (keys ?? Array(entries.keys)).reduce(into: Edits()) { removals, key in
-            if entries[key] != nil { removals.updateValue(nil, forKey: key) }
+    /// Whether nobody has changed what edits were made of.
+    func isCurrent(_ expected: Edits) -> Bool {
+        expected.allSatisfy { entries[$0.key] == $0.value }
+    }
+
+    /// The edits that remove entries, those that begin with a text.
+    func removals(beginning prefix: String = "") -> Edits {
+        entries.keys.reduce(into: Edits()) { removals, key in
+            if key.hasPrefix(prefix) { removals.updateValue(nil, forKey: key) }
         }
-        pending.merge(removals) { $1 }
-        return apply(removals, origin: .local)
     }
 
     /// Applies what is on disk already, as one revision. An edit that is still to be written wins over it.
     mutating func merge(_ edits: Edits, origin: ChangeOrigin) -> [StoredChange] {
         apply(pending.isEmpty ? edits : edits.filter { pending[$0.key] == nil }, origin: origin)
+    }
+
+    private mutating func keep(_ change: StoredChange, condition: Edits = [:]) {
+        pending[change.key] = PendingEdit(value: change.new.stored, condition: condition, revision: change.revision)
     }
 
     private mutating func apply(_ edits: Edits, origin: ChangeOrigin) -> [StoredChange] {
@@ -78,20 +85,23 @@ struct MemoryState: Sendable {
         let old = entries[key]
         guard old != value else { return nil }
         entries[key] = value
+        let registered = registered[key]
         return StoredChange(
-            key: key, oldValue: old, newValue: value, registered: registered[key], origin: origin, revision: revision + 1)
+            key: key, old: StoredEntry(stored: old, registered: registered), new: StoredEntry(stored: value, registered: registered),
+            isRemoval: value == nil, origin: origin, revision: revision + 1)
     }
 
-    /// What is stored for an entry now, as a change from itself.
-    func current(_ key: String) -> StoredChange {
-        let value = entries[key]
+    /// What is there under a name now, as a change from itself.
+    func current(_ name: EntryName) -> StoredChange {
+        let entry = entry(name)
         return StoredChange(
-            key: key, oldValue: value, newValue: value, registered: registered[key], origin: .local, revision: revision)
+            key: name.own, old: entry, new: entry, isRemoval: entry.stored == nil && entry.inherited == nil, origin: .local,
+            revision: revision)
     }
 
     /// Forgets edits that are on disk now, but for those made anew meanwhile.
-    mutating func noteStored(_ edits: Edits) {
-        for (key, value) in edits where pending[key] == .some(value) { pending[key] = nil }
+    mutating func noteStored(_ edits: [String: PendingEdit]) {
+        for (key, edit) in edits where pending[key]?.revision == edit.revision { pending[key] = nil }
     }
 
     /// Whether somebody has to schedule a flush; true once until that flush begins.

@@ -15,19 +15,20 @@ extension ObservableStore {
             let entry = entry(of: key)
             var value = key.valueOrDefault(of: entry)
             let result = try body(&value)
-            let stored = try key.stored(value)
-            if try edit([key.name: stored], expecting: [key.name: entry.stored], origin: .local) { return result }
+            let edits = key.edits(storing: try key.stored(value))
+            if try edit(edits, expecting: key.expectation(entry), origin: .local) { return result }
         }
     }
 
     /// What is stored and registered for a key, once what reading it has to change has been changed.
     nonisolated func entry<Value>(of key: StorageKey<Value>) -> StoredEntry {
         keepUp(key)
-        return memory.entry(key.name)
+        return memory.entry(key.entryName)
     }
 
     /// Moves an entry to its present name and shape, or writes the default, as the key asks for.
     nonisolated func keepUp<Value>(_ key: StorageKey<Value>) {
+        for shared in key.shared { keepUp(shared) }
         guard key.needsUpkeep else { return }
         do {
             while true {
@@ -37,7 +38,7 @@ extension ObservableStore {
                 }
                 guard let upkeep = key.upkeep(stored) else { return }
                 let expected = names.reduce(into: MemoryState.Edits()) { $0.updateValue(stored[$1], forKey: $1) }
-                if try edit(upkeep.edits, expecting: expected, origin: upkeep.origin) { return }
+                if try edit(upkeep.edits, expecting: expected, origin: upkeep.origin, condition: expected) { return }
             }
         } catch {
             // A closed store keeps what it has; reading gives the value all the same.
@@ -45,13 +46,12 @@ extension ObservableStore {
     }
 
     private nonisolated func edit(
-        _ edits: MemoryState.Edits, expecting expected: MemoryState.Edits, origin: ChangeOrigin
+        _ edits: MemoryState.Edits, expecting expected: MemoryState.Edits, origin: ChangeOrigin, condition: MemoryState.Edits = [:]
     ) throws(StorageError) -> Bool {
         var isDone = false
         try tell { (state) throws(StorageError) in
-            guard let changes = try state.edit(edits, expecting: expected, origin: origin) else { return [] }
-            isDone = true
-            return changes
+            isDone = state.isCurrent(expected)
+            return isDone ? try state.edit(edits, origin: origin, condition: condition) : []
         }
         return isDone
     }

@@ -10,7 +10,7 @@ extension ObservableStore {
         keepUp(key)
         let latest = LatestValue<Value>()
         let token = memory.observe(
-            key.name, initial: true,
+            key.entryName, initial: true,
             onReceive: { change in
                 if let value = change.decodedValue(for: key) { latest.send(value) }
             }, onFinish: { latest.finish() })
@@ -27,13 +27,18 @@ extension ObservableStore {
     public nonisolated func changes<Value>(
         of key: StorageKey<Value>, bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
-        keepUp(key)
         let (stream, continuation) = AsyncStream.makeStream(of: Change<Value>.self, bufferingPolicy: bufferingPolicy)
-        let token = memory.observe(
-            key.name, initial: false, onReceive: { continuation.yield($0.typed(for: key)) },
-            onFinish: { continuation.finish() })
+        let token = observe(key, onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
         continuation.onTermination = { _ in token.cancel() }
         return stream
+    }
+
+    /// Calls a closure with each change of a key from now on, and another one when there will be no more.
+    nonisolated func observe<Value>(
+        _ key: StorageKey<Value>, onReceive: @escaping @Sendable (Change<Value>) -> Void, onFinish: @escaping @Sendable () -> Void
+    ) -> ObservationToken {
+        keepUp(key)
+        return memory.observe(key.entryName, initial: false, onReceive: { onReceive($0.typed(for: key)) }, onFinish: onFinish)
     }
 
     /// Every change of every entry from now on, in order; those of one transaction have the same revision.
@@ -60,18 +65,17 @@ extension ObservableStore {
         _ listener: @escaping @Sendable (Change<Value>) -> Void
     ) -> ObservationToken {
         keepUp(key)
+        let life = SubscriptionLife()
         guard let queue else {
-            return memory.observe(key.name, initial: initial) { listener($0.typed(for: key)) }
+            return memory.observe(
+                key.entryName, initial: initial, life: life, onReceive: { listener($0.typed(for: key)) }, onFinish: { life.end() })
         }
-        let gate = Gate()
         // On a queue that runs several things at once, the changes still come one after the other.
         let serial = DispatchQueue(label: "ObservableStore listener", target: queue)
-        let token = memory.observe(key.name, initial: initial) { change in
-            serial.async { if !gate.isShut { listener(change.typed(for: key)) } }
-        }
-        return ObservationToken(subscription: token.subscription) {
-            gate.shut()
-            token.cancel()
-        }
+        return memory.observe(
+            key.entryName, initial: initial, life: life,
+            onReceive: { change in
+                serial.async { if !life.isEnded { listener(change.typed(for: key)) } }
+            }, onFinish: { serial.async { life.end() } })
     }
 }

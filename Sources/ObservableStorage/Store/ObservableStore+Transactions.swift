@@ -34,25 +34,28 @@ extension ObservableStore {
     /// Lays the pending edits over the latest entries, applies a transaction to them, stores the outcome, and tells who changed what.
     func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         let (own, registered) = memory.update { ($0.pending, $0.registered) }
-        var outcome: (result: Result, found: StorageEntries, edits: MemoryState.Edits)?
+        let known = base
+        var outcome: (result: Result, external: MemoryState.Edits, edits: MemoryState.Edits)?
         isCommitting = true
         defer { isCommitting = false }
         let stored = try backend.edit { entries in
             let found = entries
-            for (key, value) in own { entries[key] = value }
+            let counting = own.filter { $0.value.counts(over: found) }
+            for (key, edit) in counting { entries[key] = edit.value }
             var transaction = StoreTransaction(entries: StorageEntries(entries.values), registered: registered)
             let result = try body(&transaction)
             let edits = try transaction.finish()
             for (key, value) in edits { entries[key] = value }
-            outcome = (result, found, edits)
+            var external = found.changes(since: known).filter { counting[$0.key] == nil }
+            for key in own.keys where counting[key] == nil { external.updateValue(found[key], forKey: key) }
+            outcome = (result, external, edits)
         }
         guard let outcome else { throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit") }
         flushBackoff.succeed()
-        let external = outcome.found.changes(since: base).filter { own[$0.key] == nil }
         base = stored
         tell { state in
             state.noteStored(own)
-            return state.merge(external, origin: .external) + state.merge(outcome.edits, origin: origin)
+            return state.merge(outcome.external, origin: .external) + state.merge(outcome.edits, origin: origin)
         }
         return outcome.result
     }

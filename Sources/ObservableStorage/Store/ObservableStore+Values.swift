@@ -1,6 +1,6 @@
 public import PropertyListCoding
 
-extension ObservableStore {
+extension ObservableStore: ValueAccess {
     /// The value of a key: what is stored, or else registered, or else the key's default, also where what is stored cannot be decoded.
     ///
     /// A value that cannot be encoded changes nothing and is reported in ``failures``.
@@ -30,7 +30,12 @@ extension ObservableStore {
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
-        try edit(key.name, key.stored(value), muting: token)
+        let stored = try key.stored(value)
+        if key.leavesLastValue {
+            try edit(muting: token) { (state) throws(StorageError) in try state.edit(key.edits(storing: stored)) }
+        } else {
+            try edit(key.name, stored, muting: token)
+        }
     }
 
     /// Removes what is stored for a key, so that it has its default again. Does nothing in a closed store but report it in ``failures``.
@@ -40,12 +45,17 @@ extension ObservableStore {
 
     /// Removes everything that is stored, as one revision, so that every key has its default again.
     public nonisolated func reset() {
-        reset(nil)
+        reset(beginning: "")
     }
 
-    /// Removes what is stored under some names, or under all, as one revision.
-    nonisolated func reset(_ keys: [String]?) {
-        reporting { () throws(StorageError) in try tell { (state) throws(StorageError) in try state.remove(keys) } }
+    /// Removes what is stored under some names, as one revision.
+    nonisolated func reset(_ keys: [String]) {
+        removeAll { _ in keys.reduce(into: MemoryState.Edits()) { $0.updateValue(nil, forKey: $1) } }
+    }
+
+    /// Removes what is stored under every name that begins with a text, as one revision.
+    nonisolated func reset(beginning prefix: String) {
+        removeAll { $0.removals(beginning: prefix) }
     }
 
     /// Whether a value is stored for a key, decodable or not.
@@ -58,7 +68,7 @@ extension ObservableStore {
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         let stored = try key.stored(value)
-        _ = memory.update { $0.register(stored, for: key.name) }
+        _ = memory.update { $0.register(stored, for: key.entryName.root) }
     }
 
     /// Everything that is stored, by name, as it is at one moment.
@@ -79,7 +89,22 @@ extension ObservableStore {
         }
     }
 
+    private nonisolated func removeAll(_ removals: (MemoryState) -> MemoryState.Edits) {
+        reporting { () throws(StorageError) in
+            try edit { (state) throws(StorageError) in try state.edit(removals(state)) }
+        }
+    }
+
     private nonisolated func edit(_ key: String, _ value: PropertyListValue?, muting token: ObservationToken?) throws(StorageError) {
-        follow(try memory.edit(key, value, muting: token?.subscription ?? 0))
+        try edit(muting: token) { (state) throws(StorageError) in
+            guard let change = try state.edit(key, value) else { return [] }
+            return [change]
+        }
+    }
+
+    private nonisolated func edit(
+        muting token: ObservationToken? = nil, _ body: (inout MemoryState) throws(StorageError) -> [StoredChange]
+    ) throws(StorageError) {
+        follow(try memory.change(muting: token?.subscription ?? 0, body))
     }
 }

@@ -3,7 +3,7 @@ public import PropertyListCoding
 /// The entries inside a transaction: the latest ones, with the transaction's own edits over them.
 ///
 /// Copies are views of the same transaction. Nothing that is done to one once the transaction has ended counts.
-public struct StoreTransaction {
+public struct StoreTransaction: ValueAccess {
     // One for all views: a view of a group inside a group costs no copy of the entries.
     private final class Contents {
         var latest: StorageEntries
@@ -45,7 +45,7 @@ public struct StoreTransaction {
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
-        contents.latest[key.name] = try key.stored(value)
+        for (name, stored) in key.edits(storing: try key.stored(value)) { contents.latest[name] = stored }
     }
 
     /// Removes what is stored for a key.
@@ -64,7 +64,9 @@ public struct StoreTransaction {
     }
 
     private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {
-        StoredEntry(stored: contents.latest[key.name], registered: registered[key.name])
+        let name = key.entryName
+        return StoredEntry(
+            stored: contents.latest[name.own], inherited: name.inherited.flatMap { contents.latest[$0] }, registered: registered[name.root])
     }
 
     /// The edits of the transaction, or the first error that a setter met.

@@ -45,6 +45,22 @@ struct StoredValueTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("A publisher fans the changes out, and lasts as long as one of its subscriptions")
+    func publisher() async throws {
+        let seen = Recorder<Int>()
+        let token = store.stored(Keys.count).publisher.subscribe { seen.record($0.newValue) }
+        let publisher = store.stored(Keys.count).publisher
+        let stream = publisher.stream()
+        let other = publisher.subscribe { seen.record(-$0.newValue) }
+        store[Keys.count] = 1
+        token.cancel()
+        store[Keys.count] = 2
+        try await store.close()
+        #expect(seen.elements == [1, -1, -2])
+        #expect(await stream.reduce(into: []) { $0.append($1.newValue) } == [1, 2])
+        withExtendedLifetime(other) {}
+    }
+
     @Test("modify is one step, whatever other threads do")
     func modify() throws {
         let count = store.stored(Keys.count)

@@ -44,10 +44,41 @@ struct MigrationTests {
         let store = try ObservableStore(backend: backend)
         var values = store.values(of: interval).makeAsyncIterator()
         #expect(await values.next() == 5)
-        // The migrated value is an edit like any other: it has to be stored before another process's is the later one.
-        try await store.flush()
         _ = try backend.edit { $0["interval"] = .real(7) }
         #expect(await values.next() == 7)
+    }
+
+    @Test("What reading makes of a stored value is not written over what another process stored in its place")
+    func race() async throws {
+        let backend = UnreliableBackend(InMemoryBackend(["interval": "5", "period": 1, "kept": "x"]))
+        let store = try ObservableStore(backend: backend)
+        backend.fail(.unwritable(file: "f", reason: "full"))
+        #expect(store[interval] == 5)
+        #expect(store[StorageKey("delay", default: 0).renamed(from: "period")] == 1)
+        #expect(store[StorageKey("kept", persistsDefault: .onFailure, default: 3)] == 3)
+        #expect(store.entries == ["interval": 5, "delay": 1, "kept": 3])
+        _ = try backend.memory.edit { entries in
+            entries["interval"] = 7
+            entries["period"] = 2
+        }
+        backend.fail(nil)
+        try await store.flush()
+        #expect(backend.memory.load().values == ["interval": 7, "period": 2, "kept": 3])
+        #expect(store.entries == ["interval": 7, "period": 2, "kept": 3])
+        #expect(store[StorageKey("delay", default: 0).renamed(from: "period")] == 2)
+    }
+
+    @Test("What is set meanwhile is written, whatever was stored before")
+    func settingAfterMigration() async throws {
+        let backend = UnreliableBackend(InMemoryBackend(["interval": "5"]))
+        let store = try ObservableStore(backend: backend)
+        backend.fail(.unwritable(file: "f", reason: "full"))
+        #expect(store[interval] == 5)
+        store[interval] = 6
+        _ = try backend.memory.edit { $0["interval"] = 7 }
+        backend.fail(nil)
+        try await store.flush()
+        #expect(backend.memory.load().values == ["interval": 6])
     }
 
     @Test("A renamed entry moves, with its shape, unless the new name is taken")

@@ -1,0 +1,81 @@
+/// A property whose value belongs to a scene, in a class that conforms to ``SceneStoring``. Its projection is the ``StoredValue``.
+///
+/// ```swift
+/// final class Editor: SceneStoring {
+///     let sceneIdentifier: String
+///     @SceneStored("age") var age = 24
+///     @SceneStored("name") var name: String?
+/// }
+/// ```
+@propertyWrapper
+public struct SceneStored<Value: Sendable> {
+    private let key: StorageKey<Value>
+    private let handle = SceneHandle<Value>()
+
+    /// Stores the property under a key.
+    public init(_ key: StorageKey<Value>) {
+        self.key = key
+    }
+
+    /// Stores the property by a codec; its initial value is the default.
+    public init(wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String, codec: StorageCodec<Value>) {
+        self.init(StorageKey(name, codec: codec, default: wrappedValue()))
+    }
+
+    /// Stores the property by a codec; it is nil when neither the scene nor the application has a value.
+    public init<Wrapped: Sendable>(_ name: String, codec: StorageCodec<Wrapped>) where Value == Wrapped? {
+        self.init(StorageKey(name, codec: codec))
+    }
+
+    /// Stores the property; it is nil when neither the scene nor the application has a value.
+    public init<Wrapped: StorageValue>(_ name: String) where Value == Wrapped? {
+        self.init(StorageKey(name))
+    }
+
+    /// A value cannot be had without the instance that knows its scene.
+    @available(*, unavailable, message: "@SceneStored belongs in a class that conforms to SceneStoring")
+    public var wrappedValue: Value {
+        get { key.defaultValue }
+        set {}
+    }
+
+    /// A handle cannot be had without the instance that knows its scene.
+    @available(*, unavailable, message: "@SceneStored belongs in a class that conforms to SceneStoring")
+    public var projectedValue: StoredValue<Value> {
+        StoredValue(key, in: .standard)
+    }
+
+    /// The value in the scene of the instance; reading it is tracked by Observation. What cannot be stored is reported in the store's
+    /// `failures`.
+    public static subscript<Owner: SceneStoring>(
+        _enclosingInstance owner: Owner, wrapped wrapped: ReferenceWritableKeyPath<Owner, Value>,
+        storage storage: ReferenceWritableKeyPath<Owner, SceneStored>
+    ) -> Value {
+        get { owner[keyPath: storage].stored(in: owner.sceneStore).value }
+        set { owner[keyPath: storage].stored(in: owner.sceneStore).value = newValue }
+    }
+
+    /// The handle to the value in the scene of the instance.
+    public static subscript<Owner: SceneStoring>(
+        _enclosingInstance owner: Owner, projected projected: KeyPath<Owner, StoredValue<Value>>,
+        storage storage: ReferenceWritableKeyPath<Owner, SceneStored>
+    ) -> StoredValue<Value> {
+        owner[keyPath: storage].stored(in: owner.sceneStore)
+    }
+
+    private func stored(in scene: SceneStore) -> StoredValue<Value> {
+        handle.value(of: key, in: scene)
+    }
+}
+
+extension SceneStored where Value: StorageValue {
+    /// Stores the property; its initial value is the default.
+    public init(wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String) {
+        self.init(StorageKey(name, default: wrappedValue()))
+    }
+
+    /// Stores the property, which has a default.
+    public init(_ name: String, defaultValue: @autoclosure @escaping @Sendable () -> Value) {
+        self.init(StorageKey(name, default: defaultValue()))
+    }
+}

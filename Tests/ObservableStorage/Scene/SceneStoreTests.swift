@@ -1,0 +1,224 @@
+import Observation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("Scenes", .timeLimit(.minutes(5)))
+struct SceneStoreTests {
+    @Test("Reading falls through the scene, the application, what is registered, and the key's default", arguments: Fixture.allCases)
+    func order(fixture: Fixture) throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        let scene = SceneStore(sceneID: "one", base: store)
+        #expect(scene[Keys.count] == 0)
+        try store.register(1, for: Keys.count)
+        #expect(scene[Keys.count] == 1)
+        store[Keys.count] = 2
+        #expect(scene[Keys.count] == 2)
+        scene[Keys.count] = 3
+        #expect(scene[Keys.count] == 3)
+        scene.remove(Keys.count)
+        #expect(scene[Keys.count] == 2)
+        store.remove(Keys.count)
+        #expect(scene[Keys.count] == 1)
+    }
+
+    @Test("What a scene sets is its own, and is there again when the store is opened anew", arguments: Fixture.allCases)
+    func isolation(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        let (one, two) = (SceneStore(sceneID: "one", base: store), SceneStore(sceneID: "two", base: store))
+        one[Keys.count] = 1
+        two[Keys.count] = 2
+        #expect(one[Keys.count] == 1)
+        #expect(store[Keys.count] == 0)
+        #expect(!store.isSet(Keys.count))
+        two.remove(Keys.count)
+        #expect(!two.isSet(Keys.count))
+        #expect(one.isSet(Keys.count))
+        try await store.flush()
+        #expect(SceneStore(sceneID: "one", base: try storage.open())[Keys.count] == 1)
+    }
+
+    @Test("With inheritsLastValue a fresh scene starts from the last value, until its own write isolates it")
+    func lastValue() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let scenes = ["one", "two"].map { SceneStore(sceneID: $0, base: store, inheritsLastValue: true) }
+        scenes[0][Keys.count] = 1
+        #expect(scenes[1][Keys.count] == 1)
+        #expect(!scenes[1].isSet(Keys.count))
+        scenes[1][Keys.count] = 2
+        scenes[0].remove(Keys.count)
+        scenes[0][Keys.count] = 3
+        #expect(scenes.map { $0[Keys.count] } == [3, 2])
+        #expect(SceneStore(sceneID: "three", base: store, inheritsLastValue: true)[Keys.count] == 3)
+        scenes[0].remove(Keys.count)
+        #expect(scenes[0][Keys.count] == 3)
+    }
+
+    @Test("A write that leaves its value for others is one revision")
+    func lastValueIsOneRevision() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let scene = SceneStore(sceneID: "one", base: store, inheritsLastValue: true)
+        let seen = Recorder<String>()
+        let tokens = [
+            scene.addUpdateListener(for: Keys.count) { seen.record("scene \($0.oldValue) \($0.newValue) \($0.revision)") },
+            store.addUpdateListener(for: Keys.count) { seen.record("application \($0.oldValue) \($0.newValue) \($0.revision)") },
+        ]
+        scene[Keys.count] = 5
+        #expect(seen.elements == ["application 0 5 1", "scene 0 5 1"])
+        withExtendedLifetime(tokens) {}
+    }
+
+    @Test("A scene's observers hear the application's changes while the scene has no value of its own", arguments: [false, true])
+    func observation(isExternal: Bool) async throws {
+        let backend = InMemoryBackend()
+        let store = try ObservableStore(backend: backend)
+        let writer = isExternal ? try ObservableStore(backend: backend) : store
+        let scene = SceneStore(sceneID: "one", base: store)
+        let own = SceneStore(sceneID: "one", base: writer)
+        let seen = Recorder<String>()
+        let token = scene.addUpdateListener(for: Keys.count, initial: true) {
+            seen.record("\($0.oldValue) \($0.newValue) \($0.kind)")
+        }
+        func write(_ count: Int, _ body: () -> Void) async throws {
+            body()
+            _ = try await seen.elements(count: count)
+        }
+        try await write(2) { writer[Keys.count] = 1 }
+        try await write(3) { own[Keys.count] = 2 }
+        writer[Keys.count] = 3
+        try await write(4) { own.remove(Keys.count) }
+        try await write(5) { writer.remove(Keys.count) }
+        #expect(seen.elements == ["0 0 removed", "0 1 set", "1 2 set", "2 3 removed", "3 0 removed"])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("Streams of a scene end on the last value that the scene sees, and skip what its own value hides")
+    func streams() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let scene = SceneStore(sceneID: "one", base: store)
+        let (values, changes) = (scene.values(of: Keys.count), scene.changes(of: Keys.count))
+        store[Keys.count] = 1
+        scene[Keys.count] = 2
+        for number in 3...9 { store[Keys.count] = number }
+        try await store.update { $0[Keys.count] = 10 }
+        try await store.close()
+        var seen: [Int] = []
+        for await change in changes { seen.append(change.newValue) }
+        #expect(seen == [1, 2])
+        #expect(await values.first { _ in true } == 2)
+    }
+
+    @Test("A transaction that changes a scene and the application is one change for the scene")
+    func transaction() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": 1]))
+        let scene = SceneStore(sceneID: "one", base: store)
+        let settings = KeyedStore<SceneKeys>(scene)
+        let seen = Recorder<String>()
+        let token = scene.addUpdateListener(for: Keys.count) { seen.record("\($0.oldValue) \($0.newValue) \($0.revision)") }
+        try await settings.update { settings in
+            #expect(settings.count == 1)
+            settings.count = 5
+            settings.transaction[Keys.count] = 7
+        }
+        #expect(seen.elements == ["1 5 1"])
+        #expect(store.entries == ["count": 7, "scenes/one/count": 5])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("Discarding a scene removes all that it has set, as one revision, and nothing else")
+    func discarding() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let names = ["one", "one/more", "on"]
+        for name in names {
+            let scene = SceneStore(sceneID: name, base: store)
+            scene[Keys.count] = 1
+            scene[Keys.text] = "a"
+        }
+        store[Keys.count] = 9
+        let revision = store.revision
+        store.discard(sceneID: "one")
+        #expect(store.revision == revision + 1)
+        #expect(names.map { SceneStore(sceneID: $0, base: store)[Keys.count] } == [9, 1, 1])
+        SceneStore(sceneID: "on", base: store).reset()
+        #expect(store.entries.keys.sorted() == ["count", "scenes/one~1more/count", "scenes/one~1more/text"])
+    }
+
+    @Test("A scene seen through groups of keys, with a prefix and names made over")
+    func groups() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let settings = KeyedStore<SceneKeys>(SceneStore(sceneID: "one", base: store), prefix: "app", naming: { $0.uppercased() })
+        let shared = KeyedStore<SceneKeys>(store, prefix: "app", naming: { $0.uppercased() })
+        shared.count = 3
+        #expect(settings.count == 3)
+        settings.count = 4
+        #expect(settings.keyNames.count == "scenes/one/app~1COUNT")
+        #expect(store.entries == ["app/COUNT": 3, "scenes/one/app~1COUNT": 4])
+        settings.reset()
+        #expect(store.entries == ["app/COUNT": 3])
+    }
+
+    @Test("Reading in a scene is tracked: by its own entry, and by the application's while that counts")
+    func tracking() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let value = SceneStore(sceneID: "one", base: store).stored(Keys.count)
+        let woken = Recorder<Int>()
+        func track(_ number: Int) {
+            withObservationTracking {
+                _ = value.value
+            } onChange: {
+                woken.record(number)
+            }
+        }
+        track(1)
+        store[Keys.count] = 1
+        #expect(woken.elements == [1])
+        track(2)
+        value.value = 5
+        #expect(woken.elements == [1, 2])
+        track(3)
+        store[Keys.count] = 6
+        #expect(woken.elements == [1, 2])
+        value.remove()
+        #expect(woken.elements == [1, 2, 3])
+    }
+
+    @Test("modify starts from the inherited value, and leaves it as it is")
+    func modify() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": 5]))
+        let scene = SceneStore(sceneID: "one", base: store)
+        try scene.stored(Keys.count).modify { $0 += 1 }
+        #expect(scene[Keys.count] == 6)
+        #expect(store[Keys.count] == 5)
+    }
+
+    @Test("What the application stored in an earlier shape or under an earlier name is inherited in the present one")
+    func migration() throws {
+        let key = StorageKey("interval", default: 60).migrating(from: Double.self) { Int($0) }.renamed(from: "period")
+        let store = try ObservableStore(backend: InMemoryBackend(["period": 90.5]))
+        let scene = SceneStore(sceneID: "one", base: store)
+        #expect(scene[key] == 90)
+        #expect(store.entries == ["interval": 90])
+    }
+
+    @Test("A value in a scene that cannot be decoded shows the application's, and throws when asked for")
+    func undecodable() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": 5, "scenes/one/count": "many"]))
+        let scene = SceneStore(sceneID: "one", base: store)
+        #expect(scene[Keys.count] == 5)
+        #expect(throws: StorageError.self) { try scene.value(for: Keys.count) }
+    }
+
+    @Test("Reading in a scene writes a default that is to be kept for the application, never for the scene")
+    func persistedDefault() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        #expect(SceneStore(sceneID: "one", base: store)[StorageKey("kept", persistsDefault: .whenMissing, default: 3)] == 3)
+        #expect(store.entries == ["kept": 3])
+    }
+}
+
+private struct SceneKeys: KeyGroup {
+    let count = StorageKey("count", default: 0)
+}

@@ -1,0 +1,92 @@
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+private final class Person: SceneStoring {
+    var sceneIdentifier: String
+    let base: ObservableStore
+    var sceneStore: SceneStore { SceneStore(sceneID: sceneIdentifier, base: base) }
+
+    @SceneStored("age") var age = 24
+    @SceneStored("height", defaultValue: 1.8) var height: Double
+    @SceneStored("name") var name: String?
+    @SceneStored("tags", codec: .json) var tags = ["none"]
+    @SceneStored("account", codec: .json) var account: [String: Int]?
+    @SceneStored(Keys.count) var count
+
+    init(_ scene: String, _ base: ObservableStore) {
+        sceneIdentifier = scene
+        self.base = base
+    }
+}
+
+private final class Standing: SceneStoring {
+    let sceneIdentifier = "one"
+}
+
+@Suite("Properties of scenes", .timeLimit(.minutes(5)))
+struct SceneStoredTests {
+    private let store: ObservableStore
+
+    init() throws {
+        store = try ObservableStore(backend: InMemoryBackend())
+    }
+
+    @Test("A property has its initial value, the default given, or nothing, until the scene sets it")
+    func forms() throws {
+        let person = Person("one", store)
+        #expect(person.age == 24)
+        #expect(person.height == 1.8)
+        #expect(person.name == nil)
+        #expect(person.tags == ["none"])
+        #expect(person.account == nil)
+        #expect(person.count == 0)
+        #expect(store.entries.isEmpty)
+        person.age += 1
+        person.height = 1.9
+        person.name = "Jo"
+        person.tags.append("two")
+        person.account = ["a": 1]
+        person.count = 7
+        #expect(Set(store.entries.keys) == Set(["age", "height", "name", "tags", "account", "count"].map { "scenes/one/\($0)" }))
+        let again = Person("one", store)
+        #expect(again.age == 25)
+        #expect(again.height == 1.9)
+        #expect(again.name == "Jo")
+        #expect(again.tags == ["none", "two"])
+        #expect(again.account == ["a": 1])
+        #expect(again.count == 7)
+        again.name = nil
+        #expect(!person.$name.isSet)
+    }
+
+    @Test("The scene is found through the instance, also when the instance moves to another one")
+    func scenes() {
+        let (one, two) = (Person("one", store), Person("two", store))
+        one.age = 1
+        two.age = 2
+        #expect([one.age, two.age] == [1, 2])
+        one.sceneIdentifier = "two"
+        #expect(one.age == 2)
+        one.age = 3
+        #expect(two.age == 3)
+        #expect(Person("one", store).age == 1)
+    }
+
+    @Test("The projection observes the property in its scene")
+    func projection() async throws {
+        let person = Person("one", store)
+        let changes = person.$age.changes
+        Person("two", store).age = 1
+        person.age = 2
+        #expect(await changes.first { _ in true }?.newValue == 2)
+        #expect(await person.$age.values.first { _ in true } == 2)
+    }
+
+    @Test("Without another base, scenes are those of the standard store")
+    func standard() {
+        #expect(Standing().sceneStore.base === ObservableStore.standard)
+        #expect(Standing().sceneStore.sceneID == "one")
+    }
+}
