@@ -21,7 +21,8 @@ struct READMETests {
     }
 
     struct DebugKeys: KeyGroup {
-        let showConsole = StorageKey("debug.showConsole", default: false)
+        let prefix: String? = "debug"
+        let showConsole = StorageKey("showConsole", default: false)
     }
 
     static let store = ObservableStore(backend: InMemoryBackend(), entries: StorageEntries())
@@ -74,7 +75,7 @@ struct READMETests {
         try await store.flush()  // returns when all of it is on disk
 
         let other = try ObservableStore(at: url)
-        #expect(other.entries == ["theme": "dark", "debug.showConsole": true, "fontSize": 15.0])
+        #expect(other.entries == ["theme": "dark", "debug/showConsole": true, "fontSize": 15.0])
     }
 
     @Test("A codec stores a structure")
@@ -110,6 +111,20 @@ struct READMETests {
         player.title = "One"
         #expect(player.$fontSize.isSet)
         #expect(Self.store.entries == ["fontSize": 15.0, "title": "One"])
+    }
+
+    final class Editor: SceneStoring {
+        let sceneIdentifier = "main"
+        @SceneStored("zoom") var zoom = 1.0
+    }
+
+    @Test("A scene has values of its own")
+    func scene() throws {
+        let store = try ObservableStore(at: url)
+        let scene = SceneStore(sceneID: "main", base: store, inheritsLastValue: true)
+        scene[.fontSize] = 15
+        #expect(store.entries == ["fontSize": 15.0, "scenes/main/fontSize": 15.0])
+        #expect(Editor().sceneStore.sceneID == "main")
     }
 
     @Test("A transaction is on disk when it returns")
@@ -178,6 +193,32 @@ struct READMETests {
         try #require(!snippets.isEmpty)
         for snippet in snippets {
             #expect(tests.contains(Self.normalized(snippet)), "\(snippet)")
+        }
+    }
+
+    @Test("Every test that the documentation names is there")
+    func namedTests() throws {
+        let source = URL(filePath: #filePath)
+        let package = source.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let documentation = package.appending(path: "Sources/ObservableStorage/Documentation.docc")
+        let tests = try Self.tests(below: package.appending(path: "Tests"))
+        for page in ["OtherLibraries.md"] {
+            let rows = try String(contentsOf: documentation.appending(path: page), encoding: .utf8)
+                .components(separatedBy: "\n").filter { $0.hasPrefix("| ") && $0 != "| there | here | test |" }
+            try #require(rows.count > 10)
+            for row in rows {
+                let name = row.dropLast(2).components(separatedBy: " | ").last ?? ""
+                #expect(tests.contains(name), "\(row)")
+            }
+        }
+    }
+
+    /// The names of all tests in the files below a folder.
+    private static func tests(below folder: URL) throws -> Set<String> {
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL } ?? []
+        return try files.filter { $0.pathExtension == "swift" }.reduce(into: []) { names, file in
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for match in text.matches(of: /@Test\(\s*"([^"]+)"/) { names.insert(String(match.1)) }
         }
     }
 

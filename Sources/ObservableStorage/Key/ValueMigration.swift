@@ -17,11 +17,13 @@ extension StorageKey {
     public func migrating<Old: StorageValue>(
         from type: Old.Type = Old.self, _ transform: @escaping @Sendable (Old) throws -> Value
     ) -> StorageKey {
-        migrating(from: StorageCodec<Old>.native, transform)
+        migrating(from: type, codec: .native, transform)
     }
 
-    /// The same key, which also understands an earlier shape of its value; see ``migrating(from:_:)-(Old.Type,_)``.
-    public func migrating<Old>(from codec: StorageCodec<Old>, _ transform: @escaping @Sendable (Old) throws -> Value) -> StorageKey {
+    /// The same key, which also understands an earlier shape of its value that was stored by a codec; see ``migrating(from:_:)``.
+    public func migrating<Old>(
+        from type: Old.Type = Old.self, codec: StorageCodec<Old>, _ transform: @escaping @Sendable (Old) throws -> Value
+    ) -> StorageKey {
         with { $0.append(ValueMigration { try transform(codec.decode($0)) }) }
     }
 
