@@ -39,7 +39,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
     ///
     /// It lasts as long as somebody has it or one of its subscriptions, and ends when the store is closed or goes.
     public var publisher: ChangePublisher<Change<Value>> {
-        ChangePublisher { onReceive, onFinish in store.observe(key, onReceive: onReceive, onFinish: onFinish) }
+        ChangePublisher { store.observe(key, $0) }
     }
 
     /// Whether a value is stored.

@@ -29,11 +29,9 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     /// Makes a publisher that publishes what a source gives, for as long as somebody has it or a subscription of it.
     ///
     /// - Parameter subscribe: subscribes to the source.
-    convenience init(
-        from subscribe: (_ onReceive: @escaping @Sendable (Element) -> Void, _ onFinish: @escaping @Sendable () -> Void) -> ObservationToken
-    ) {
+    convenience init(from subscribe: (Observer<Element>) -> ObservationToken) {
         self.init()
-        let token = subscribe({ [weak self] in self?.publish($0) }, { [weak self] in self?.finish() })
+        let token = subscribe(Observer(onReceive: { [weak self] in self?.publish($0) }, onFinish: { [weak self] in self?.finish() }))
         source.withLock { $0 = token }
     }
 
@@ -49,7 +47,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     /// Delivers an element to everyone who is subscribed now.
     public func publish(_ element: Element) {
-        post(element)
+        post { element }
         outbox.deliver()
     }
 
@@ -62,7 +60,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     /// Calls a closure with each element published from now on, until the token is cancelled or released.
     public func subscribe(_ onReceive: @escaping @Sendable (Element) -> Void) -> ObservationToken {
         let life = SubscriptionLife()
-        let token = add(life: life, onReceive: onReceive, onFinish: { life.end() })
+        let token = add(Observer(life: life, onReceive: onReceive, onFinish: { life.end() }))
         outbox.deliver()
         return token
     }
@@ -70,7 +68,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     /// The elements published from now on, as a stream of their own; dropping the stream ends the subscription.
     public func stream(bufferingPolicy: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: bufferingPolicy)
-        let token = add(onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
+        let token = add(.stream(continuation))
         continuation.onTermination = { _ in token.cancel() }
         deliver()
         return stream
@@ -85,11 +83,14 @@ extension ChangePublisher {
     }
 
     /// Queues an element for everyone who is subscribed now, but for the subscription `muted`.
-    func post(_ element: Element, muting muted: UInt64 = 0) {
+    ///
+    /// - Parameter makeElement: makes the element when it is delivered, once for all.
+    func post(muting muted: UInt64 = 0, _ makeElement: @escaping @Sendable () -> Element) {
         state.withLock { state in
             let subscribers = state.list.subscribers
             guard !subscribers.isEmpty else { return }
             outbox.append {
+                let element = makeElement()
                 for subscriber in subscribers where subscriber.id != muted { subscriber.receive(element) }
             }
         }
@@ -109,12 +110,12 @@ extension ChangePublisher {
 
     /// Subscribes, and queues a first element for this subscriber alone.
     func add(
-        initial: Element? = nil, life: SubscriptionLife = SubscriptionLife(), onReceive: @escaping @Sendable (Element) -> Void,
-        onFinish: @escaping @Sendable () -> Void, onCancel: @escaping @Sendable () -> Void = {}
+        initial makeInitial: (@Sendable () -> Element)? = nil, _ observer: Observer<Element>,
+        onCancel: @escaping @Sendable () -> Void = {}
     ) -> ObservationToken {
         let subscriber = state.withLock { state in
-            let subscriber = Subscriber(life: life, onReceive: onReceive, onFinish: onFinish)
-            if let initial { outbox.append { subscriber.receive(initial) } }
+            let subscriber = Subscriber(observer)
+            if let makeInitial { outbox.append { subscriber.receive(makeInitial()) } }
             if state.isFinished {
                 outbox.append { subscriber.finish() }
             } else {
@@ -124,7 +125,7 @@ extension ChangePublisher {
             return subscriber
         }
         let keeper = source.withLock { $0 == nil ? nil : self }
-        return ObservationToken(subscription: subscriber.id, life: life) { [weak self] in
+        return ObservationToken(subscription: subscriber.id, life: observer.life) { [weak self] in
             defer { withExtendedLifetime(keeper) {} }
             self?.state.withLock { $0.list.remove(subscriber) }
             onCancel()

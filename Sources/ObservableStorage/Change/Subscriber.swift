@@ -1,18 +1,18 @@
 import Synchronization
 
-/// One receiver of a publisher's elements.
+/// One observer of a publisher's elements.
 final class Subscriber<Element: Sendable>: Sendable {
     /// Tells this subscription from every other one in the process; never 0.
     let id: UInt64
+    let life: SubscriptionLife
     private let onReceive: @Sendable (Element) -> Void
     private let onFinish: @Sendable () -> Void
-    let life: SubscriptionLife
 
-    init(life: SubscriptionLife, onReceive: @escaping @Sendable (Element) -> Void, onFinish: @escaping @Sendable () -> Void) {
+    init(_ observer: Observer<Element>) {
         id = SubscriptionCounter.next()
-        self.life = life
-        self.onReceive = onReceive
-        self.onFinish = onFinish
+        life = observer.life
+        onReceive = observer.onReceive
+        onFinish = observer.onFinish
     }
 
     func receive(_ element: Element) {

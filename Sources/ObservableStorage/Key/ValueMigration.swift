@@ -24,7 +24,7 @@ extension StorageKey {
     public func migrating<Old>(
         from type: Old.Type = Old.self, codec: StorageCodec<Old>, _ transform: @escaping @Sendable (Old) throws -> Value
     ) -> StorageKey {
-        with { $0.append(ValueMigration { try transform(codec.decode($0)) }) }
+        with { $0.migrations.append(ValueMigration { try transform(codec.decode($0)) }) }
     }
 
     /// The same key, whose entry had another name earlier.
@@ -32,6 +32,6 @@ extension StorageKey {
     /// What is stored under the earlier name moves to the new one when the key is first read, unless something is stored there already.
     /// Several of them stand from the newest name to the oldest.
     public func renamed(from name: String) -> StorageKey {
-        with { $0.append(earlierName: name) }
+        with { $0.earlierNames.append(name) }
     }
 }

@@ -11,7 +11,7 @@ final class FailureReports: Sendable {
             if publisher.isIdle {
                 unheard = unheard.suffix(Self.mostUnheard - 1) + [error]
             } else {
-                publisher.post(error)
+                publisher.post { error }
             }
         }
         publisher.deliver()
@@ -24,7 +24,7 @@ final class FailureReports: Sendable {
             // Nobody can cancel the stream yet, so that no termination handler runs under this lock.
             for error in unheard { continuation.yield(error) }
             unheard = []
-            return publisher.add(onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
+            return publisher.add(.stream(continuation))
         }
         continuation.onTermination = { _ in token.cancel() }
         publisher.deliver()

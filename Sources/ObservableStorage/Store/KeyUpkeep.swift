@@ -7,20 +7,15 @@ struct KeyUpkeep: Sendable {
 }
 
 extension StorageKey {
-    /// Whether reading may have to change anything; not so for most keys.
-    var needsUpkeep: Bool {
-        !migrations.isEmpty || !earlierNames.isEmpty || !persistsDefault.isEmpty
-    }
-
     /// The entries that have to be looked at for that.
     var upkeepNames: [String] {
-        [name] + earlierNames
+        [name] + body.traits.earlierNames
     }
 
     /// What reading has to change, given what is stored under the names above.
     func upkeep(_ stored: [String: PropertyListValue]) -> KeyUpkeep? {
         guard let current = stored[name] else {
-            if let earlier = earlierNames.first(where: { stored[$0] != nil }), let value = stored[earlier] {
+            if let earlier = body.traits.earlierNames.first(where: { stored[$0] != nil }), let value = stored[earlier] {
                 return KeyUpkeep(edits: [name: .some(reshaped(value) ?? value), earlier: PropertyListValue?.none], origin: .migration)
             }
             return persistsDefault.contains(.whenMissing) ? defaultUpkeep : nil

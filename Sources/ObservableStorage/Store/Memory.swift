@@ -1,28 +1,52 @@
 import PropertyListCoding
+import Synchronization
 
 /// A store's memory: every call is one short critical section, and observers are told after it, in its order.
 final class Memory: Sendable {
-    typealias Observers = ChangePublisher<StoredChange>
-
     private struct Contents {
         var state: MemoryState
         var observers = ObserverTable()
-        var signals: [String: KeySignal] = [:]
+        var watches = WatchTable()
         var isFinished = false
     }
 
+    /// Tells this memory from every other one that the process ever had.
+    let id = MemoryCounter.next()
     private let guarded: Guarded<Contents>
     private let outbox = Outbox()
-    private let allObservers: Observers
+    private let allObservers: ChangePublisher<StoredChange>
 
     init(entries: [String: PropertyListValue]) {
         guarded = Guarded(Contents(state: MemoryState(entries: entries)))
-        allObservers = Observers(outbox: outbox)
+        allObservers = ChangePublisher(outbox: outbox)
     }
 
     /// What is stored, inherited and registered under a name.
     func entry(_ name: EntryName) -> StoredEntry {
         guarded.withLock { $0.state.entry(name) }
+    }
+
+    /// The same, and how old it is.
+    func read(_ name: EntryName) -> (entry: StoredEntry, reading: Reading) {
+        guarded.withLock { contents in
+            let inherited = name.inherited.map { contents.watches.watch($0) }
+            let reading = Reading(store: id, own: contents.watches.watch(name.own), inherited: inherited)
+            return (contents.state.entry(name), reading)
+        }
+    }
+
+    /// What readers of an entry hold on to.
+    func watch(_ name: String) -> EntryWatch {
+        guarded.withLock { $0.watches.watch(name) }
+    }
+
+    /// Sets the value that stands in for one that is not stored. Nobody is told.
+    func register(_ value: PropertyListValue?, for name: String) {
+        // The one before leaves the lock, since its release may run code of the user's.
+        _ = guarded.withLock { contents in
+            defer { contents.watches[name]?.noteChange() }
+            return contents.state.register(value, for: name)
+        }
     }
 
     /// Changes the state and queues what observers are to be told about it; ``deliver()`` tells them.
@@ -46,18 +70,10 @@ final class Memory: Sendable {
     private func post(_ changes: [StoredChange], to contents: Contents, muting muted: UInt64) {
         contents.observers.post(changes, muting: muted, state: contents.state)
         for change in changes {
-            allObservers.post(change, muting: muted)
-            if let signal = contents.signals[change.key] { outbox.append { signal.notify() } }
-        }
-    }
-
-    /// What Observation tracks for an entry.
-    func signal(_ key: String) -> KeySignal {
-        guarded.withLock { contents in
-            if let signal = contents.signals[key] { return signal }
-            let signal = KeySignal()
-            contents.signals[key] = signal
-            return signal
+            allObservers.post(muting: muted) { change }
+            guard let watch = contents.watches[change.key] else { continue }
+            watch.noteChange()
+            if let signal = watch.signal { outbox.append { signal.notify() } }
         }
     }
 
@@ -75,8 +91,7 @@ final class Memory: Sendable {
     func finish() {
         guarded.withLock { guarded in
             guarded.isFinished = true
-            for observers in guarded.observers.all { observers.postFinish() }
-            guarded.observers = ObserverTable()
+            guarded.observers.finish()
             allObservers.postFinish()
         }
         outbox.deliver()
@@ -85,37 +100,35 @@ final class Memory: Sendable {
 
 extension Memory {
     /// Subscribes to one entry. With `initial`, what is there now comes first, as a change from itself.
-    func observe(
-        _ name: EntryName, initial: Bool, life: SubscriptionLife = SubscriptionLife(),
-        onReceive: @escaping @Sendable (StoredChange) -> Void, onFinish: @escaping @Sendable () -> Void
-    ) -> ObservationToken {
+    func observe<Value>(_ key: StorageKey<Value>, initial: Bool, _ observer: Observer<Change<Value>>) -> ObservationToken {
+        let (name, identifier) = (key.body.entryName, ObjectIdentifier(key.body))
         let token = guarded.withLock { guarded in
-            let observers = guarded.observers[name] ?? Observers(outbox: outbox)
-            if guarded.isFinished {
-                observers.postFinish()
-            } else {
-                guarded.observers[name] = observers
-            }
+            let observers =
+                guarded.isFinished ? .finished(key, outbox: outbox) : guarded.observers.observers(of: key, outbox: outbox)
             return observers.add(
-                initial: initial ? guarded.state.current(name) : nil, life: life, onReceive: onReceive, onFinish: onFinish,
-                onCancel: { [weak self] in self?.forgetIdleObservers(of: name) })
+                initial: initial ? guarded.state.current(name) : nil, observer,
+                onCancel: { [weak self] in self?.forgetIdleObservers(of: name, identifier) })
         }
         outbox.deliver()
         return token
     }
 
     /// Subscribes to every entry.
-    func observeAll(
-        onReceive: @escaping @Sendable (StoredChange) -> Void, onFinish: @escaping @Sendable () -> Void
-    ) -> ObservationToken {
-        let token = guarded.withLock { _ in allObservers.add(onReceive: onReceive, onFinish: onFinish) }
+    func observeAll(_ observer: Observer<StoredChange>) -> ObservationToken {
+        let token = guarded.withLock { _ in allObservers.add(observer) }
         outbox.deliver()
         return token
     }
 
-    private func forgetIdleObservers(of name: EntryName) {
-        guarded.withLock { guarded in
-            if guarded.observers[name]?.isIdle == true { guarded.observers[name] = nil }
-        }
+    private func forgetIdleObservers(of name: EntryName, _ identifier: ObjectIdentifier) {
+        guarded.withLock { $0.observers.forgetIdle(name, identifier) }
+    }
+}
+
+private enum MemoryCounter {
+    private static let last = Atomic<UInt64>(0)
+
+    static func next() -> UInt64 {
+        last.add(1, ordering: .relaxed).newValue
     }
 }

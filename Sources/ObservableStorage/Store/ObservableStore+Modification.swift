@@ -23,13 +23,13 @@ extension ObservableStore {
     /// What is stored and registered for a key, once what reading it has to change has been changed.
     nonisolated func entry<Value>(of key: StorageKey<Value>) -> StoredEntry {
         keepUp(key)
-        return memory.entry(key.entryName)
+        return memory.entry(key.body.entryName)
     }
 
     /// Moves an entry to its present name and shape, or writes the default, as the key asks for.
     nonisolated func keepUp<Value>(_ key: StorageKey<Value>) {
-        for shared in key.shared { keepUp(shared) }
-        guard key.needsUpkeep else { return }
+        guard key.body.needsUpkeep else { return }
+        if let shared = key.shared { keepUp(shared) }
         do {
             while true {
                 let names = key.upkeepNames

@@ -7,13 +7,14 @@ extension ObservableStore {
     /// A slow reader gets the newest value only; the last one always arrives. Values that cannot be decoded are skipped. The stream does not
     /// keep the store alive; it ends when the store is closed or goes, and when its task is cancelled.
     public nonisolated func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
-        keepUp(key)
         let latest = LatestValue<Value>()
-        let token = memory.observe(
-            key.entryName, initial: true,
-            onReceive: { change in
-                if let value = change.decodedValue(for: key) { latest.send(value) }
-            }, onFinish: { latest.finish() })
+        let token = observe(
+            key, initial: true,
+            Observer(
+                onReceive: { change in
+                    if case .undecodable = change.kind { return }
+                    latest.send(change.newValue)
+                }, onFinish: { latest.finish() }))
         return latest.stream(onEnd: token)
     }
 
@@ -28,17 +29,17 @@ extension ObservableStore {
         of key: StorageKey<Value>, bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<Value>.self, bufferingPolicy: bufferingPolicy)
-        let token = observe(key, onReceive: { continuation.yield($0) }, onFinish: { continuation.finish() })
+        let token = observe(key, .stream(continuation))
         continuation.onTermination = { _ in token.cancel() }
         return stream
     }
 
-    /// Calls a closure with each change of a key from now on, and another one when there will be no more.
+    /// Tells an observer each change of a key from now on, and when there will be no more.
     nonisolated func observe<Value>(
-        _ key: StorageKey<Value>, onReceive: @escaping @Sendable (Change<Value>) -> Void, onFinish: @escaping @Sendable () -> Void
+        _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
         keepUp(key)
-        return memory.observe(key.entryName, initial: false, onReceive: { onReceive($0.typed(for: key)) }, onFinish: onFinish)
+        return memory.observe(key, initial: initial, observer)
     }
 
     /// Every change of every entry from now on, in order; those of one transaction have the same revision.
@@ -47,7 +48,7 @@ extension ObservableStore {
     public nonisolated var allChanges: AsyncStream<Change<PropertyListValue?>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
         let token = memory.observeAll(
-            onReceive: { continuation.yield($0.typed(for: StorageKey($0.key))) }, onFinish: { continuation.finish() })
+            Observer(onReceive: { continuation.yield($0.typed(for: StorageKey($0.key))) }, onFinish: { continuation.finish() }))
         continuation.onTermination = { _ in token.cancel() }
         return stream
     }
@@ -64,18 +65,18 @@ extension ObservableStore {
         for key: StorageKey<Value>, initial: Bool = false, on queue: DispatchQueue? = nil,
         _ listener: @escaping @Sendable (Change<Value>) -> Void
     ) -> ObservationToken {
-        keepUp(key)
         let life = SubscriptionLife()
         guard let queue else {
-            return memory.observe(
-                key.entryName, initial: initial, life: life, onReceive: { listener($0.typed(for: key)) }, onFinish: { life.end() })
+            return observe(key, initial: initial, Observer(life: life, onReceive: listener, onFinish: { life.end() }))
         }
         // On a queue that runs several things at once, the changes still come one after the other.
         let serial = DispatchQueue(label: "ObservableStore listener", target: queue)
-        return memory.observe(
-            key.entryName, initial: initial, life: life,
-            onReceive: { change in
-                serial.async { if !life.isEnded { listener(change.typed(for: key)) } }
-            }, onFinish: { serial.async { life.end() } })
+        return observe(
+            key, initial: initial,
+            Observer(
+                life: life,
+                onReceive: { change in
+                    serial.async { if !life.isEnded { listener(change) } }
+                }, onFinish: { serial.async { life.end() } }))
     }
 }

@@ -5,7 +5,13 @@ extension ObservableStore: ValueAccess {
     ///
     /// A value that cannot be encoded changes nothing and is reported in ``failures``.
     public nonisolated subscript<Value>(key: StorageKey<Value>) -> Value {
-        get { key.valueOrDefault(of: entry(of: key)) }
+        get {
+            do {
+                return try value(for: key)
+            } catch {
+                return key.valueOrDefault(of: entry(of: key))
+            }
+        }
         set {
             reporting { () throws(StorageError) in try set(newValue, for: key) }
         }
@@ -15,7 +21,13 @@ extension ObservableStore: ValueAccess {
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        try key.value(of: entry(of: key))
+        if let reading = key.body.lastReading(in: memory.id), reading.isCurrent { return reading.value }
+        keepUp(key)
+        let (entry, reading) = memory.read(key.body.entryName)
+        let value = try key.value(of: entry)
+        // A key with earlier names depends on more entries as long as nothing is stored under its own.
+        if !key.body.needsUpkeep || entry.stored != nil { key.body.remember(ValueReading(reading, value: value)) }
+        return value
     }
 
     /// Sets a key's value, at once for every reader in this process; it is stored soon after. Setting nil removes it.
@@ -68,7 +80,7 @@ extension ObservableStore: ValueAccess {
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         let stored = try key.stored(value)
-        _ = memory.update { $0.register(stored, for: key.entryName.root) }
+        memory.register(stored, for: key.body.entryName.root)
     }
 
     /// Everything that is stored, by name, as it is at one moment.

@@ -4,37 +4,65 @@ import PropertyListCoding
 ///
 /// An observer of an entry that inherits is told about its own entry, and about the inherited one while its own has no value.
 struct ObserverTable: Sendable {
-    typealias Observers = ChangePublisher<StoredChange>
+    // One for each key that the entry is observed with, hardly ever more than one.
+    private typealias Group = [any AnyKeyObservers]
 
-    private var plain: [String: Observers] = [:]
+    private var plain: [String: Group] = [:]
     // Under the own name and under the inherited one.
-    private var heirs: [String: [EntryName: Observers]] = [:]
+    private var heirs: [String: [EntryName: Group]] = [:]
 
-    /// The observers of a name, if there are any.
-    subscript(name: EntryName) -> Observers? {
-        get { name.inherited == nil ? plain[name.own] : heirs[name.own]?[name] }
+    /// The observers of an entry with a key, made if there are none yet.
+    mutating func observers<Value>(of key: StorageKey<Value>, outbox: Outbox) -> KeyObservers<Value> {
+        let identifier = ObjectIdentifier(key.body)
+        var group = self[key.body.entryName]
+        if let known = group.first(where: { $0.identifier == identifier }) as? KeyObservers<Value> { return known }
+        let made = KeyObservers(key, outbox: outbox)
+        group.append(made)
+        self[key.body.entryName] = group
+        return made
+    }
+
+    /// Forgets the observers of an entry with a key if there are none any more.
+    mutating func forgetIdle(_ name: EntryName, _ identifier: ObjectIdentifier) {
+        var group = self[name]
+        guard let index = group.firstIndex(where: { $0.identifier == identifier }), group[index].isIdle else { return }
+        group.remove(at: index)
+        self[name] = group
+    }
+
+    /// Queues the end of every observation, and forgets them all.
+    mutating func finish() {
+        for group in plain.values { group.forEach { $0.postFinish() } }
+        for (side, groups) in heirs {
+            for (name, group) in groups where name.own == side { group.forEach { $0.postFinish() } }
+        }
+        self = ObserverTable()
+    }
+
+    private subscript(name: EntryName) -> Group {
+        get { (name.inherited == nil ? plain[name.own] : heirs[name.own]?[name]) ?? [] }
         set {
-            guard let inherited = name.inherited else { return plain[name.own] = newValue }
+            let group = newValue.isEmpty ? nil : newValue
+            guard let inherited = name.inherited else { return plain[name.own] = group }
             for side in [name.own, inherited] {
-                heirs[side, default: [:]][name] = newValue
+                heirs[side, default: [:]][name] = group
                 if heirs[side]?.isEmpty == true { heirs[side] = nil }
             }
         }
     }
+}
 
-    /// All observers.
-    var all: [Observers] {
-        plain.values + heirs.flatMap { name, heirs in heirs.filter { $0.key.own == name }.values }
-    }
-
+extension ObserverTable {
     /// Queues changes that have been made to a state.
     func post(_ changes: [StoredChange], muting muted: UInt64, state: MemoryState) {
-        for change in changes { plain[change.key]?.post(change, muting: muted) }
+        for change in changes {
+            plain[change.key]?.forEach { $0.post(change, muting: muted) }
+        }
         guard !heirs.isEmpty else { return }
         for change in changes {
-            for (name, observers) in heirs[change.key] ?? [:] {
+            for (name, group) in heirs[change.key] ?? [:] {
                 guard let seen = Self.change(change, of: changes, asSeenBy: name, state: state) else { continue }
-                observers.post(seen, muting: muted)
+                group.forEach { $0.post(seen, muting: muted) }
             }
         }
     }

@@ -64,7 +64,7 @@ public struct StoreTransaction: ValueAccess {
     }
 
     private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {
-        let name = key.entryName
+        let name = key.body.entryName
         return StoredEntry(
             stored: contents.latest[name.own], inherited: name.inherited.flatMap { contents.latest[$0] }, registered: registered[name.root])
     }

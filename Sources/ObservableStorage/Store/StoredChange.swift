@@ -41,13 +41,4 @@ extension StoredChange {
         }
         return Change(key: self.key, oldValue: key.valueOrDefault(of: old), newValue: value, kind: kind, origin: origin, revision: revision)
     }
-
-    /// The value after the change, or nothing if it cannot be decoded.
-    func decodedValue<Value>(for key: StorageKey<Value>) -> Value? {
-        do {
-            return try key.value(of: new)
-        } catch {
-            return nil
-        }
-    }
 }

@@ -1,0 +1,27 @@
+import Synchronization
+
+/// What readers of one entry of one store hold on to: a count of its changes, and what Observation tracks.
+final class EntryWatch: Sendable {
+    private let count = Atomic<UInt64>(0)
+    private let lazySignal = AtomicLazyReference<KeySignal>()
+
+    /// How often the entry has changed. What was read with this count is current for as long as the count stays the same.
+    var changes: UInt64 {
+        count.load(ordering: .sequentiallyConsistent)
+    }
+
+    /// What Observation tracks, if anybody ever read the entry so.
+    var signal: KeySignal? {
+        lazySignal.load()
+    }
+
+    /// Counts a change. Called where the order of changes is decided.
+    func noteChange() {
+        count.add(1, ordering: .sequentiallyConsistent)
+    }
+
+    /// Tells Observation that the entry is read. Comes before the reading, so that no change falls between the two.
+    func access() {
+        (lazySignal.load() ?? lazySignal.storeIfNil(KeySignal())).access()
+    }
+}

@@ -1,0 +1,41 @@
+/// Which entries of which store something was read from, and how old they were.
+class Reading: @unchecked Sendable {
+    // Sendable because nothing in it changes; only a class that is not final may have subclasses, which add a Sendable value.
+    let store: UInt64
+    let own: EntryWatch
+    let inherited: EntryWatch?
+    private let ownChanges: UInt64
+    private let inheritedChanges: UInt64
+
+    /// Notes how old the entries are. Called where the order of changes is decided.
+    init(store: UInt64, own: EntryWatch, inherited: EntryWatch?) {
+        self.store = store
+        self.own = own
+        self.inherited = inherited
+        ownChanges = own.changes
+        inheritedChanges = inherited?.changes ?? 0
+    }
+
+    init(_ reading: Reading) {
+        store = reading.store
+        own = reading.own
+        inherited = reading.inherited
+        ownChanges = reading.ownChanges
+        inheritedChanges = reading.inheritedChanges
+    }
+
+    /// Whether the entries are still as they were.
+    final var isCurrent: Bool {
+        own.changes == ownChanges && (inherited == nil || inherited?.changes == inheritedChanges)
+    }
+}
+
+/// What a key's value was when it was read.
+final class ValueReading<Value: Sendable>: Reading, @unchecked Sendable {
+    let value: Value
+
+    init(_ reading: Reading, value: Value) {
+        self.value = value
+        super.init(reading)
+    }
+}
