@@ -1,48 +1,51 @@
-public import ObservableStorage
+import Foundation
+import ObservableStorage
+public import PropertyListCoding
 
 /// The kinds of backend that a store has to behave alike on.
 public enum Fixture: String, Sendable, CaseIterable {
     /// Entries in memory.
     case memory
-    /// A property-list file.
+    /// A binary property-list file.
     case file
+    /// An XML property-list file.
+    case xml
+    /// A domain of Foundation's user defaults.
+    case userDefaults
+    /// A backend that uses the public protocol and nothing else.
+    case thirdParty
 
-    /// Storage of the kind, with nothing in it.
-    public func make() throws -> StorageFixture {
+    /// Those where an edit waits for no other one, and runs again if another one was faster.
+    public static let optimistic: [Fixture] = [.memory, .userDefaults]
+
+    /// Storage of the kind with some entries in it, none of them by default.
+    public func make(_ entries: [String: PropertyListValue] = [:]) throws -> StorageFixture {
+        let storage = try makeEmpty()
+        _ = try storage.edit { stored in
+            for (key, value) in entries { stored[key] = value }
+        }
+        return storage
+    }
+
+    private func makeEmpty() throws -> StorageFixture {
         switch self {
         case .memory:
             let backend = InMemoryBackend()
-            return StorageFixture(folder: nil) { backend }
+            return StorageFixture { backend }
         case .file:
             let folder = try TemporaryFolder()
-            return StorageFixture(folder: folder) { PropertyListFile(at: folder.file("settings.plist")) }
+            return StorageFixture { KeepingBackend(PropertyListFile(at: folder.file("settings.plist")), folder) }
+        case .xml:
+            let folder = try TemporaryFolder()
+            try PropertyListValue.dictionary([:]).encoded(as: .xml).write(to: folder.file("settings.plist"))
+            return StorageFixture { KeepingBackend(PropertyListFile(at: folder.file("settings.plist")), folder) }
+        case .userDefaults:
+            let domain = TemporaryDomain()
+            return StorageFixture { KeepingBackend(try domain.makeBackend(), domain) }
+        case .thirdParty:
+            let folder = try TemporaryFolder()
+            let backend = JSONFileBackend(at: folder.file("settings.json"))
+            return StorageFixture { KeepingBackend(backend, folder) }
         }
     }
-}
-
-/// Storage that any number of stores can be opened on, each as if it were in a process of its own.
-public struct StorageFixture: Sendable {
-    /// Where the file is, if it is one; it goes with the fixture.
-    public let folder: TemporaryFolder?
-    private let backend: @Sendable () -> any StorageBackend
-
-    init(folder: TemporaryFolder?, backend: @escaping @Sendable () -> any StorageBackend) {
-        self.folder = folder
-        self.backend = backend
-    }
-
-    /// Opens one more store.
-    public func open() throws -> ObservableStore {
-        try ObservableStore(backend: backend())
-    }
-}
-
-/// Keys that tests share.
-public enum Keys {
-    /// A number, 0 by default.
-    public static let count = StorageKey("count", default: 0)
-    /// A text, empty by default.
-    public static let text = StorageKey("text", default: "")
-    /// A text that may be missing.
-    public static let note = StorageKey<String?>("note")
 }

@@ -1,7 +1,7 @@
 public import Dispatch
 public import ObservableStorage
 
-/// A backend in memory that fails on demand, counts what is asked of it, and can be held up in the middle of an edit.
+/// A backend that stores in another one, fails on demand, counts what is asked of it, and can be held up in the middle of an edit.
 public final class UnreliableBackend: StorageBackend {
     private struct State {
         var failure: StorageError?
@@ -12,12 +12,12 @@ public final class UnreliableBackend: StorageBackend {
     /// What it is called in errors.
     public let name = "unreliable"
     /// What it stores in.
-    public let memory: InMemoryBackend
+    public let storage: any StorageBackend
     private let state = Guarded(State())
 
-    /// Starts with what another backend holds.
-    public init(_ memory: InMemoryBackend = InMemoryBackend()) {
-        self.memory = memory
+    /// Stores in another backend.
+    public init(_ storage: any StorageBackend = InMemoryBackend()) {
+        self.storage = storage
     }
 
     /// Makes every call fail from now on, or none.
@@ -38,7 +38,7 @@ public final class UnreliableBackend: StorageBackend {
     /// Reads, unless it has to fail.
     public func load() throws -> StorageEntries {
         if let failure = state.withLock({ $0.failure }) { throw failure }
-        return memory.load()
+        return try storage.load()
     }
 
     /// Edits, unless it has to fail.
@@ -48,7 +48,7 @@ public final class UnreliableBackend: StorageBackend {
             return (state.failure, state.pause)
         }
         if let failure { throw failure }
-        return try memory.edit { entries in
+        return try storage.edit { entries in
             try body(&entries)
             pause?()
         }
@@ -56,6 +56,6 @@ public final class UnreliableBackend: StorageBackend {
 
     /// Watches what it stores in.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
-        memory.watch(on: queue, report)
+        storage.watch(on: queue, report)
     }
 }

@@ -24,14 +24,9 @@ private struct RepeatedKeys: KeyGroup {
 
 @Suite("Names of keys", .timeLimit(.minutes(5)))
 struct KeyNamesTests {
-    private let store: ObservableStore
-
-    init() throws {
-        store = try ObservableStore(backend: InMemoryBackend())
-    }
-
-    @Test("A group's prefix stands before its keys, and separators inside names are escaped")
-    func prefixes() async throws {
+    @Test("A group's prefix stands before its keys, and separators inside names are escaped", arguments: Fixture.allCases)
+    func prefixes(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store)
         settings.launchCount = 1
         settings.debug.showConsole = true
@@ -43,8 +38,9 @@ struct KeyNamesTests {
         #expect(settings.debug.isSet(\.odd))
     }
 
-    @Test("A whole store of keys may have a prefix and make its names over, earlier names too")
-    func naming() {
+    @Test("A whole store of keys may have a prefix and make its names over, earlier names too", arguments: Fixture.allCases)
+    func naming(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store, prefix: "app", naming: { $0.lowercased() })
         store[StorageKey("app/debug/before", default: 0)] = 7
         settings.launchCount = 1
@@ -52,8 +48,9 @@ struct KeyNamesTests {
         #expect(store.entries == ["app/launchcount": 1, "app/debug/now": 7])
     }
 
-    @Test("A computed key is named after its property")
-    func computed() {
+    @Test("A computed key is named after its property", arguments: Fixture.allCases)
+    func computed(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store)
         settings.volume = 0.5
         settings.note = "n"
@@ -61,15 +58,18 @@ struct KeyNamesTests {
         #expect(settings.keyNames.volume == "volume")
     }
 
-    @Test("Two keys with one name are reported when the group is used")
-    func repeated() async {
+    @Test("Two keys with one name are reported when the group is used", arguments: Fixture.allCases)
+    func repeated(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         _ = KeyedStore<AppKeys>(store)
         _ = KeyedStore<RepeatedKeys>(store)
         #expect(await store.failures.first { _ in true } == .repeatedName(key: "same", group: "RepeatedKeys"))
     }
 
-    @Test("Resetting a group removes its keys and those of groups inside it, as one revision, and nothing else")
-    func reset() {
+    @Test(
+        "Resetting a group removes its keys and those of groups inside it, as one revision, and nothing else", arguments: Fixture.allCases)
+    func reset(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store)
         settings.launchCount = 1
         settings.debug.showConsole = true

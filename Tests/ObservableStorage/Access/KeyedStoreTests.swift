@@ -24,16 +24,10 @@ extension StorageKey<Double> {
 
 @Suite("Keyed store", .timeLimit(.minutes(5)))
 struct KeyedStoreTests {
-    private let store: ObservableStore
-    private let settings: KeyedStore<AppKeys>
-
-    init() throws {
-        store = try ObservableStore(backend: InMemoryBackend())
-        settings = KeyedStore<AppKeys>(store)
-    }
-
-    @Test("Keys of a group, and of groups inside it, are properties")
-    func properties() {
+    @Test("Keys of a group, and of groups inside it, are properties", arguments: Fixture.allCases)
+    func properties(fixture: Fixture) throws {
+        let store = try fixture.make().open()
+        let settings = KeyedStore<AppKeys>(store)
         settings.launchCount += 1
         settings.nickname = "Jo"
         settings.debug.showConsole = true
@@ -44,15 +38,18 @@ struct KeyedStoreTests {
         #expect(!settings.isSet(\.nickname))
     }
 
-    @Test("Static keys read as phrases")
-    func staticKeys() throws {
+    @Test("Static keys read as phrases", arguments: Fixture.allCases)
+    func staticKeys(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         #expect(store[.volume] == 0.8)
         store[.volume] = 0.3
         #expect(try store.value(for: .volume) == 0.3)
     }
 
-    @Test("Values, changes and listeners hang off key paths")
-    func observation() async throws {
+    @Test("Values, changes and listeners hang off key paths", arguments: Fixture.allCases)
+    func observation(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
+        let settings = KeyedStore<AppKeys>(store)
         let seen = Recorder<Int>()
         let token = settings.addUpdateListener(for: \.launchCount, initial: true) { seen.record($0.newValue) }
         let changes = settings.changes(of: \.debug.showConsole)
@@ -67,8 +64,10 @@ struct KeyedStoreTests {
         #expect(try settings.value(for: \.launchCount) == 0)
     }
 
-    @Test("A transaction has the keys of the group, and of groups inside it, as properties")
-    func transaction() async throws {
+    @Test("A transaction has the keys of the group, and of groups inside it, as properties", arguments: Fixture.allCases)
+    func transaction(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
+        let settings = KeyedStore<AppKeys>(store)
         let result = try await settings.update { settings in
             settings.launchCount += 1
             settings.debug.level.verbosity = 7

@@ -20,14 +20,9 @@ private final class Player {
 
 @Suite("Stored values", .timeLimit(.minutes(5)))
 struct StoredValueTests {
-    private let store: ObservableStore
-
-    init() throws {
-        store = try ObservableStore(backend: InMemoryBackend())
-    }
-
-    @Test("A handle reads, writes, observes and removes one key of one store")
-    func handle() async throws {
+    @Test("A handle reads, writes, observes and removes one key of one store", arguments: Fixture.allCases)
+    func handle(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let count = store.stored(Keys.count)
         let seen = Recorder<Int>()
         let token = count.addUpdateListener(initial: true) { seen.record($0.newValue) }
@@ -45,8 +40,9 @@ struct StoredValueTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A publisher fans the changes out, and lasts as long as one of its subscriptions")
-    func publisher() async throws {
+    @Test("A publisher fans the changes out, and lasts as long as one of its subscriptions", arguments: Fixture.allCases)
+    func publisher(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let seen = Recorder<Int>()
         let token = store.stored(Keys.count).publisher.subscribe { seen.record($0.newValue) }
         let publisher = store.stored(Keys.count).publisher
@@ -61,8 +57,9 @@ struct StoredValueTests {
         withExtendedLifetime(other) {}
     }
 
-    @Test("modify is one step, whatever other threads do")
-    func modify() throws {
+    @Test("modify is one step, whatever other threads do", arguments: Fixture.allCases)
+    func modify(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         let count = store.stored(Keys.count)
         DispatchQueue.concurrentPerform(iterations: 10) { _ in
             for _ in 0..<100 {
@@ -77,8 +74,9 @@ struct StoredValueTests {
         #expect(store.revision == 1_000)
     }
 
-    @Test("modify that throws changes nothing")
-    func throwingModify() throws {
+    @Test("modify that throws changes nothing", arguments: Fixture.allCases)
+    func throwingModify(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         struct Refusal: Error {}
         #expect(throws: Refusal.self) {
             try store.modify(Keys.count) { count in
@@ -89,8 +87,10 @@ struct StoredValueTests {
         #expect(store.entries.isEmpty)
     }
 
-    @Test("A wrapped property is a stored value, made in the owner's own initializer, with the store passed in")
-    func wrapper() async throws {
+    @Test(
+        "A wrapped property is a stored value, made in the owner's own initializer, with the store passed in", arguments: Fixture.allCases)
+    func wrapper(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let player = Player(store: store)
         #expect(player.volume == 0.8)
         #expect(player.title == nil)
@@ -106,8 +106,9 @@ struct StoredValueTests {
         #expect(Player(store: store).tags == ["none", "two"])
     }
 
-    @Test("A wrapped property takes a key, a name, an initial value, or a codec")
-    func wrapperForms() throws {
+    @Test("A wrapped property takes a key, a name, an initial value, or a codec", arguments: Fixture.allCases)
+    func wrapperForms(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         struct Settings {
             let store: ObservableStore
             @Persisted<Int> var count: Int

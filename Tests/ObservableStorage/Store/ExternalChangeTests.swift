@@ -73,11 +73,12 @@ struct ExternalChangeTests {
         for number in 0..<4 { for key in 0..<50 { #expect(entries["\(number).\(key)"] == .integer(PropertyListInteger(Int64(key)))) } }
     }
 
-    @Test("An edit that is not written yet wins over another store's, on every store in the end")
-    func pendingEditWins() async throws {
-        let backend = UnreliableBackend()
+    @Test("An edit that is not written yet wins over another store's, on every store in the end", arguments: Fixture.allCases)
+    func pendingEditWins(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
-        let other = try ObservableStore(backend: backend.memory)
+        let other = try storage.open()
         backend.fail(.unwritable(file: "unreliable", reason: "not now"))
         store[Keys.count] = 1
         await #expect(throws: StorageError.self) { try await store.flush() }

@@ -17,9 +17,10 @@ struct FlushTests {
         for await value in values where value == 5 { break }
     }
 
-    @Test("Edits made while a flush runs are stored together by the next one")
-    func groupCommit() async throws {
-        let backend = UnreliableBackend()
+    @Test("Edits made while a flush runs are stored together by the next one", arguments: Fixture.allCases)
+    func groupCommit(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         let entered = Recorder<Bool>()
         let gate = DispatchSemaphore(value: 0)
@@ -34,12 +35,13 @@ struct FlushTests {
         gate.signal()
         try await store.flush()
         #expect(backend.edits == 2)
-        #expect(backend.memory.load().values == ["count": .integer(1_000)])
+        #expect(try storage.entries == ["count": .integer(1_000)])
     }
 
-    @Test("Writing never waits for a flush")
-    func writersDoNotWait() async throws {
-        let backend = UnreliableBackend()
+    @Test("Writing never waits for a flush", arguments: Fixture.allCases)
+    func writersDoNotWait(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         let gate = DispatchSemaphore(value: 0)
         let entered = Recorder<Bool>()
@@ -56,11 +58,12 @@ struct FlushTests {
         try await store.flush()
     }
 
-    @Test("A failed flush throws, is reported, keeps its edits, and is tried again")
-    func failedFlush() async throws {
-        let backend = UnreliableBackend()
+    @Test("A failed flush throws, is reported, keeps its edits, and is tried again", arguments: Fixture.allCases)
+    func failedFlush(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
-        let other = try ObservableStore(backend: backend.memory)
+        let other = try storage.open()
         let values = other.values(of: Keys.count)
         let failures = store.failures
         backend.fail(failure)
@@ -74,9 +77,10 @@ struct FlushTests {
         try await store.flush()
     }
 
-    @Test("A failure that nobody was there to hear is told to the first who asks, and only to that one")
-    func unheardFailure() async throws {
-        let backend = UnreliableBackend()
+    @Test("A failure that nobody was there to hear is told to the first who asks, and only to that one", arguments: Fixture.allCases)
+    func unheardFailure(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         backend.fail(failure)
         store[Keys.count] = 5
@@ -91,9 +95,10 @@ struct FlushTests {
         for await error in second { Issue.record("\(error)") }
     }
 
-    @Test("Edits made after a failed flush win over those that failed")
-    func editsAfterFailure() async throws {
-        let backend = UnreliableBackend()
+    @Test("Edits made after a failed flush win over those that failed", arguments: Fixture.allCases)
+    func editsAfterFailure(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         backend.fail(failure)
         store[Keys.count] = 1
@@ -102,17 +107,18 @@ struct FlushTests {
         store[Keys.count] = 2
         backend.fail(nil)
         try await store.flush()
-        #expect(backend.memory.load().values == ["count": .integer(2), "text": .string("kept")])
+        #expect(try storage.entries == ["count": .integer(2), "text": .string("kept")])
     }
 
-    @Test("Closing stores everything, ends every stream, and refuses later edits")
-    func close() async throws {
-        let backend = UnreliableBackend()
+    @Test("Closing stores everything, ends every stream, and refuses later edits", arguments: Fixture.allCases)
+    func close(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         let changes = store.changes(of: Keys.count)
         store[Keys.count] = 5
         try await store.close()
-        #expect(backend.memory.load().values == ["count": .integer(5)])
+        #expect(try storage.entries == ["count": .integer(5)])
         #expect(throws: StorageError.closed) { try store.set(6, for: Keys.count) }
         await #expect(throws: StorageError.closed) { try await store.update { $0[Keys.count] = 6 } }
         #expect(store[Keys.count] == 5)
@@ -122,9 +128,10 @@ struct FlushTests {
         try await store.close()
     }
 
-    @Test("A store that cannot be written stays open when it is closed, and loses nothing")
-    func failedClose() async throws {
-        let backend = UnreliableBackend()
+    @Test("A store that cannot be written stays open when it is closed, and loses nothing", arguments: Fixture.allCases)
+    func failedClose(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         backend.fail(failure)
         store[Keys.count] = 5
@@ -132,15 +139,15 @@ struct FlushTests {
         store[Keys.count] = 6
         backend.fail(nil)
         try await store.close()
-        #expect(backend.memory.load().values == ["count": .integer(6)])
+        #expect(try storage.entries == ["count": .integer(6)])
     }
 
-    @Test("A store that is released with edits still stores them")
-    func released() async throws {
-        let backend = InMemoryBackend()
-        let other = try ObservableStore(backend: backend)
+    @Test("A store that is released with edits still stores them", arguments: Fixture.allCases)
+    func released(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let other = try storage.open()
         let values = other.values(of: Keys.count)
-        try ObservableStore(backend: backend)[Keys.count] = 5
+        try storage.open()[Keys.count] = 5
         for await value in values where value == 5 { break }
     }
 

@@ -6,9 +6,9 @@ import Testing
 
 @Suite("Update listeners", .timeLimit(.minutes(5)))
 struct ListenerTests {
-    @Test("A listener hears each change once, in order, on the thread that makes it, before the write returns")
-    func order() throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("A listener hears each change once, in order, on the thread that makes it, before the write returns", arguments: Fixture.allCases)
+    func order(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         let seen = Recorder<Change<Int>>()
         let token = store.addUpdateListener(for: Keys.count) { seen.record($0) }
         for number in 1...100 {
@@ -22,9 +22,9 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Flushes that run meanwhile do not take a writer's change off it")
-    func orderDuringFlushes() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("Flushes that run meanwhile do not take a writer's change off it", arguments: Fixture.allCases)
+    func orderDuringFlushes(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let heard = Guarded(0)
         let token = store.addUpdateListener(for: Keys.count) { change in heard.withLock { $0 = change.newValue } }
         var unheard = 0
@@ -36,9 +36,9 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A removal is told with the default as the new value")
-    func removal() throws {
-        let store = try ObservableStore(backend: InMemoryBackend(["count": .integer(5)]))
+    @Test("A removal is told with the default as the new value", arguments: Fixture.allCases)
+    func removal(fixture: Fixture) throws {
+        let store = try fixture.make(["count": .integer(5)]).open()
         try store.register(2, for: Keys.count)
         let seen = Recorder<Change<Int>>()
         let token = store.addUpdateListener(for: Keys.count) { seen.record($0) }
@@ -47,9 +47,9 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("An initial value comes first, as a change from itself")
-    func initial() throws {
-        let store = try ObservableStore(backend: InMemoryBackend(["count": .integer(5)]))
+    @Test("An initial value comes first, as a change from itself", arguments: Fixture.allCases)
+    func initial(fixture: Fixture) throws {
+        let store = try fixture.make(["count": .integer(5)]).open()
         let seen = Recorder<Change<Int>>()
         let token = store.addUpdateListener(for: Keys.count, initial: true) { seen.record($0) }
         #expect(seen.elements.map(\.newValue) == [5])
@@ -59,9 +59,9 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A set inside a listener is delivered after the change that is being delivered, whatever its key")
-    func nestedSet() throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("A set inside a listener is delivered after the change that is being delivered, whatever its key", arguments: Fixture.allCases)
+    func nestedSet(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         let seen = Recorder<String>()
         let tokens = [
             store.addUpdateListener(for: Keys.count) { change in
@@ -77,9 +77,9 @@ struct ListenerTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("Subscribing inside a listener does not deadlock, and the new listener hears the next change first")
-    func nestedSubscription() throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("Subscribing inside a listener does not deadlock, and the new listener hears the next change first", arguments: Fixture.allCases)
+    func nestedSubscription(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         let seen = Recorder<Int>()
         let inner = Guarded<ObservationToken?>(nil)
         let token = store.addUpdateListener(for: Keys.count) { change in
@@ -94,9 +94,9 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Nothing is delivered after a token is cancelled or released", arguments: [true, false])
-    func tokens(isCancelled: Bool) throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("Nothing is delivered after a token is cancelled or released", arguments: Fixture.allCases, [true, false])
+    func tokens(fixture: Fixture, isCancelled: Bool) throws {
+        let store = try fixture.make().open()
         let seen = Recorder<Int>()
         var token: ObservationToken? = store.addUpdateListener(for: Keys.count) { seen.record($0.newValue) }
         store[Keys.count] = 1
@@ -106,9 +106,9 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A listener with a queue is called on it, in order, and not after its token was cancelled there")
-    func onQueue() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("A listener with a queue is called on it, in order, and not after its token was cancelled there", arguments: Fixture.allCases)
+    func onQueue(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let queue = DispatchQueue(label: "listeners")
         let key = DispatchSpecificKey<Bool>()
         queue.setSpecific(key: key, value: true)
@@ -127,9 +127,9 @@ struct ListenerTests {
         #expect(seen.elements == Array(1...10))
     }
 
-    @Test("A writer that passes its own token is not told, everyone else is")
-    func muting() throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("A writer that passes its own token is not told, everyone else is", arguments: Fixture.allCases)
+    func muting(fixture: Fixture) throws {
+        let store = try fixture.make().open()
         let (own, other) = (Recorder<Int>(), Recorder<Int>())
         let queue = DispatchQueue(label: "own")
         let token = store.addUpdateListener(for: Keys.count) { own.record($0.newValue) }
@@ -148,9 +148,9 @@ struct ListenerTests {
         withExtendedLifetime(otherToken) {}
     }
 
-    @Test("Listeners are told when what is stored cannot be decoded, and again when it can")
-    func undecodable() throws {
-        let store = try ObservableStore(backend: InMemoryBackend(["count": .integer(5)]))
+    @Test("Listeners are told when what is stored cannot be decoded, and again when it can", arguments: Fixture.allCases)
+    func undecodable(fixture: Fixture) throws {
+        let store = try fixture.make(["count": .integer(5)]).open()
         let seen = Recorder<Change<Int>>()
         let token = store.addUpdateListener(for: Keys.count) { seen.record($0) }
         store[StorageKey<PropertyListValue?>("count")] = .string("many")
@@ -166,9 +166,11 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Ten writers times ten listeners are one hundred deliveries, and each listener hears the writers in one order")
-    func manyWriters() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test(
+        "Ten writers times ten listeners are one hundred deliveries, and each listener hears the writers in one order",
+        arguments: Fixture.allCases)
+    func manyWriters(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let recorders = (0..<10).map { _ in Recorder<Change<Int>>() }
         let tokens = recorders.map { recorder in store.addUpdateListener(for: Keys.count) { recorder.record($0) } }
         await withTaskGroup(of: Void.self) { group in
@@ -181,9 +183,9 @@ struct ListenerTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("No change falls between subscribing and the initial value, and none arrives twice")
-    func registration() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("No change falls between subscribing and the initial value, and none arrives twice", arguments: Fixture.allCases)
+    func registration(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let writer = Task { for number in 1...1_000 { store[Keys.count] = number } }
         var subscriptions: [(Recorder<Int>, ObservationToken)] = []
         while subscriptions.count < 20 {

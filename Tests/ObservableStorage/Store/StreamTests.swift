@@ -24,9 +24,9 @@ struct StreamTests {
         #expect(seen.last == 1_000)
     }
 
-    @Test("A slow reader of values(of:) gets the newest one only")
-    func newestOnly() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("A slow reader of values(of:) gets the newest one only", arguments: Fixture.allCases)
+    func newestOnly(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let values = store.values(of: Keys.count)
         for number in 1...1_000 { store[Keys.count] = number }
         try await store.close()
@@ -35,9 +35,9 @@ struct StreamTests {
         #expect(seen == [1_000])
     }
 
-    @Test("values(of:) skips what cannot be decoded")
-    func undecodableValues() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend(["count": .string("many")]))
+    @Test("values(of:) skips what cannot be decoded", arguments: Fixture.allCases)
+    func undecodableValues(fixture: Fixture) async throws {
+        let store = try fixture.make(["count": .string("many")]).open()
         let values = store.values(of: Keys.count)
         store[Keys.count] = 1
         store[StorageKey<PropertyListValue?>("count")] = .string("more")
@@ -59,9 +59,9 @@ struct StreamTests {
         #expect(seen.map(\.revision) == Array(1...1_000))
     }
 
-    @Test("A buffering policy is kept to")
-    func bufferingPolicy() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("A buffering policy is kept to", arguments: Fixture.allCases)
+    func bufferingPolicy(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let changes = store.changes(of: Keys.count, bufferingPolicy: .bufferingNewest(2))
         for number in 1...10 { store[Keys.count] = number }
         try await store.close()
@@ -70,9 +70,9 @@ struct StreamTests {
         #expect(seen == [9, 10])
     }
 
-    @Test("allChanges tells every key's changes in the order of revisions")
-    func allChanges() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("allChanges tells every key's changes in the order of revisions", arguments: Fixture.allCases)
+    func allChanges(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let changes = store.allChanges
         store[Keys.count] = 1
         store[Keys.note] = "a"
@@ -88,9 +88,9 @@ struct StreamTests {
             ])
     }
 
-    @Test("Any number of readers, each with a fresh stream")
-    func manyReaders() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("Any number of readers, each with a fresh stream", arguments: Fixture.allCases)
+    func manyReaders(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         await withTaskGroup(of: Int?.self) { group in
             for _ in 0..<100 {
                 let values = store.values(of: Keys.count)
@@ -101,9 +101,9 @@ struct StreamTests {
         }
     }
 
-    @Test("A stream does not keep its store alive, and ends when the store goes")
-    func lifetime() async throws {
-        var store: ObservableStore? = try ObservableStore(backend: InMemoryBackend())
+    @Test("A stream does not keep its store alive, and ends when the store goes", arguments: Fixture.allCases)
+    func lifetime(fixture: Fixture) async throws {
+        var store: ObservableStore? = try fixture.make().open()
         weak let observed = store
         let values = try #require(store).values(of: Keys.count)
         let changes = try #require(store).changes(of: Keys.count)
@@ -117,9 +117,9 @@ struct StreamTests {
         #expect(observed == nil)
     }
 
-    @Test("A stream asked of a closed store ends at once")
-    func closed() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("A stream asked of a closed store ends at once", arguments: Fixture.allCases)
+    func closed(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         store[Keys.count] = 3
         try await store.close()
         var seen: [Int] = []
@@ -130,9 +130,9 @@ struct StreamTests {
         for await failure in store.failures { Issue.record("\(failure)") }
     }
 
-    @Test("Cancelling the task ends each kind of stream", arguments: [true, false])
-    func cancellation(isReading: Bool) async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("Cancelling the task ends each kind of stream", arguments: Fixture.allCases, [true, false])
+    func cancellation(fixture: Fixture, isReading: Bool) async throws {
+        let store = try fixture.make().open()
         let started = Recorder<Int>()
         let readers = [
             Task { for await _ in store.values(of: Keys.count) { started.record(0) } },
@@ -146,15 +146,15 @@ struct StreamTests {
         }
     }
 
-    @Test("A dropped or left stream takes its subscription with it")
-    func noLeak() async throws {
+    @Test("A dropped or left stream takes its subscription with it", arguments: Fixture.allCases)
+    func noLeak(fixture: Fixture) async throws {
         final class Probe: Sendable {
             let released: Recorder<Bool>
             init(_ released: Recorder<Bool>) { self.released = released }
             deinit { released.record(true) }
         }
         @Sendable func zero(_ probe: Probe) -> Int { 0 }
-        let store = try ObservableStore(backend: InMemoryBackend())
+        let store = try fixture.make().open()
         let released = Recorder<Bool>()
         for round in 0..<100 {
             let probe = Probe(released)

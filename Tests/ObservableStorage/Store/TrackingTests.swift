@@ -11,11 +11,11 @@ private struct PersonKeys: KeyGroup {
 
 @Suite("Observation tracking", .timeLimit(.minutes(5)))
 struct TrackingTests {
-    @Test("Reading is tracked for each key, whoever changes it", arguments: [false, true])
-    func perKey(isExternal: Bool) async throws {
-        let backend = InMemoryBackend()
-        let store = try ObservableStore(backend: backend)
-        let writer = isExternal ? try ObservableStore(backend: backend) : store
+    @Test("Reading is tracked for each key, whoever changes it", arguments: Fixture.allCases, [false, true])
+    func perKey(fixture: Fixture, isExternal: Bool) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        let writer = isExternal ? try storage.open() : store
         let person = KeyedStore<PersonKeys>(store)
         let woken = Recorder<String>()
         withObservationTracking {
@@ -34,9 +34,9 @@ struct TrackingTests {
         #expect(try await woken.elements(count: 2) == ["age", "name"])
     }
 
-    @Test("A value that stays equal wakes nobody")
-    func equal() throws {
-        let store = try ObservableStore(backend: InMemoryBackend(["age": 1]))
+    @Test("A value that stays equal wakes nobody", arguments: Fixture.allCases)
+    func equal(fixture: Fixture) throws {
+        let store = try fixture.make(["age": 1]).open()
         let person = KeyedStore<PersonKeys>(store)
         let woken = Recorder<String>()
         withObservationTracking {

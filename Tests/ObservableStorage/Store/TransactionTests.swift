@@ -46,9 +46,9 @@ struct TransactionTests {
         #expect(try storage.open().entries == ["text": .string("kept")])
     }
 
-    @Test("Calling update from inside is an error, not a deadlock")
-    func nested() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("Calling update from inside is an error, not a deadlock", arguments: Fixture.allCases)
+    func nested(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let inner = Guarded<Task<Void, any Error>?>(nil)
         try await store.update { transaction in
             transaction[Keys.count] = 1
@@ -65,9 +65,9 @@ struct TransactionTests {
         #expect(store[Keys.count] == 1)
     }
 
-    @Test("A task that was started inside may call update once the transaction is over")
-    func deferred() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("A task that was started inside may call update once the transaction is over", arguments: Fixture.allCases)
+    func deferred(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let gate = AsyncStream.makeStream(of: Void.self)
         let later = try await store.update { transaction in
             transaction[Keys.count] = 1
@@ -94,28 +94,30 @@ struct TransactionTests {
         #expect(try storage.open()[Keys.count] == 100)
     }
 
-    @Test("A transaction sees the store's own unwritten edits and writes them along")
-    func ownEdits() async throws {
-        let backend = InMemoryBackend(["text": .string("old")])
-        let store = try ObservableStore(backend: backend)
+    @Test("A transaction sees the store's own unwritten edits and writes them along", arguments: Fixture.allCases)
+    func ownEdits(fixture: Fixture) async throws {
+        let storage = try fixture.make(["text": .string("old")])
+        let store = try storage.open()
         store[Keys.count] = 41
         store.remove(Keys.text)
         try await store.update { transaction in
             #expect(!transaction.isSet(Keys.text))
             transaction[Keys.count] += 1
         }
-        #expect(backend.load().values == ["count": .integer(42)])
+        #expect(try storage.entries == ["count": .integer(42)])
     }
 
-    @Test("What others stored meanwhile is told first, as external, and then the transaction's own changes")
-    func externalChanges() async throws {
-        let backend = UnreliableBackend()
+    // Where edits wait for a lock, nobody is faster.
+    @Test("What others stored meanwhile is told first, as external, and then the transaction's own changes", arguments: Fixture.optimistic)
+    func externalChanges(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         let changes = store.changes(of: Keys.count)
         // The other store is faster by a hair: it stores its change when the transaction has begun.
         backend.pause {
             backend.pause(nil)
-            _ = try? backend.memory.edit { $0["count"] = .integer(10) }
+            _ = try? storage.edit { $0["count"] = .integer(10) }
         }
         try await store.update { $0[Keys.count] += 1 }
         try await store.close()
@@ -126,9 +128,9 @@ struct TransactionTests {
         #expect(seen.map(\.revision) == [1, 2])
     }
 
-    @Test("A value that cannot be encoded fails the whole transaction")
-    func encodeFailure() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
+    @Test("A value that cannot be encoded fails the whole transaction", arguments: Fixture.allCases)
+    func encodeFailure(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
         let deep = (0..<600).reduce(PropertyListValue.integer(1)) { value, _ in .array([value]) }
         await #expect(throws: StorageError.self) {
             try await store.update { transaction in
@@ -139,9 +141,10 @@ struct TransactionTests {
         #expect(store.entries.isEmpty)
     }
 
-    @Test("A set that comes while a transaction is being stored is the newer one, in memory and on disk")
-    func setDuringTransaction() async throws {
-        let backend = UnreliableBackend()
+    @Test("A set that comes while a transaction is being stored is the newer one, in memory and on disk", arguments: Fixture.allCases)
+    func setDuringTransaction(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         let seen = Recorder<Int>()
         let token = store.addUpdateListener(for: Keys.count) { seen.record($0.newValue) }
@@ -152,7 +155,7 @@ struct TransactionTests {
         try await store.update { $0[Keys.count] = 1 }
         #expect(store[Keys.count] == 5)
         try await store.flush()
-        #expect(backend.memory.load().values == ["count": .integer(5)])
+        #expect(try storage.entries == ["count": .integer(5)])
         #expect(seen.elements.last == 5)
         withExtendedLifetime(token) {}
     }

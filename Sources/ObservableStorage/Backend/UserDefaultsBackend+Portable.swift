@@ -1,0 +1,30 @@
+#if !canImport(Darwin)
+    import Foundation
+    import PropertyListCoding
+
+    extension UserDefaultsBackend {
+        /// Makes Foundation read the domain again: it looks at no file twice until it is told to.
+        ///
+        /// That it is false means that some edit of somebody could not be stored, and is no obstacle to reading.
+        func refresh(_ defaults: UserDefaults) {
+            defaults.synchronize()
+        }
+
+        /// Posts what Foundation does not post here when user defaults are changed.
+        func announce(_ defaults: UserDefaults, _ userInfo: [String: String]) {
+            NotificationCenter.default.post(name: UserDefaults.didChangeNotification, object: defaults, userInfo: userInfo)
+        }
+    }
+
+    extension UserDefaultsEdits {
+        /// How Foundation stores a domain.
+        static let format = PropertyListFormat.xml
+    }
+
+    extension NSNumber {
+        /// Whether it is a truth value; numbers of user defaults are never as narrow as one.
+        var isBoolean: Bool {
+            String(cString: objCType) == "c"
+        }
+    }
+#endif

@@ -1,0 +1,222 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("User defaults", .timeLimit(.minutes(5)))
+struct UserDefaultsBackendTests {
+    private let domain = TemporaryDomain()
+    private let defaults: UserDefaults
+    private let backend: UserDefaultsBackend
+
+    init() throws {
+        defaults = try domain.defaults
+        backend = try domain.makeBackend()
+    }
+
+    private static let values: [String: PropertyListValue] = [
+        "array": [1, true, .real(1), "1", .data(Data([1])), []], "data": .data(Data([0, 255])),
+        "date": .date(Date(timeIntervalSinceReferenceDate: 5)),
+        "dictionary": ["one": ["two": false, "three": .real(0), "four": 0]], "empty": .data(Data()), "false": false,
+        "highest": .integer(PropertyListInteger(UInt64.max)), "infinite": .real(-.infinity),
+        "lowest": .integer(PropertyListInteger(Int64.min)),
+        "nothing": [:], "one": 1, "real": .real(0.1), "string": "one\r\ntwo \u{1F5DD}", "true": true, "undefined": .real(.nan),
+        "whole": .real(1),
+    ]
+
+    @Test("What Foundation stores is read with its type, before it reaches the disk and after")
+    func typesFromFoundation() throws {
+        defaults.set(true, forKey: "true")
+        defaults.set(1, forKey: "one")
+        defaults.set(1.0, forKey: "whole")
+        defaults.set(Float(0.5), forKey: "float")
+        defaults.set(NSNumber(value: Int8(1)), forKey: "narrow")
+        defaults.set("text", forKey: "string")
+        defaults.set(Data([1]), forKey: "data")
+        defaults.set(Date(timeIntervalSinceReferenceDate: 5), forKey: "date")
+        defaults.set([1, true, 1.0, ["key": false]] as [Any], forKey: "array")
+        defaults.set(URL(fileURLWithPath: "/tmp/a b"), forKey: "url")
+        let expected: [String: PropertyListValue] = [
+            "true": true, "one": 1, "whole": .real(1), "float": .real(0.5), "narrow": 1, "string": "text", "data": .data(Data([1])),
+            "date": .date(Date(timeIntervalSinceReferenceDate: 5)), "array": [1, true, .real(1), ["key": false]], "url": "/tmp/a b",
+        ]
+        #expect(try backend.load().values == expected)
+        #expect(defaults.synchronize())
+        #expect(try domain.makeBackend().load().values == expected)
+    }
+
+    @Test("Every type reads back as it was stored, and Foundation's getters agree")
+    func typesToFoundation() throws {
+        let stored = try backend.edit { entries in
+            for (key, value) in Self.values { entries[key] = value }
+        }
+        #expect(stored.values == Self.values)
+        #expect(try domain.makeBackend().load().values == Self.values)
+        #expect(defaults.bool(forKey: "true"))
+        #expect(defaults.integer(forKey: "one") == 1)
+        #expect(defaults.double(forKey: "real") == 0.1)
+        #expect(defaults.data(forKey: "data") == Data([0, 255]))
+        #expect(defaults.object(forKey: "date") as? Date == Date(timeIntervalSinceReferenceDate: 5))
+        #expect(defaults.array(forKey: "array")?.count == 6)
+        #expect(defaults.dictionary(forKey: "dictionary")?.keys.sorted() == ["one"])
+    }
+
+    @Test("Another process reads every type as it was stored")
+    func otherProcess() async throws {
+        _ = try backend.edit { entries in
+            for (key, value) in Self.values { entries[key] = value }
+        }
+        let peer = try await Subprocess.finished("Peer", ["read-user-defaults", domain.name])
+        let lines = peer.text.split(separator: "\n").map { $0.split(separator: " ").prefix(5).joined(separator: " ") }
+        #expect(
+            lines.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+                == Self.values.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.typeName)" })
+        #expect(Set(lines).isSuperset(of: ["one integer true 1 1.0", "true boolean true 1 1.0", "real real true 0 0.1"]))
+    }
+
+    @Test(
+        "A change of type alone, or of normalization alone, is a change",
+        arguments: [
+            [1, true, .real(1), 1, .real(1), true, 1], [0, false, .real(0), 0], ["\u{e9}", "e\u{301}", "\u{e9}"],
+            [[1], [true], [.real(1)], [1]],
+        ] as [[PropertyListValue]])
+    func changesOfType(values: [PropertyListValue]) throws {
+        for value in values {
+            #expect(try backend.edit { $0["key"] = value }.values == ["key": value])
+            #expect(try domain.makeBackend().load().values == ["key": value])
+        }
+    }
+
+    @Test("Dates are cut to what Foundation holds, and the edit says so")
+    func rounding() throws {
+        let date = PropertyListValue.date(Date(timeIntervalSinceReferenceDate: 5.25))
+        let stored = try backend.edit { entries in
+            entries["date"] = date
+            entries["zero"] = .real(-0.0)
+        }
+        #expect(stored.values["date"] == date.rounded(for: .xml) || stored.values["date"] == date)
+        #expect(try domain.makeBackend().load().values == stored.values)
+        #expect(defaults.synchronize())
+        #expect(try domain.makeBackend().load().values == stored.values)
+    }
+
+    @Test(
+        "What Foundation cannot hold is refused, and nothing of the edit is stored",
+        arguments: [
+            ("key", .uid(1)), ("key", [.uid(1)]), ("key", ["CF$UID": 1]), ("key", "a\u{0}"), ("key", ["a": ["\u{0}"]]), ("\u{0}", 1),
+            ("\u{feff}x", 1), ("key", ["\u{0}": 1]), ("key", "\u{fffe}"),
+        ] as [(String, PropertyListValue)])
+    func refusals(key: String, value: PropertyListValue) throws {
+        _ = try backend.edit { $0["kept"] = 1 }
+        let error = #expect(throws: StorageError.self) {
+            try backend.edit { entries in
+                entries["a"] = 2
+                entries["kept"] = nil
+                entries[key] = value
+                entries["z"] = 3
+            }
+        }
+        guard case .unencodable(key: key, _)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(try backend.load().values == ["kept": 1])
+        #expect(defaults.object(forKey: "a") == nil)
+    }
+
+    @Test("Values may nest as deeply as a store allows")
+    func deep() throws {
+        let deep = (0..<500).reduce(PropertyListValue.integer(1)) { value, _ in .array([value]) }
+        #expect(try backend.edit { $0["deep"] = deep }.values == ["deep": deep])
+        #expect(try domain.makeBackend().load().values == ["deep": deep])
+    }
+
+    @Test("Only what was edited is written, and an edit runs again when something else changed meanwhile")
+    func concurrentEdit() throws {
+        let runs = Recorder<Int>()
+        let stored = try backend.edit { entries in
+            if runs.elements.isEmpty { defaults.set(5, forKey: "theirs") }
+            runs.record(1)
+            entries["ours"] = entries["theirs"] ?? 0
+        }
+        #expect(runs.elements.count == 2)
+        #expect(stored.values == ["ours": 5, "theirs": 5])
+        #expect(defaults.integer(forKey: "ours") == 5)
+    }
+
+    @Test("An edit that throws, or edits nothing, stores nothing")
+    func nothing() throws {
+        struct Refusal: Error {}
+        #expect(throws: Refusal.self) {
+            try backend.edit { entries in
+                entries["count"] = 1
+                throw Refusal()
+            }
+        }
+        #expect(try backend.edit { _ in }.values.isEmpty)
+        #expect(try backend.load().values.isEmpty)
+    }
+
+    @Test("What another process stores is there when the domain is next read, and its entries are kept")
+    func otherWriter() async throws {
+        _ = try backend.edit { $0["ours"] = 1 }
+        _ = try await Subprocess.finished("Peer", ["user-defaults", domain.name, "theirs", "7"])
+        #expect(try backend.load().values == ["ours": 1, "theirs": 7])
+        #expect(try backend.edit { $0["ours"] = 2 }.values == ["ours": 2, "theirs": 7])
+    }
+
+    @Test("A watch begins with a report, and reports edits through any backend, and what Foundation tells")
+    func watching() async throws {
+        let queue = DispatchQueue(label: "watch")
+        let reports = Recorder<StorageEvent>()
+        let token = backend.watch(on: queue) { reports.record($0) }
+        _ = try await reports.elements(count: 1)
+        _ = try domain.makeBackend().edit { $0["count"] = 1 }
+        _ = try await reports.elements(count: 2)
+        UserDefaults.standard.removePersistentDomain(forName: domain.name)
+        _ = try await reports.elements(count: 3)
+        token.cancel()
+        queue.sync {}
+        let count = reports.elements.count
+        _ = try backend.edit { $0["count"] = 2 }
+        queue.sync {}
+        #expect(reports.elements.count == count)
+        #expect(reports.elements.allSatisfy { $0 == .changed })
+    }
+
+    @Test("Whoever observes user defaults is told of edits, and may edit")
+    func notification() async throws {
+        let told = Recorder<Bool>()
+        let name = domain.name
+        let observer = NotificationCenter.default.addObserver(forName: UserDefaults.didChangeNotification, object: defaults, queue: nil) {
+            _ in
+            guard let other = UserDefaultsBackend(suiteName: name) else { return }
+            if told.elements.isEmpty {
+                told.record(true)
+                _ = try? other.edit { $0["more"] = 2 }
+            }
+        }
+        _ = try UserDefaultsBackend(defaults, domain: domain.name).edit { $0["count"] = 1 }
+        #expect(told.elements == [true])
+        #expect(try backend.load().values == ["count": 1, "more": 2])
+        NotificationCenter.default.removeObserver(observer)
+    }
+
+    @Test("The application's own user defaults are one domain by either name, without registered defaults")
+    func own() async throws {
+        let folder = try TemporaryFolder()
+        let peer = try await Subprocess.finished("Peer", ["own-user-defaults"], environment: ["XDG_CONFIG_HOME": folder.url.path])
+        #expect(peer.text == "[\"named\", \"ours\", \"theirs\"] [\"named\", \"ours\", \"theirs\"]\n2 3\n")
+    }
+
+    @Test("An edit that cannot be stored throws and leaves everything as it was, in the file too")
+    func unwritable() async throws {
+        let folder = try TemporaryFolder()
+        // Writes beyond a kilobyte fail, as on a full disk.
+        let script = #"trap "" XFSZ; ulimit -f 1; exec "$0" too-large-user-defaults"#
+        let peer = try await Subprocess.finished(
+            "bash", ["-c", script, Subprocess.executable("Peer").path], environment: ["XDG_CONFIG_HOME": folder.url.path])
+        #expect(peer.text == "unwritable integer -\ntrue\n")
+    }
+}
