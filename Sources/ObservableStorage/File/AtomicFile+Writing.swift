@@ -30,18 +30,26 @@ extension AtomicFile {
 
     /// Removes the temporary files of a path that were left behind by processes that ended while they wrote.
     ///
-    /// Meant for a process's first write, while it holds the path's lock: then no temporary file of its own, or with its
-    /// own number from before a restart, is in use. What cannot be removed stays: it is in nobody's way.
+    /// Meant for a writer's first write, and for the next one after a write that failed, while it holds the path's lock: then no temporary
+    /// file of its own, or with its own number from before a restart, is in use. What cannot be removed stays: it is in nobody's way.
     static func removeLeftovers(of path: String, calls: FileSystemCalls = .live) {
         do {
             let target = try ResolvedPath(path, calls: calls)
             let names = SideFileName(of: target.name)
             for name in try calls.list(target.folder) {
                 guard let process = names.process(ofTemporary: name), process == getpid() || !calls.isRunning(process) else { continue }
-                try calls.removeFile(target.sibling(name))
+                removeLeftover(target.sibling(name), calls: calls)
             }
         } catch {
             // Cleaning up is no reason for a write to fail; the next process tries again.
+        }
+    }
+
+    private static func removeLeftover(_ path: String, calls: FileSystemCalls) {
+        do throws(SystemError) {
+            try calls.uninterrupted { () throws(SystemError) in try calls.removeFile(path) }
+        } catch {
+            // One that cannot be removed keeps none of the others.
         }
     }
 }
