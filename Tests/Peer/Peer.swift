@@ -13,6 +13,7 @@ struct Peer {
         case "user-defaults": setUserDefaults(arguments[2], to: Int(arguments[3]) ?? 0, in: arguments[1])
         case "exit-inside": try await exitInside(after: arguments[2], in: arguments[1])
         case "suite": try await useSuite(arguments[1])
+        case "session": await Session(path: arguments[1]).run()
         default: throw UnknownRequest()
         }
     }
@@ -38,6 +39,11 @@ struct Peer {
             try store.set(number, for: StorageKey(key, default: 0))
             usleep(.random(in: 0...5000))
         }
+    }
+
+    /// Writes a line at once, whatever standard output is.
+    static func say(_ line: String) throws {
+        try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
     }
 
     /// Ends the process inside a transaction, with an edit that is in memory only.

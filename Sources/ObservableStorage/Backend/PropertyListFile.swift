@@ -4,7 +4,8 @@ import PropertyListCoding
 /// Entries in a property-list file that several processes read and write, none of which loses an edit of another one.
 ///
 /// Edits hold a lock on a separate file beside it (`.NAME.lock`), read the file again if it is not the one last seen, and replace it as a
-/// whole, durably. Its format, mode and owner are kept, and so is what this library does not understand.
+/// whole, durably. Its format, mode and owner are kept, and so is what this library does not understand; access control lists and extended
+/// attributes are not. A file that this user may not write, or that nobody may, is not replaced.
 public final class PropertyListFile: StorageBackend {
     /// The file's path.
     public let name: String

@@ -6,6 +6,8 @@ extension AtomicFile {
     /// The new file has the old one's owner and permissions; where there was none, it is this user's alone, and so are
     /// the folders made for it. A symbolic link is written through: the file it leads to is replaced or made.
     ///
+    /// A file that this user may not write, or that nobody may, is not replaced.
+    ///
     /// - Throws: ``StorageError/unwritable(file:reason:)``. What was there before still is, with one exception: when only
     ///   the last step fails, synchronizing the folder, the new content stands in the file but may not outlive a power
     ///   failure.
@@ -17,14 +19,29 @@ extension AtomicFile {
         } catch {
             throw .unwritable(file: path, reason: error.reason)
         }
-        if let objection = old?.kind.objection {
-            throw .unwritable(file: path, reason: objection)
-        }
+        if let old { try requireWritable(old, at: target, path: path, calls: calls) }
         var replacement = FileReplacement(of: target, successorOf: old, calls: calls)
         do throws(SystemError) {
             return try replacement.write(bytes)
         } catch {
             throw .unwritable(file: path, reason: "\(error.reason) (\(replacement.step))")
+        }
+    }
+
+    /// Refuses to replace what is no file, and a file that may not be written in place either: that its folder may be written is no leave
+    /// to change it.
+    private static func requireWritable(
+        _ old: FileStatus, at target: ResolvedPath, path: String, calls: FileSystemCalls
+    ) throws(StorageError) {
+        if let objection = old.kind.objection ?? old.writingObjection {
+            throw .unwritable(file: path, reason: objection)
+        }
+        do throws(SystemError) {
+            try calls.uninterrupted { () throws(SystemError) in try calls.checkWriting(target.path) }
+        } catch let error where error.isMissing {
+            // Someone took it away just now: it is made anew.
+        } catch {
+            throw .unwritable(file: path, reason: "\(error.reason) (the file may not be written)")
         }
     }
 

@@ -103,6 +103,10 @@ final class CallRecorder: Sendable {
             try self.record("removeEmptyFolder")
             try live.removeEmptyFolder(path)
         }
+        calls.checkWriting = { path throws(SystemError) in
+            try self.record("checkWriting")
+            try live.checkWriting(path)
+        }
         calls.renameFile = { from, to throws(SystemError) in
             try self.record("rename")
             try live.renameFile(from, to)
