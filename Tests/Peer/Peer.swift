@@ -14,6 +14,7 @@ struct Peer {
         case "exit-inside": try await exitInside(after: arguments[2], in: arguments[1])
         case "suite": try await useSuite(arguments[1])
         case "session": await Session(path: arguments[1]).run()
+        case "transactions": try await runTransactions(key: arguments[2], in: arguments[1])
         default: throw UnknownRequest()
         }
     }
@@ -38,6 +39,22 @@ struct Peer {
         for number in stride(from: 1, through: last, by: 1) {
             try store.set(number, for: StorageKey(key, default: 0))
             usleep(.random(in: 0...5000))
+        }
+    }
+
+    /// Counts a key up without end, by transactions and by flushed edits in turn, and says each number once it is on disk.
+    private static func runTransactions(key name: String, in path: String) async throws {
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let key = StorageKey(name, default: 0)
+        while true {
+            let number = store[key] + 1
+            if number.isMultiple(of: 2) {
+                try await store.update { $0[key] = number }
+            } else {
+                try store.set(number, for: key)
+                try await store.flush()
+            }
+            try say("\(number)")
         }
     }
 

@@ -31,12 +31,30 @@ struct Session {
             try await store.update { try $0.set(data, for: StorageKey(words[1], default: Data())) }
         case ("remove", let store?): store.remove(StorageKey(words[1], default: Data()))
         case ("flush", let store?): try await store.flush()
+        case ("die", let store?): try await dieWriting(store)
         case ("keys", let store?): return Self.list(store.entries.keys)
         case ("stored", _): return try Self.list(PropertyListFile(at: file).load().values.keys)
         case ("files", _): return try Self.list(FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path))
         default: throw UnknownRequest()
         }
         return "done"
+    }
+
+    /// Ends the process as a crash would, while it writes a temporary file.
+    private func dieWriting(_ store: ObservableStore) async throws {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        Thread.detachNewThread {
+            while true {
+                do {
+                    let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+                    if names.contains(where: { $0.hasSuffix(".tmp") }) { kill(getpid(), SIGKILL) }
+                } catch {
+                    exit(1)
+                }
+            }
+        }
+        // Should a file be gone before it is seen, there is another one.
+        for size in 10_000_000... { try await store.update { try $0.set(Self.data("\(size)"), for: StorageKey("big", default: Data())) } }
     }
 
     private static func data(_ size: String) -> Data {
