@@ -15,6 +15,8 @@ struct Peer {
         case "suite": try await useSuite(arguments[1])
         case "session": await Session(path: arguments[1]).run()
         case "transactions": try await runTransactions(key: arguments[2], in: arguments[1])
+        case "watch": try await watch(arguments[2], in: arguments[1])
+        case "many-stores": try await ManyStores(folder: arguments[1], count: Int(arguments[2]) ?? 0).run()
         default: throw UnknownRequest()
         }
     }
@@ -56,6 +58,16 @@ struct Peer {
             }
             try say("\(number)")
         }
+    }
+
+    /// Says each value of a key, and what goes wrong.
+    private static func watch(_ key: String, in path: String) async throws {
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let failures = Task {
+            for await failure in store.failures { try say("failure: \(failure)") }
+        }
+        for await value in store.values(of: StorageKey(key, default: 0)) { try say("value: \(value)") }
+        try await failures.value
     }
 
     /// Writes a line at once, whatever standard output is.
