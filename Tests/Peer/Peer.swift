@@ -16,6 +16,10 @@ struct Peer {
         case "too-large-user-defaults": try makeTooLargeAnEdit()
         case "exit-inside": try await exitInside(after: arguments[2], in: arguments[1])
         case "suite": try await useSuite(arguments[1])
+        case "session": await Session(path: arguments[1]).run()
+        case "transactions": try await runTransactions(key: arguments[2], in: arguments[1])
+        case "watch": try await watch(arguments[2], in: arguments[1])
+        case "many-stores": try await ManyStores(folder: arguments[1], count: Int(arguments[2]) ?? 0).run()
         default: throw UnknownRequest()
         }
     }
@@ -41,6 +45,37 @@ struct Peer {
             try store.set(number, for: StorageKey(key, default: 0))
             usleep(.random(in: 0...5000))
         }
+    }
+
+    /// Counts a key up without end, by transactions and by flushed edits in turn, and says each number once it is on disk.
+    private static func runTransactions(key name: String, in path: String) async throws {
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let key = StorageKey(name, default: 0)
+        while true {
+            let number = store[key] + 1
+            if number.isMultiple(of: 2) {
+                try await store.update { $0[key] = number }
+            } else {
+                try store.set(number, for: key)
+                try await store.flush()
+            }
+            try say("\(number)")
+        }
+    }
+
+    /// Says each value of a key, and what goes wrong.
+    private static func watch(_ key: String, in path: String) async throws {
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let failures = Task {
+            for await failure in store.failures { try say("failure: \(failure)") }
+        }
+        for await value in store.values(of: StorageKey(key, default: 0)) { try say("value: \(value)") }
+        try await failures.value
+    }
+
+    /// Writes a line at once, whatever standard output is.
+    static func say(_ line: String) throws {
+        try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
     }
 
     /// Ends the process inside a transaction, with an edit that is in memory only.

@@ -11,6 +11,12 @@ public final class TemporaryFolder: Sendable {
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
 
+    /// Makes an empty folder where writing costs least: in memory, if the system has a place for that.
+    public static func inMemory() throws -> TemporaryFolder {
+        let memory = URL(fileURLWithPath: "/dev/shm")
+        return try FileManager.default.isWritableFile(atPath: memory.path) ? TemporaryFolder(in: memory) : TemporaryFolder()
+    }
+
     deinit {
         // A test may have taken the folder away itself.
         _ = try? FileManager.default.removeItem(at: url)

@@ -9,7 +9,7 @@ extension PropertyListFile {
         let quarantine = QuarantineName(of: URL(fileURLWithPath: path).lastPathComponent)
         let name = quarantine.name(at: Date())
         do throws(SystemError) {
-            try calls.renameFile(path, folder.appendingPathComponent(name).path)
+            try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(path, folder.appendingPathComponent(name).path) }
         } catch {
             throw .unwritable(file: self.name, reason: "moving the bad file aside: \(error.reason)")
         }
@@ -19,7 +19,7 @@ extension PropertyListFile {
     /// Keeps the newest of the files that were moved aside, and among them always the one that just was.
     private func removeOldest(_ quarantine: QuarantineName, in folder: URL, besides newest: String) {
         do {
-            let others = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0 != newest && quarantine.matches($0) }
+            let others = try calls.list(folder.path).filter { $0 != newest && quarantine.matches($0) }
             for name in others.sorted().dropLast(Self.keptQuarantines - 1) {
                 try calls.removeFile(folder.appendingPathComponent(name).path)
             }

@@ -4,7 +4,8 @@ import PropertyListCoding
 /// Entries in a property-list file that several processes read and write, none of which loses an edit of another one.
 ///
 /// Edits hold a lock on a separate file beside it (`.NAME.lock`), read the file again if it is not the one last seen, and replace it as a
-/// whole, durably. Its format, mode and owner are kept, and so is what this library does not understand.
+/// whole, durably. Its format, mode and owner are kept, and so is what this library does not understand; access control lists and extended
+/// attributes are not. A file that this user may not write, or that nobody may, is not replaced.
 public final class PropertyListFile: StorageBackend {
     /// The file's path.
     public let name: String
@@ -14,8 +15,16 @@ public final class PropertyListFile: StorageBackend {
     let calls: FileSystemCalls
     /// What was read or written last; never held while the file is used.
     let lastSeen = Guarded<FileContent?>(nil)
-    private let hasSwept = Gate()
+    private let remains = Guarded(Remains())
     private let lock = HeldLock()
+
+    /// What may be left of writes that did not get to their end.
+    private struct Remains {
+        /// Temporary files: of writers that died, or of this one.
+        var temporaries = true
+        /// Content that stands in the file but may not outlive a power failure.
+        var content = false
+    }
 
     /// Names a file; nothing is read yet.
     ///
@@ -56,8 +65,9 @@ public final class PropertyListFile: StorageBackend {
             let found = try contentOrQuarantine(at: path)
             var entries = found.entries
             try body(&entries)
-            guard !entries.editedKeys.isEmpty else { return found.entries }
-            let written = try write(entries, format: found.format, to: path)
+            // What a failed write left in the file is as good as edited: it is on disk only once it has been written again.
+            guard !entries.editedKeys.isEmpty || remains.withLock({ $0.content }) else { return found.entries }
+            let written = try writeNotingFailure(entries, successorOf: found, to: path)
             lastSeen.withLock { $0 = written }
             return written.entries
         }
@@ -95,11 +105,34 @@ public final class PropertyListFile: StorageBackend {
         }
     }
 
-    /// Removes once what writers left behind that died in the middle of a write.
+    /// Removes what writers left behind that died in the middle of a write, and what this one could not remove.
     private func sweep(_ path: String) {
-        guard !hasSwept.isShut else { return }
-        hasSwept.shut()
-        AtomicFile.removeLeftovers(of: path, calls: calls)
+        let isNeeded = remains.withLock { remains in
+            defer { remains.temporaries = false }
+            return remains.temporaries
+        }
+        if isNeeded { AtomicFile.removeLeftovers(of: path, calls: calls) }
+    }
+
+    private func writeNotingFailure(_ entries: StorageEntries, successorOf found: FileContent, to path: String) throws -> FileContent {
+        do {
+            let written = try write(entries, format: found.format, to: path)
+            remains.withLock { $0.content = false }
+            return written
+        } catch {
+            let isReplaced = isReplaced(path, since: found.identity)
+            remains.withLock { $0 = Remains(temporaries: true, content: $0.content || isReplaced) }
+            throw error
+        }
+    }
+
+    /// Whether the file is another one by now, or may be.
+    private func isReplaced(_ path: String, since identity: FileIdentity?) -> Bool {
+        do throws(StorageError) {
+            return try FileIdentity(path: path, calls: calls) != identity
+        } catch {
+            return true
+        }
     }
 
     private func write(_ entries: StorageEntries, format: PropertyListFormat, to path: String) throws -> FileContent {

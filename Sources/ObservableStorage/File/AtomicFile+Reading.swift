@@ -37,7 +37,7 @@ extension AtomicFile {
     /// What is wrong with a path that cannot be opened, where its kind says more than the system does.
     private static func objection(to path: String, calls: FileSystemCalls) -> String? {
         do throws(SystemError) {
-            return try calls.statusOfPath(path, true).kind.objection
+            return try calls.uninterrupted { () throws(SystemError) in try calls.statusOfPath(path, true) }.kind.objection
         } catch {
             // The first error is the one to report.
             return nil

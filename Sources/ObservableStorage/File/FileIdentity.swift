@@ -29,7 +29,7 @@ extension FileIdentity {
     /// The identity of an open file.
     init(descriptor: Int32, calls: FileSystemCalls = .live) throws(StorageError) {
         do throws(SystemError) {
-            self = try calls.statusOfDescriptor(descriptor).identity
+            self = try calls.status(of: descriptor).identity
         } catch {
             throw .unreadable(file: "descriptor \(descriptor)", reason: error.reason)
         }
@@ -38,7 +38,7 @@ extension FileIdentity {
     /// The identity of what the path leads to, symbolic links followed; nothing if it leads nowhere.
     init?(path: String, calls: FileSystemCalls = .live) throws(StorageError) {
         do throws(SystemError) {
-            self = try calls.statusOfPath(path, true).identity
+            self = try calls.uninterrupted { () throws(SystemError) in try calls.statusOfPath(path, true) }.identity
         } catch let error where error.isMissing {
             return nil
         } catch {

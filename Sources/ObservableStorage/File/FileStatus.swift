@@ -8,6 +8,8 @@ struct FileStatus: Sendable, Hashable {
     let permissions: mode_t
     let owner: uid_t
     let group: gid_t
+    /// Whether, as a folder, it lets only their owners rename and remove what is in it.
+    let isSticky: Bool
 
     init(_ status: stat) {
         identity = FileIdentity(
@@ -18,6 +20,17 @@ struct FileStatus: Sendable, Hashable {
         permissions = status.st_mode & 0o777
         owner = status.st_uid
         group = status.st_gid
+        isSticky = status.st_mode & S_ISVTX != 0
+    }
+
+    /// Why it must not be replaced, the superuser's rights aside: a file without any permission to write is meant to stay as it is.
+    var writingObjection: String? {
+        permissions & 0o222 == 0 ? "is read-only for everyone (mode 0\(String(permissions, radix: 8)))" : nil
+    }
+
+    /// Whether others than this user and the superuser decide about it: its owner, or, but for a link, whoever may write it.
+    var isOpenToOthers: Bool {
+        (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
     }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {

@@ -24,6 +24,8 @@ extension FileSystemCalls {
         setPermissions: { descriptor, permissions throws(SystemError) in try call { fchmod(descriptor, permissions) } },
         setPermissionsOfPath: { path, permissions throws(SystemError) in try call(path) { chmod($0, permissions) } },
         makeFolder: { path, permissions throws(SystemError) in try call(path) { mkdir($0, permissions) } },
+        removeEmptyFolder: { path throws(SystemError) in try call(path) { rmdir($0) } },
+        checkWriting: { path throws(SystemError) in try call(path) { faccessat(AT_FDCWD, $0, W_OK, AT_EACCESS) } },
         renameFile: { from, to throws(SystemError) in try call(from) { rename($0, to) } },
         removeFile: { path throws(SystemError) in try call(path) { unlink($0) } },
         readLink: { path throws(SystemError) in try target(ofLink: path) },

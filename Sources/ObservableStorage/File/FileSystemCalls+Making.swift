@@ -9,8 +9,14 @@ extension FileSystemCalls {
             let parent = try openFolder(Self.parent(of: path))
             defer { discard(parent) }
             try makeMissingFolder(path)
-            // Without it, a power failure could take the folder away with all that is in it.
-            try synchronizeFolder(parent)
+            do throws(SystemError) {
+                // Without it, a power failure could take the folder away with all that is in it.
+                try synchronizeFolder(parent)
+            } catch {
+                // Whoever finds it there later would take it for one that stays.
+                removeIfEmpty(path)
+                throw error
+            }
             return try openFile(path, O_RDONLY | O_DIRECTORY)
         }
     }
@@ -28,6 +34,14 @@ extension FileSystemCalls {
         }
         guard let made = try status(at: path), made.kind == .folder, made.permissions != 0o700 else { return }
         try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
+    }
+
+    private func removeIfEmpty(_ folder: String) {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try removeEmptyFolder(folder) }
+        } catch {
+            // Another process uses it already, or the error that led here is the one to report.
+        }
     }
 
     /// Waits until the names in a folder are on the medium.

@@ -18,6 +18,9 @@ struct FileSystemCalls: Sendable {
     var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
     var setPermissionsOfPath: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     var makeFolder: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
+    var removeEmptyFolder: @Sendable (_ path: String) throws(SystemError) -> Void
+    /// Throws what writing the file in place would throw, and leaves it alone.
+    var checkWriting: @Sendable (_ path: String) throws(SystemError) -> Void
     var renameFile: @Sendable (_ from: String, _ to: String) throws(SystemError) -> Void
     var removeFile: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Where a symbolic link points; `EINVAL` for anything else.

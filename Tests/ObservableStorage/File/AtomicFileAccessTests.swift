@@ -40,7 +40,7 @@ private let new = Data("new".utf8)
         #expect(try folder.text("a/b/list") == "new")
     }
 
-    @Test("The permissions of the old file are kept, whatever the umask", arguments: [0o666, 0o644, 0o640, 0o604, 0o400, 0o777])
+    @Test("The permissions of the old file are kept, whatever the umask", arguments: [0o666, 0o644, 0o640, 0o604, 0o200, 0o777])
     func oldPermissions(_ permissions: mode_t) throws {
         let path = try folder.make("list", permissions: permissions)
         for umask: mode_t in [0o022, 0o777] {
@@ -102,10 +102,10 @@ private let new = Data("new".utf8)
 
     @Test("The new content is never readable by more than the old, not even before it is in place")
     func whileWriting() throws {
-        let path = try folder.make("list", permissions: 0o400)
+        let path = try folder.make("list", permissions: 0o200)
         var calls = FileSystemCalls.live
         calls.writeBytes = { descriptor, buffer throws(SystemError) in
-            #expect(try FileSystemCalls.live.statusOfDescriptor(descriptor).permissions == 0o400)
+            #expect(try FileSystemCalls.live.statusOfDescriptor(descriptor).permissions == 0o200)
             return try FileSystemCalls.live.writeBytes(descriptor, buffer)
         }
         _ = try AtomicFile.write(new, to: path, calls: calls)
@@ -119,5 +119,28 @@ private let new = Data("new".utf8)
         calls.setPermissions = { _, _ throws(SystemError) in throw SystemError(EPERM) }
         _ = try AtomicFile.write(new, to: path, calls: calls)
         #expect(try folder.text("list") == "new")
+    }
+
+    @Test("A file that nobody may write is not replaced, not even by the superuser", arguments: [0o444, 0o400, 0o555])
+    func readOnly(permissions: mode_t) throws {
+        let path = try folder.make("list", permissions: permissions)
+        let reason = "is read-only for everyone (mode 0\(String(permissions, radix: 8)))"
+        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path) }
+        #expect(throws: StorageError.self) { try AtomicFile.write(new, to: try folder.link("link", to: "list")) }
+        #expect(try folder.text("list") == "old")
+        #expect(try folder.names() == ["link", "list"])
+        try #require(chmod(path, permissions | 0o200) == 0)
+        _ = try AtomicFile.write(new, to: path)
+        #expect(try folder.text("list") == "new")
+    }
+
+    @Test("A file that the system does not let this user write is not replaced", arguments: [EACCES, EPERM, EROFS])
+    func notOurs(code: Int32) throws {
+        let path = try folder.make("list", permissions: 0o644)
+        let recorder = CallRecorder { _, name in name == "checkWriting" ? code : nil }
+        let reason = "\(SystemError(code).reason) (the file may not be written)"
+        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path, calls: recorder.calls) }
+        #expect(try folder.text("list") == "old")
+        #expect(try folder.names() == ["list"])
     }
 }

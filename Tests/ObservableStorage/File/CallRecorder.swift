@@ -99,6 +99,14 @@ final class CallRecorder: Sendable {
             try self.record("makeFolder")
             try live.makeFolder(path, permissions)
         }
+        calls.removeEmptyFolder = { path throws(SystemError) in
+            try self.record("removeEmptyFolder")
+            try live.removeEmptyFolder(path)
+        }
+        calls.checkWriting = { path throws(SystemError) in
+            try self.record("checkWriting")
+            try live.checkWriting(path)
+        }
         calls.renameFile = { from, to throws(SystemError) in
             try self.record("rename")
             try live.renameFile(from, to)
@@ -106,6 +114,10 @@ final class CallRecorder: Sendable {
         calls.removeFile = { path throws(SystemError) in
             try self.record("remove")
             try live.removeFile(path)
+        }
+        calls.list = { folder in
+            try self.record("list")
+            return try live.list(folder)
         }
         calls.readLink = { path throws(SystemError) in
             try self.record("readLink")

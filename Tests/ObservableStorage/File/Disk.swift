@@ -32,6 +32,18 @@ enum Disk {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
+    /// Writes a file in a folder that may have to be made.
+    static func writeDeep(_ path: String, _ content: String) throws {
+        try makeFolder(URL(fileURLWithPath: path).deletingLastPathComponent().path)
+        try write(path, content)
+    }
+
+    /// Puts a file in the place of a folder.
+    static func replaceFolder(_ path: String, _ content: String) throws {
+        try remove(path)
+        try write(path, content)
+    }
+
     /// Makes a symbolic link.
     static func link(_ path: String, to target: String) throws {
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)

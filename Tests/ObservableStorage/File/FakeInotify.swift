@@ -36,6 +36,18 @@
             state.withLock { Array($0.live.values) }
         }
 
+        /// Whether the other end has been closed.
+        var isClosed: Bool {
+            var request = pollfd(fd: writing, events: 0, revents: 0)
+            return poll(&request, 1, 0) > 0 && request.revents & Int16(POLLERR) != 0
+        }
+
+        /// Waits until the other end has been closed.
+        func waitUntilClosed() {
+            var request = pollfd(fd: writing, events: 0, revents: 0)
+            while poll(&request, 1, -1) < 0, errno == EINTR {}
+        }
+
         /// How often something was to be watched.
         var watchCalls: Int {
             state.withLock { $0.calls }

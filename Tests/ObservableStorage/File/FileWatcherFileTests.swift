@@ -24,16 +24,6 @@ struct FileWatcherFileTests {
         watcher.cancel()
     }
 
-    @Test("A write in place is told when the writer closes", arguments: FileWatcherOptions.all)
-    func writeInPlace(options: FileWatcherOptions) async throws {
-        try Disk.write(path, "one")
-        let probe = try await WatchProbe(path, options)
-        try Disk.write(path, "two")
-        #expect(await probe.sees("two"))
-        try Disk.write(path, "three")
-        #expect(await probe.sees("three"))
-    }
-
     @Test("A closed writer is not kept waiting for quiet")
     func closedWriter() async throws {
         try Disk.write(path, "one")
@@ -63,59 +53,6 @@ struct FileWatcherFileTests {
         try writer.write(contentsOf: Data("two".utf8))
         #expect(await probe.sees("two"))
         try writer.close()
-    }
-
-    @Test("A replacement is told, and so is what happens to the new file", arguments: FileWatcherOptions.all)
-    func replacement(options: FileWatcherOptions) async throws {
-        try Disk.write(path, "one")
-        let probe = try await WatchProbe(path, options)
-        for round in 0..<5 {
-            try Disk.replace(path, "replaced \(round)")
-            #expect(await probe.sees("replaced \(round)"))
-            try await probe.settle()
-            try Disk.write(path, "written \(round)")
-            #expect(await probe.sees("written \(round)"))
-        }
-    }
-
-    @Test("Deletion and recreation are told", arguments: FileWatcherOptions.all)
-    func deletion(options: FileWatcherOptions) async throws {
-        try Disk.write(path, "one")
-        let probe = try await WatchProbe(path, options)
-        for round in 0..<3 {
-            try Disk.remove(path)
-            #expect(await probe.sees(nil))
-            try Disk.write(path, "back \(round)")
-            #expect(await probe.sees("back \(round)"))
-        }
-    }
-
-    @Test("Moving the file away is told", arguments: FileWatcherOptions.all)
-    func movedAway(options: FileWatcherOptions) async throws {
-        try Disk.write(path, "one")
-        let probe = try await WatchProbe(path, options)
-        try Disk.move(path, folder.path("other"))
-        #expect(await probe.sees(nil))
-        try Disk.move(folder.path("other"), path)
-        #expect(await probe.sees("one"))
-    }
-
-    @Test("A write through another name of the file is told", arguments: FileWatcherOptions.all)
-    func hardLink(options: FileWatcherOptions) async throws {
-        let elsewhere = try TemporaryFolder()
-        let other = elsewhere.path("other")
-        try Disk.write(path, "one")
-        try Disk.hardLink(other, to: path)
-        let probe = try await WatchProbe(path, options)
-        try Disk.write(other, "two")
-        #expect(await probe.sees("two"))
-        try Disk.remove(path)
-        #expect(await probe.sees(nil))
-        try Disk.hardLink(path, to: other)
-        #expect(await probe.sees("two"))
-        try await probe.settle()
-        try Disk.write(other, "three")
-        #expect(await probe.sees("three"))
     }
 
     @Test("A name of the file that appears as a hard link is told")

@@ -1,0 +1,205 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// A store whose calls fail, one after the other: the file is the old one or the new one, and if success was reported, the new one.
+@Suite("A store whose file fails", .timeLimit(.minutes(5)))
+struct StoreFaultTests {
+    private static let mostCalls = 400
+
+    /// What came of one attempt.
+    private struct Outcome: Sendable {
+        /// The calls made, the failing one the last that counts.
+        let names: [String]
+        let error: StorageError?
+        let stored: [String: PropertyListValue]
+    }
+
+    /// Runs an attempt for each call that can fail, until none is left to fail.
+    private func eachCall(_ attempt: (_ failing: Int) async throws -> [String]) async throws -> Set<String> {
+        var failed: Set<String> = []
+        for failing in 0..<Self.mostCalls {
+            let names = try await attempt(failing)
+            guard names.count > failing else { return failed }
+            failed.insert(names[failing])
+        }
+        Issue.record("more than \(Self.mostCalls) calls")
+        return failed
+    }
+
+    /// Checks what is in the file after an attempt that began with `old` and was to end with `new`.
+    private func check(_ outcome: Outcome, failing: Int, old: [String: PropertyListValue], new: [String: PropertyListValue]) {
+        // From the answer to the rename on the new file is in place, and only then.
+        let isInPlace = outcome.names.prefix(failing + 1).contains("answer to rename")
+        #expect(outcome.stored == (isInPlace || outcome.error == nil ? new : old), "\(outcome)")
+    }
+
+    @Test("A flush throws and is reported, its edits stay, and the next one stores them", arguments: WritingSituation.allCases, Fault.all)
+    func flush(_ situation: WritingSituation, fault: Fault) async throws {
+        let failed = try await eachCall { failing in
+            let file = try FaultyFile(situation)
+            let store = try file.open()
+            let failures = store.failures
+            let new = file.old.merging(["count": 2]) { $1 }
+            let outcome = try await store.isolated { store in
+                file.plan.begin(fault.at(failing))
+                store[Keys.count] = 2
+                var failure: StorageError?
+                do throws(StorageError) { try store.flush() } catch { failure = error }
+                let outcome = Outcome(names: file.plan.end(), error: failure, stored: try file.stored())
+                #expect(store[Keys.count] == 2)
+                #expect(store.memory.update { $0.pending } == (failure == nil ? [:] : ["count": 2]))
+                try store.flush()
+                return outcome
+            }
+            check(outcome, failing: failing, old: file.old, new: new)
+            try await finish(file, store, entries: new)
+            if let error = outcome.error {
+                #expect(fault.code != EINTR)
+                #expect(await failures.first { _ in true } == error)
+                #expect(file.isNamed(in: error) && error.description.contains(SystemError(fault.code).reason), "\(error)")
+            }
+            return outcome.names
+        }
+        expectAll(failed, of: situation)
+    }
+
+    @Test("A transaction that throws changed nothing, unless only its durability failed", arguments: WritingSituation.allCases, Fault.all)
+    func update(_ situation: WritingSituation, fault: Fault) async throws {
+        let failed = try await eachCall { failing in
+            let file = try FaultyFile(situation)
+            let store = try file.open()
+            let new = file.old.merging(["count": 2]) { $1 }
+            file.plan.begin(fault.at(failing))
+            var failure: StorageError?
+            do { try await store.update { $0[Keys.count] = 2 } } catch { failure = try #require(error as? StorageError) }
+            let outcome = Outcome(names: file.plan.end(), error: failure, stored: try file.stored())
+            check(outcome, failing: failing, old: file.old, new: new)
+            #expect(store.entries == (failure == nil ? new : file.old))
+            #expect(store.memory.update { $0.pending.isEmpty })
+            // The next transaction starts from what is in the file, whichever that is.
+            try await store.update { $0[Keys.text] = "next" }
+            try await finish(file, store, entries: outcome.stored.merging(["text": "next"]) { $1 })
+            return outcome.names
+        }
+        expectAll(failed, of: situation)
+    }
+
+    /// After all faults: memory and file are as expected, nothing else is there, and nothing was left open.
+    private func finish(_ file: FaultyFile, _ store: ObservableStore, entries: [String: PropertyListValue]) async throws {
+        #expect(store.entries == entries)
+        #expect(try file.stored() == entries)
+        #expect(try file.files() == [file.target])
+        try await store.close()
+        #expect(file.plan.openDescriptors.isEmpty)
+    }
+
+    private func expectAll(_ failed: Set<String>, of situation: WritingSituation) {
+        let calls: Set = [
+            "readLink", "statusOfPath", "open", "lock", "unlock", "list", "write", "synchronize", "statusOfDescriptor", "close", "rename",
+            "answer to rename",
+        ]
+        #expect(failed.isSuperset(of: calls), "\(calls.subtracting(failed))")
+        #expect(failed.contains("makeFolder") == (situation == .missingFolders || situation == .danglingLink))
+        #expect(failed.contains("read") == situation.hasOld)
+    }
+
+    @Test("Opening throws or has all entries, and leaves the file alone", arguments: WritingSituation.allCases, Fault.all)
+    func opening(_ situation: WritingSituation, fault: Fault) async throws {
+        let failed = try await eachCall { failing in
+            let file = try FaultyFile(situation)
+            file.plan.begin(fault.at(failing))
+            do {
+                #expect(try file.open().entries == file.old)
+            } catch {
+                #expect(error as? StorageError == .unreadable(file: file.path, reason: SystemError(fault.code).reason))
+            }
+            let names = file.plan.end()
+            #expect(try file.open().entries == file.old)
+            #expect(try file.files() == (situation.hasOld ? [file.target] : []))
+            #expect(file.plan.openDescriptors.isEmpty)
+            return names
+        }
+        #expect(failed.contains("read") == situation.hasOld)
+    }
+
+    @Test("Moving a bad file aside loses it at no call", arguments: [WritingSituation.existing, .link], Fault.all)
+    func quarantine(_ situation: WritingSituation, fault: Fault) async throws {
+        let bad = Data("precious".utf8)
+        let failed = try await eachCall { failing in
+            let file = try FaultyFile(situation)
+            try bad.write(to: file.folder.file(file.target))
+            // An old one is not taken for one that is being written.
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.folder.path(file.target))
+            file.plan.begin(fault.at(failing))
+            do {
+                let store = try ObservableStore(backend: UnwatchedFile(file.backend(onCorruption: .quarantine)))
+                #expect(store.entries.isEmpty)
+            } catch {
+                #expect(file.isNamed(in: error), "\(error)")
+            }
+            let names = file.plan.end()
+            let files = try file.files()
+            #expect(try files.count == 1 && Data(contentsOf: file.folder.file(files[0])) == bad, "\(files)")
+            let store = try ObservableStore(backend: UnwatchedFile(file.backend(onCorruption: .quarantine)))
+            try await store.update { $0[Keys.count] = 3 }
+            #expect(try file.stored() == ["count": 3])
+            #expect(try file.files().count == 2)
+            #expect(file.plan.openDescriptors.isEmpty)
+            return names
+        }
+        #expect(failed.isSuperset(of: ["rename", "list"]))
+    }
+
+    @Test("A flush whose folder was not synchronized is no success until it is")
+    func folderSynchronizedLater() async throws {
+        let file = try FaultyFile(.existing)
+        let store = try file.open()
+        try await store.isolated { store in
+            let renamed = Guarded(false)
+            file.plan.begin { _, name in
+                renamed.withLock { $0 = name == "answer to rename" || ($0 && name != "lock") }
+                return renamed.withLock { $0 } && name == "synchronize" ? EIO : nil
+            }
+            store[Keys.count] = 2
+            #expect(throws: StorageError.self) { try store.flush() }
+            #expect(throws: StorageError.self) { try store.flush() }
+            #expect(file.plan.end().count { $0 == "answer to rename" } == 2)
+            file.plan.begin { _, _ in nil }
+            try store.flush()
+            #expect(file.plan.end().suffix(while: { $0 != "answer to rename" }).contains("synchronize"))
+            #expect(store.memory.update { $0.pending.isEmpty })
+            file.plan.begin { _, _ in nil }
+            try store.flush()
+            #expect(file.plan.end().isEmpty)
+        }
+    }
+
+    @Test("A new folder that was not synchronized with the one above it is made again")
+    func newFolderSynchronizedLater() async throws {
+        let file = try FaultyFile(.missingFolders)
+        let store = try file.open()
+        try await store.isolated { store in
+            file.plan.begin { _, name in name == "synchronize" ? EIO : nil }
+            store[Keys.count] = 2
+            #expect(throws: StorageError.self) { try store.flush() }
+            file.plan.end()
+            #expect(try file.folder.names().isEmpty)
+            file.plan.begin { _, _ in nil }
+            try store.flush()
+            // Two folders, the file, and the folder after the rename.
+            #expect(file.plan.end().count { $0 == "synchronize" } == 4)
+        }
+    }
+}
+
+extension Sequence {
+    /// The elements after the last that does not satisfy a condition.
+    fileprivate func suffix(while condition: (Element) -> Bool) -> [Element] {
+        reversed().prefix(while: condition).reversed()
+    }
+}

@@ -1,0 +1,129 @@
+#if os(Linux)
+    import Dispatch
+    import Foundation
+    import TestSupport
+    import Testing
+
+    @testable import ObservableStorage
+
+    /// The kernel does not notify, or not of everything.
+    @Suite("FileWatcher: what cannot be watched", .timeLimit(.minutes(5)))
+    struct FileWatcherLimitTests {
+        let folder: TemporaryFolder
+        let path: String
+
+        init() throws {
+            folder = try TemporaryFolder()
+            path = folder.path("app.plist")
+        }
+
+        @Test("When no watches or instances are left, a timer looks, and it is said once", arguments: [ENOSPC, EMFILE, ENFILE, ENOMEM])
+        func exhausted(code: Int32) async throws {
+            var calls = try FakeInotify().calls
+            if code == ENOSPC { calls.watch = { _, _, _ in -code } } else { calls.open = { -code } }
+            try await expectFallback(calls: calls)
+        }
+
+        @Test("When watches run out halfway, the others are given back")
+        func exhaustedHalfway() async throws {
+            let pipe = try FakeInotify()
+            var calls = pipe.calls
+            let watch = calls.watch
+            calls.watch = { instance, path, mask in pipe.watchCalls < 2 ? watch(instance, path, mask) : -ENOSPC }
+            try await expectFallback(calls: calls)
+            #expect(pipe.watchCalls == 2)
+            #expect(pipe.live.isEmpty)
+        }
+
+        @Test("When watches run out later, a timer takes over")
+        func exhaustedLater() async throws {
+            let pipe = try FakeInotify()
+            var calls = pipe.calls
+            let watch = calls.watch
+            let exhaustion = Box(false)
+            calls.watch = { instance, path, mask in exhaustion.flag.withLock { $0 } ? -ENOSPC : watch(instance, path, mask) }
+            try Disk.write(path, "one")
+            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), pollInterval: .milliseconds(5))
+            let probe = try await WatchProbe(path, options)
+            #expect(probe.watcher.mechanism == .inotify)
+            exhaustion.flag.withLock { $0 = true }
+            pipe.send(watch: -1, mask: UInt32(IN_Q_OVERFLOW))
+            #expect(
+                await probe.reports.first { _ in true }?.event
+                    == .fallback(.unwatchable(file: path, reason: "no inotify watches are left (fs.inotify.max_user_watches)")))
+            #expect(probe.watcher.mechanism == .polling)
+            #expect(pipe.live.isEmpty)
+            try Disk.write(path, "three")
+            #expect(await probe.sees("three"))
+        }
+
+        @Test("Where others make changes from elsewhere, a timer looks")
+        func remote() async throws {
+            var calls = try FakeInotify().calls
+            calls.mount = { _ in .remote(type: "nfs4") }
+            try await expectFallback(calls: calls)
+        }
+
+        @Test("Where a layer may be changed underneath, a timer looks as well")
+        func layered() async throws {
+            let pipe = try FakeInotify()
+            var calls = pipe.calls
+            calls.mount = { _ in .layered }
+            try Disk.write(path, "one")
+            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), layerInterval: .milliseconds(5))
+            let probe = try await WatchProbe(path, options)
+            #expect(probe.watcher.mechanism == .inotify)
+            // The pipe never tells.
+            try Disk.replace(path, "two")
+            #expect(await probe.sees("two"))
+            #expect(!probe.reports.takeAll().contains { $0.event != .lookAgain })
+        }
+
+        @Test("An ancestor that may be passed but not read is skipped, the file's folder is not")
+        func unreadable() async throws {
+            try Disk.makeFolder(folder.path("a/b"))
+            let file = folder.path("a/b/app.plist")
+            for (name, expected) in [("a", FileWatcher.Mechanism.inotify), ("a/b", .polling)] {
+                let forbidden = folder.path(name)
+                var calls = try FakeInotify().calls
+                let watch = calls.watch
+                calls.watch = { instance, path, mask in path == forbidden ? -EACCES : watch(instance, path, mask) }
+                let watcher = FileWatcher(
+                    path: file, queue: DispatchQueue(label: "test"), options: FileWatcherOptions(notifier: InotifyHub(calls: calls))
+                ) { _ in }
+                #expect(watcher.mechanism == expected)
+                watcher.cancel()
+            }
+        }
+
+        private func expectFallback(calls: InotifyCalls) async throws {
+            try Disk.write(path, "one")
+            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), pollInterval: .milliseconds(5))
+            let reports = Inbox<WatchProbe.Report>()
+            let path = path
+            let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) {
+                reports.put(WatchProbe.Report(event: $0, content: Disk.read(path)))
+            }
+            #expect(watcher.mechanism == .polling)
+            let first = await reports.first { _ in true }?.event
+            guard case .fallback(.unwatchable(file: path, _)) = first else {
+                Issue.record("\(String(describing: first)) instead of a fallback")
+                return
+            }
+            for number in 0..<5 {
+                try Disk.replace(path, "\(number)")
+                #expect(await reports.first { $0.event != .lookAgain || $0.content == "\(number)" }?.event == .lookAgain)
+            }
+            watcher.cancel()
+        }
+    }
+
+    /// A flag to be shared.
+    private final class Box: Sendable {
+        let flag: Guarded<Bool>
+
+        init(_ flag: Bool) {
+            self.flag = Guarded(flag)
+        }
+    }
+#endif

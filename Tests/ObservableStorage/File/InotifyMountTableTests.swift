@@ -1,0 +1,38 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import ObservableStorage
+
+    /// How file systems are told apart.
+    @Suite("Mounts", .timeLimit(.minutes(5)))
+    struct InotifyMountTableTests {
+        @Test("The file system is known by its device")
+        func mounts() {
+            let text = """
+                22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+                23 22 0:50 /x /home rw shared:1 master:2 - nfs4 server:/x rw
+                24 22 0:31 / /merged rw - overlay overlay rw,lowerdir=/a
+                25 22 0:60 / /mnt rw - fuse.sshfs host: rw
+                26 22 0:60 / /again rw - ext4 host: rw
+                27 22 259:300 / /far rw - cifs host: rw
+                28 22 garbage - x
+                29 22 1:1
+                """
+            #expect(
+                InotifyMountTable.parse(text) == [
+                    0xFE00: .local, 0x32: .remote(type: "nfs4"), 0x1F: .layered, 0x3C: .remote(type: "fuse.sshfs"),
+                    0x11_032C: .remote(type: "cifs"),
+                ])
+        }
+
+        @Test("The kernel's own file systems are known")
+        func ownMounts() throws {
+            var status = stat()
+            try #require(stat("/proc/self", &status) == 0)
+            let text = try #require(Disk.read("/proc/self/mountinfo"))
+            #expect(InotifyMountTable.parse(text)[UInt64(status.st_dev)] == .local)
+            #expect(InotifyMountTable.shared.mount(of: UInt64(status.st_dev)) == .local)
+        }
+    }
+#endif

@@ -1,0 +1,50 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+
+/// Many stores in one process: what they keep open, and what is left of that.
+struct ManyStores {
+    let folder: String
+    let count: Int
+
+    /// Says how many descriptors the stores added, how many of all are inotify instances, how many stores heard of a change by others, and
+    /// how many descriptors are left of them in the end.
+    func run() async throws {
+        // What Foundation and Dispatch keep open is open after the first store.
+        let first = try ObservableStore(at: file(count))
+        try await first.update { $0[StorageKey("count", default: 0)] = 1 }
+        try await first.close()
+        let before = try descriptors()
+        let stores = try (0..<count).map { try ObservableStore(at: file($0)) }
+        let during = try descriptors()
+        for number in 0..<count { _ = try PropertyListFile(at: file(number)).edit { $0["count"] = 5 } }
+        var heard = 0
+        for store in stores {
+            for await count in store.values(of: StorageKey("count", default: 0)) where count == 5 { break }
+            heard += 1
+        }
+        for store in stores { try await store.close() }
+        let after = try descriptors()
+        let instances = during.count { $0.contains("inotify") }
+        try Peer.say("added \(added(to: before, in: during)), inotify \(instances), heard \(heard), left \(added(to: before, in: after))")
+    }
+
+    private func added(to before: [String], in now: [String]) -> [String] {
+        var added = now.sorted()
+        for descriptor in before { added.firstIndex(of: descriptor).map { _ = added.remove(at: $0) } }
+        return added
+    }
+
+    private func file(_ number: Int) -> URL {
+        URL(fileURLWithPath: "\(folder)/\(number)/settings.plist")
+    }
+
+    /// What each open descriptor refers to; one is for the list itself.
+    private func descriptors() throws -> [String] {
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").map { number in
+            do { return try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)") } catch { return "the list" }
+        }
+        // Dispatch opens one for itself when something is first put off.
+        return descriptors.filter { $0 != "anon_inode:[timerfd]" }
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+
+/// A store that does what the lines of standard input say, and answers each with one line.
+struct Session {
+    let path: String
+
+    private struct UnknownRequest: Error {}
+
+    func run() async {
+        var store: ObservableStore?
+        while let line = readLine() {
+            let words = line.split(separator: " ").map(String.init)
+            do {
+                try Peer.say(try await answer(words, &store))
+            } catch {
+                print("failed: \(error)")
+                fflush(nil)
+            }
+        }
+    }
+
+    private func answer(_ words: [String], _ store: inout ObservableStore?) async throws -> String {
+        let file = URL(fileURLWithPath: path)
+        switch (words.first, store) {
+        case ("open", _): store = try ObservableStore(at: file)
+        case ("set", let store?): try store.set(Self.data(words[2]), for: StorageKey(words[1], default: Data()))
+        case ("update", let store?):
+            let data = Self.data(words[2])
+            try await store.update { try $0.set(data, for: StorageKey(words[1], default: Data())) }
+        case ("remove", let store?): store.remove(StorageKey(words[1], default: Data()))
+        case ("flush", let store?): try await store.flush()
+        case ("die", let store?): try await dieWriting(store)
+        case ("keys", let store?): return Self.list(store.entries.keys)
+        case ("stored", _): return try Self.list(PropertyListFile(at: file).load().values.keys)
+        case ("files", _): return try Self.list(FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path))
+        default: throw UnknownRequest()
+        }
+        return "done"
+    }
+
+    /// Ends the process as a crash would, while it writes a temporary file.
+    private func dieWriting(_ store: ObservableStore) async throws {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        Thread.detachNewThread {
+            while true {
+                do {
+                    let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+                    if names.contains(where: { $0.hasSuffix(".tmp") }) { kill(getpid(), SIGKILL) }
+                } catch {
+                    exit(1)
+                }
+            }
+        }
+        // Should a file be gone before it is seen, there is another one.
+        for size in 10_000_000... { try await store.update { try $0.set(Self.data("\(size)"), for: StorageKey("big", default: Data())) } }
+    }
+
+    private static func data(_ size: String) -> Data {
+        Data(repeating: 7, count: Int(size) ?? 0)
+    }
+
+    private static func list(_ names: some Sequence<String>) -> String {
+        names.sorted().joined(separator: " ")
+    }
+}

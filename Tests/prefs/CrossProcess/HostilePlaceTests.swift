@@ -1,0 +1,99 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Places where a property list cannot be read or written, made by the system itself.
+@Suite("Places that cannot be written", .timeLimit(.minutes(2)))
+struct HostilePlaceTests {
+    private static let hasMounts = canStart("unshare", "-m", "true")
+    private static let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    // The tests may have been built where only their owner can look.
+    private static let hasNobody = canStart("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "test", "-x", peer)
+    private static let peer = Subprocess.executable("Peer").path
+
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path("settings.plist")
+    }
+
+    private func failure(_ reason: String) -> String {
+        "failed: \(path): cannot be written: \(reason); the edits are kept in memory and tried again"
+    }
+
+    /// What a store answers that has too little room for a while.
+    private func expectFull(_ session: PeerSession, _ reason: String) async throws {
+        let lines = [
+            "open", "set small 1000", "flush", "set big 200000", "flush", "keys", "stored", "files", "remove big", "flush", "stored",
+        ]
+        let answers = try await session.answers(to: lines)
+        let files = ".settings.plist.lock settings.plist"
+        #expect(
+            answers == [
+                "done", "done", "done", "done", failure("\(reason) (writing the temporary file)"), "big small", "small", files, "done",
+                "done",
+                "small",
+            ])
+    }
+
+    @Test("A full disk is an error that says so, the old content stays, and what fits again is written", .enabled(if: hasMounts))
+    func fullDisk() async throws {
+        try await expectFull(
+            PeerSession(path, after: "mount -t tmpfs -o size=64k none \"$FOLDER\"", by: ["unshare", "-m"]), "No space left on device")
+    }
+
+    @Test("So is a limit on the size of files")
+    func sizeLimit() async throws {
+        try await expectFull(PeerSession(path, after: "trap '' XFSZ; ulimit -f 64"), "File too large")
+    }
+
+    @Test("A file system that is read-only can be read, and not written, also by the superuser", .enabled(if: hasMounts))
+    func readOnlyMount() async throws {
+        let mount = "mount -t tmpfs none \"$FOLDER\" && \"$0\" set \"$1\" key value && mount -o remount,ro \"$FOLDER\""
+        let answers = try await PeerSession(path, after: mount, by: ["unshare", "-m"]).answers(to: [
+            "open", "keys", "set more 1", "flush", "keys",
+        ])
+        #expect(answers == ["done", "key", "done", failure("Read-only file system (the file may not be written)"), "key more"])
+    }
+
+    @Test("Another user's file that may not be read is an error that says so", .enabled(if: hasNobody))
+    func unreadable() async throws {
+        try await #expect(PeerSession(path).answers(to: ["open", "update key 1"]) == ["done", "done"])
+        try #require(chmod(folder.url.path, 0o755) == 0)
+        let answers = try await PeerSession(path, by: Self.nobody).answers(to: ["open"])
+        #expect(answers == ["failed: \(path): cannot be read: Permission denied"])
+    }
+
+    @Test("A file that may be read but not written is not replaced, whatever its folder allows", .enabled(if: hasNobody))
+    func notOurs() async throws {
+        try await #expect(PeerSession(path).answers(to: ["open", "update key 1"]) == ["done", "done"])
+        let before = try Data(contentsOf: folder.file("settings.plist"))
+        try #require(chmod(path, 0o644) == 0 && chmod(folder.url.path, 0o777) == 0)
+        try FileManager.default.removeItem(atPath: folder.path(".settings.plist.lock"))
+        let answers = try await PeerSession(path, by: Self.nobody).answers(to: ["open", "keys", "set more 1", "flush", "keys"])
+        #expect(answers == ["done", "key", "done", failure("Permission denied (the file may not be written)"), "key more"])
+        #expect(try Data(contentsOf: folder.file("settings.plist")) == before)
+    }
+
+    @Test("A folder that may not be written is an error that says so", .enabled(if: hasNobody))
+    func readOnlyFolder() async throws {
+        try #require(chmod(folder.url.path, 0o755) == 0)
+        let answers = try await PeerSession(path, by: Self.nobody).answers(to: ["open", "set more 1", "flush", "keys"])
+        let lock = "its lock file \(folder.path(".settings.plist.lock")) cannot be used: Permission denied"
+        #expect(answers == ["done", "done", failure(lock), "more"])
+    }
+
+    @Test("New files and folders are their owner's alone, whatever the umask", arguments: ["000", "022", "277", "777"])
+    func umask(_ mask: String) async throws {
+        let deep = folder.path("a/b/settings.plist")
+        try await #expect(
+            PeerSession(deep, after: "umask \(mask)").answers(to: ["open", "update key 1", "stored"]) == ["done", "done", "key"])
+        let expected = ["a": 0o700, "a/b": 0o700, "a/b/settings.plist": 0o600, "a/b/.settings.plist.lock": 0o600]
+        for (name, permissions) in expected {
+            #expect(
+                try FileManager.default.attributesOfItem(atPath: folder.path(name))[.posixPermissions] as? Int == permissions, "\(name)")
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import ObservableStorage
+import TestSupport
+import Testing
+
+/// Processes that end in the middle of their work.
+@Suite("Writers that are killed", .timeLimit(.minutes(isLong ? 10 : 2)))
+struct SuddenDeathTests {
+    private static let names = ["a", "b", "c"]
+
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path("settings.plist")
+    }
+
+    private func files() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
+    }
+
+    /// The file as one more process would read it that knows nothing of it yet.
+    private func stored() throws -> [String: Int] {
+        try PropertyListFile(at: folder.file("settings.plist")).load().values.mapValues { try Int(propertyListValue: $0) }
+    }
+
+    private func writer(_ name: String) throws -> RunningProgram {
+        try RunningProgram("Peer", ["transactions", path, name])
+    }
+
+    @Test("The file always opens, no number goes back, none that was said to be on disk is lost, and the others go on")
+    func killed() async throws {
+        let store = try ObservableStore(at: folder.file("settings.plist"))
+        let backwards = Recorder<String>()
+        let tokens = Self.names.map { name in
+            store.addUpdateListener(for: StorageKey(name, default: 0)) { change in
+                if change.newValue <= change.oldValue { backwards.record("\(name): \(change.oldValue) to \(change.newValue)") }
+            }
+        }
+        var last: [String: Int] = [:]
+        var writers: [String: RunningProgram] = [:]
+        for name in Self.names { writers[name] = try writer(name) }
+        for _ in 0..<(isLong ? 500 : 30) {
+            let names = Self.names.shuffled()
+            let (victim, witness) = (try #require(writers[names[0]]), try #require(writers[names[1]]))
+            // The moment is chance, not a wait for anything: the work of another writer, and some reading, race with the victim's.
+            let said = witness.lines.elements.count
+            _ = try await witness.lines(count: said + .random(in: 1...4))
+            for _ in 0..<Int.random(in: 0..<20) { _ = try stored() }
+            try await kill(victim, names[0], &last)
+            writers[names[0]] = try writer(names[0])
+        }
+        for (name, writer) in writers { try await kill(writer, name, &last) }
+        #expect(backwards.elements.isEmpty)
+        withExtendedLifetime(tokens) {}
+        try await store.close()
+        #expect(try await tool("write", path, "end", "--int", "1").status == 0)
+        #expect(try files() == [".settings.plist.lock", "settings.plist"])
+        #expect(try stored() == last.merging(["end": 1]) { $1 })
+    }
+
+    /// Kills a writer, and compares what it said with what is in the file.
+    private func kill(_ writer: RunningProgram, _ name: String, _ last: inout [String: Int]) async throws {
+        writer.signal(SIGKILL)
+        #expect(try await writer.status == -SIGKILL)
+        #expect(writer.errors.elements.isEmpty)
+        let said = writer.lines.elements.compactMap { Int($0) }
+        let first = last[name, default: 0] + 1
+        #expect(said == Array(first..<(first + said.count)))
+        let stored = try stored()[name, default: 0]
+        // It may have died after storing a number and before saying it.
+        let least = first - 1 + said.count
+        #expect((least...least + 1).contains(stored), "\(name): \(stored)")
+        last[name] = stored
+    }
+
+    @Test("A writer that dies while it writes the new file leaves the old one, and what it left is removed by the next")
+    func duringWrite() async throws {
+        try await #expect(session("open", "set small 1000", "flush") == ["done", "done", "done"])
+        let dead = try await PeerSession(path).run(["open", "die"])
+        #expect(dead.status == -SIGKILL)
+        #expect(try files().count { $0.hasSuffix(".tmp") } == 1)
+        try await #expect(session("open", "update small 1", "remove big", "flush", "stored") == ["done", "done", "done", "done", "small"])
+        #expect(try files() == [".settings.plist.lock", "settings.plist"])
+    }
+
+    private func session(_ lines: String...) async throws -> [String] {
+        try await PeerSession(path).answers(to: lines)
+    }
+}
