@@ -51,7 +51,7 @@ struct StoreFaultTests {
                 do throws(StorageError) { try store.flush() } catch { failure = error }
                 let outcome = Outcome(names: file.plan.end(), error: failure, stored: try file.stored())
                 #expect(store[Keys.count] == 2)
-                #expect(store.memory.update { $0.pending } == (failure == nil ? [:] : ["count": 2]))
+                #expect(store.memory.update { $0.pending.mapValues(\.value) } == (failure == nil ? [:] : ["count": 2]))
                 try store.flush()
                 return outcome
             }

@@ -50,37 +50,39 @@ struct MigrationTests {
         #expect(await values.next() == 7)
     }
 
-    @Test("What reading makes of a stored value is not written over what another process stored in its place")
-    func race() async throws {
-        let backend = UnreliableBackend(InMemoryBackend(["interval": "5", "period": 1, "kept": "x"]))
+    @Test("What reading makes of a stored value is not written over what another process stored in its place", arguments: Fixture.allCases)
+    func race(fixture: Fixture) async throws {
+        let storage = try fixture.make(["interval": "5", "period": 1, "kept": "x"])
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         backend.fail(.unwritable(file: "f", reason: "full"))
         #expect(store[interval] == 5)
         #expect(store[StorageKey("delay", default: 0).renamed(from: "period")] == 1)
         #expect(store[StorageKey("kept", persistsDefault: .onFailure, default: 3)] == 3)
         #expect(store.entries == ["interval": 5, "delay": 1, "kept": 3])
-        _ = try backend.memory.edit { entries in
+        _ = try storage.edit { entries in
             entries["interval"] = 7
             entries["period"] = 2
         }
         backend.fail(nil)
         try await store.flush()
-        #expect(backend.memory.load().values == ["interval": 7, "period": 2, "kept": 3])
+        #expect(try storage.entries == ["interval": 7, "period": 2, "kept": 3])
         #expect(store.entries == ["interval": 7, "period": 2, "kept": 3])
         #expect(store[StorageKey("delay", default: 0).renamed(from: "period")] == 2)
     }
 
-    @Test("What is set meanwhile is written, whatever was stored before")
-    func settingAfterMigration() async throws {
-        let backend = UnreliableBackend(InMemoryBackend(["interval": "5"]))
+    @Test("What is set meanwhile is written, whatever was stored before", arguments: Fixture.allCases)
+    func settingAfterMigration(fixture: Fixture) async throws {
+        let storage = try fixture.make(["interval": "5"])
+        let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         backend.fail(.unwritable(file: "f", reason: "full"))
         #expect(store[interval] == 5)
         store[interval] = 6
-        _ = try backend.memory.edit { $0["interval"] = 7 }
+        _ = try storage.edit { $0["interval"] = 7 }
         backend.fail(nil)
         try await store.flush()
-        #expect(backend.memory.load().values == ["interval": 6])
+        #expect(try storage.entries == ["interval": 6])
     }
 
     @Test("A renamed entry moves, with its shape, unless the new name is taken", arguments: Fixture.allCases)
