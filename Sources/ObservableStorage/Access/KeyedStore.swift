@@ -40,7 +40,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 
     /// The value of a key, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
-        get { store.observed(key(path)) }
+        get { stored(path).value }
         nonmutating set { store[key(path)] = newValue }
     }
 

@@ -13,15 +13,18 @@ public struct StoredValue<Value: Sendable>: Sendable {
     /// The key.
     public let key: StorageKey<Value>
 
+    private let watches: TrackedKey
+
     /// Makes a handle.
     public init(_ key: StorageKey<Value>, in store: ObservableStore) {
         self.store = store
         self.key = key
+        watches = store.watches(of: key)
     }
 
     /// The value, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
     public var value: Value {
-        get { store.observed(key) }
+        get { store.observed(key, by: watches) }
         nonmutating set { store[key] = newValue }
     }
 

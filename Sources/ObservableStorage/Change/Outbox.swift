@@ -9,6 +9,8 @@ final class Outbox: Sendable {
         var isDelivering = false
     }
 
+    /// Readers that a delivery has given a value, and that are resumed after it.
+    let wakeups = Wakeups()
     private let state = Guarded(State())
 
     /// Appends a delivery. May be called under the lock that decides the order; runs nothing.
@@ -20,7 +22,10 @@ final class Outbox: Sendable {
     func deliver() {
         guard var batch = begin() else { return }
         while !batch.isEmpty {
-            for delivery in batch { delivery() }
+            for delivery in batch {
+                delivery()
+                wakeups.wake()
+            }
             batch = take()
         }
     }

@@ -3,7 +3,8 @@ import Synchronization
 /// What readers of one entry of one store hold on to: a count of its changes, and what Observation tracks.
 final class EntryWatch: Sendable {
     private let count = Atomic<UInt64>(0)
-    private let lazySignal = AtomicLazyReference<KeySignal>()
+    private let isTracked = Atomic(false)
+    private let tracked = KeySignal()
 
     /// How often the entry has changed. What was read with this count is current for as long as the count stays the same.
     var changes: UInt64 {
@@ -12,7 +13,7 @@ final class EntryWatch: Sendable {
 
     /// What Observation tracks, if anybody ever read the entry so.
     var signal: KeySignal? {
-        lazySignal.load()
+        isTracked.load(ordering: .sequentiallyConsistent) ? tracked : nil
     }
 
     /// Counts a change. Called where the order of changes is decided.
@@ -22,6 +23,7 @@ final class EntryWatch: Sendable {
 
     /// Tells Observation that the entry is read. Comes before the reading, so that no change falls between the two.
     func access() {
-        (lazySignal.load() ?? lazySignal.storeIfNil(KeySignal())).access()
+        if !isTracked.load(ordering: .relaxed) { isTracked.store(true, ordering: .sequentiallyConsistent) }
+        tracked.access()
     }
 }

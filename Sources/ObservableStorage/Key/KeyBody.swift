@@ -1,25 +1,41 @@
-/// A key behind one reference, with what was last read with it: copies of a key share both.
-final class KeyBody<Value: Sendable>: Sendable {
-    let traits: KeyTraits<Value>
+/// The part of a key that is the same for all types: what it is stored under, and what was last read with it.
+class AnyKeyBody: @unchecked Sendable {
+    // Sendable because nothing here changes but for what is behind the lock; only a class that is not final may have subclasses.
+
     /// What the value is stored under, and what it is taken from while nothing is stored there.
     let entryName: EntryName
     /// Whether reading may have to change what is stored; not so for most keys.
     let needsUpkeep: Bool
-    // Without a type, so that looking at it costs the same for every type; it holds readings of this key's type only.
-    private let last = Guarded<Reading?>(nil)
+    // Holds readings of this key's type only.
+    fileprivate let last = Guarded<Reading?>(nil)
+
+    init(_ entryName: EntryName, needsUpkeep: Bool) {
+        self.entryName = entryName
+        self.needsUpkeep = needsUpkeep
+    }
+
+    /// What was last read with the key, if it is current in this store. Made without the key's type, which would cost more than the rest.
+    final func currentReading(in store: UInt64) -> Reading? {
+        guard let reading = last.withLock({ $0 }), reading.store == store, reading.isCurrent else { return nil }
+        return reading
+    }
+}
+
+/// A key behind one reference, with what was last read with it: copies of a key share both.
+final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
+    let traits: KeyTraits<Value>
 
     init(_ traits: KeyTraits<Value>) {
         self.traits = traits
-        entryName = EntryName(own: traits.name, inherited: traits.shared.first?.name)
-        needsUpkeep =
-            !traits.migrations.isEmpty || !traits.earlierNames.isEmpty || !traits.persistsDefault.isEmpty
-            || traits.shared.contains { $0.body.needsUpkeep }
+        super.init(
+            EntryName(own: traits.name, inherited: traits.shared.first?.name),
+            needsUpkeep: !traits.migrations.isEmpty || !traits.earlierNames.isEmpty || !traits.persistsDefault.isEmpty
+                || traits.shared.contains { $0.body.needsUpkeep })
     }
 
-    /// What was last read with the key, if it was in this store; current or not.
-    func lastReading(in store: UInt64) -> ValueReading<Value>? {
-        guard let reading = last.withLock({ $0 }), reading.store == store else { return nil }
-        return unsafeDowncast(reading, to: ValueReading<Value>.self)
+    /// The value of one of this key's readings.
+    func value(of reading: Reading) -> Value {
+        unsafeDowncast(reading, to: ValueReading<Value>.self).value
     }
 
     /// Remembers what was read.

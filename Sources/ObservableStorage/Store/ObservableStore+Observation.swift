@@ -8,12 +8,13 @@ extension ObservableStore {
     /// keep the store alive; it ends when the store is closed or goes, and when its task is cancelled.
     public nonisolated func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
         let latest = LatestValue<Value>()
+        let wakeups = memory.wakeups
         let token = observe(
             key, initial: true,
             Observer(
                 onReceive: { change in
                     if case .undecodable = change.kind { return }
-                    latest.send(change.newValue)
+                    latest.send(change.newValue, waking: wakeups)
                 }, onFinish: { latest.finish() }))
         return latest.stream(onEnd: token)
     }

@@ -1,14 +1,19 @@
+/// What Observation tracks of a key: its own entry, and the one it inherits from while that counts.
+struct TrackedKey: Sendable {
+    let own: EntryWatch
+    let inherited: EntryWatch?
+}
+
 extension ObservableStore {
+    /// What readers of a key hold on to.
+    nonisolated func watches<Value>(of key: StorageKey<Value>) -> TrackedKey {
+        TrackedKey(own: memory.watch(key.name), inherited: key.shared.map { memory.watch($0.name) })
+    }
+
     /// The value of a key, tracked: inside `withObservationTracking`, its next change calls `onChange`, whoever makes it.
-    nonisolated func observed<Value>(_ key: StorageKey<Value>) -> Value {
-        if let reading = key.body.lastReading(in: memory.id) {
-            reading.own.access()
-            if let inherited = reading.inherited, !isSet(key) { inherited.access() }
-            if reading.isCurrent { return reading.value }
-        } else {
-            memory.watch(key.name).access()
-            if let shared = key.shared, !isSet(key) { memory.watch(shared.name).access() }
-        }
+    nonisolated func observed<Value>(_ key: StorageKey<Value>, by watches: TrackedKey) -> Value {
+        watches.own.access()
+        if let inherited = watches.inherited, !isSet(key) { inherited.access() }
         return self[key]
     }
 }

@@ -21,7 +21,7 @@ extension ObservableStore: ValueAccess {
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        if let reading = key.body.lastReading(in: memory.id), reading.isCurrent { return reading.value }
+        if let reading = key.body.currentReading(in: memory.id) { return key.body.value(of: reading) }
         keepUp(key)
         let (entry, reading) = memory.read(key.body.entryName)
         let value = try key.value(of: entry)

@@ -14,6 +14,7 @@ package struct Guarded<Value>: ~Copyable, Sendable {
     }
 
     /// Runs a short critical section on the value: no user code, nothing that waits.
+    @inline(__always)
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
