@@ -16,9 +16,6 @@ func isInstalled(_ program: String) -> Bool {
     }
 }
 
-/// Whether the long forms of tests are asked for.
-let isLong = ProcessInfo.processInfo.environment["OBSERVABLE_STORAGE_LONG_TESTS"] != nil
-
 /// The line that a watch is to print.
 struct SeenChange: Decodable, Equatable {
     let key: String
