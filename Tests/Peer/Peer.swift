@@ -1,5 +1,6 @@
 import Foundation
 import ObservableStorage
+import TestSupport
 
 /// A process of its own beside a test, that uses the library, or Foundation's user defaults, as it is told.
 @main
@@ -13,6 +14,8 @@ struct Peer {
         case "user-defaults": setUserDefaults(arguments[2], to: Int(arguments[3]) ?? 0, in: arguments[1])
         case "exit-inside": try await exitInside(after: arguments[2], in: arguments[1])
         case "suite": try await useSuite(arguments[1])
+        case "history":
+            try await History.take(part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: arguments[1])
         default: throw UnknownRequest()
         }
     }
