@@ -16,6 +16,7 @@ struct Peer {
         case "suite": try await useSuite(arguments[1])
         case "history":
             try await History.take(part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: arguments[1])
+        case "load": try await Load(count: Int(arguments[2]) ?? 0, path: arguments[3]).run(arguments[1])
         default: throw UnknownRequest()
         }
     }
