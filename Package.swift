@@ -31,9 +31,10 @@ let package = Package(
             name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/Support",
             swiftSettings: settings),
         .executableTarget(
-            name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/Peer", swiftSettings: settings),
+            name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/Peer",
+            swiftSettings: settings),
         .testTarget(
-            name: "PropertyListCodingTests", dependencies: ["PropertyListCoding", "TestSupport"],
+            name: "PropertyListCodingTests", dependencies: ["FoundationOracle", "PropertyListCoding", "TestSupport"],
             path: "Tests/PropertyListCoding", swiftSettings: settings),
         .testTarget(
             name: "ObservableStorageTests", dependencies: ["Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],

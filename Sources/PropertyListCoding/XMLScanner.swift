@@ -101,7 +101,8 @@ struct XMLScanner {
         // Foundation takes the first `>` for the end even inside quotes.
         guard let end = bytes.first(0x3E, or: 0x3E, from: place) else { throw ended("inside a tag") }
         place = end + 1
-        guard nameEnd - nameStart <= 7, let element = XMLElement(rawValue: packed) else {
+        // A zero in front would leave no trace in the packed name.
+        guard nameEnd - nameStart <= 7, bytes[nameStart] != 0, let element = XMLElement(rawValue: packed) else {
             throw PropertyListError(offset: start, reason: unknown(nameStart..<nameEnd))
         }
         let isEmpty = !isClosing && bytes[end - 1] == 0x2F

@@ -3,9 +3,13 @@ import Foundation
 /// Prints what Foundation reads in a property list, as `{"format": ..., "root": ...}`, with the root in the JSON of `prefs read`.
 ///
 /// A program of its own, because Foundation may crash or never end. Exit status 1: Foundation refuses the file.
+///
+/// With `--batch` in place of a file, each line of standard input is a property list in base64, and is answered with a line: its
+/// ``ExactText``, or `refused`. After two seconds with one of them it ends; whoever asks starts it again with the rest.
 @main
 enum FoundationOracle {
     static func main() throws {
+        if CommandLine.arguments[1] == "--batch" { return answerAll() }
         let bytes = try Data(contentsOf: URL(fileURLWithPath: CommandLine.arguments[1]))
         var format = PropertyListSerialization.PropertyListFormat.xml
         let root: Any
@@ -17,6 +21,18 @@ enum FoundationOracle {
         }
         let output = try #"{"format": \#(quoted(name(of: format))), "root": \#(json(root))}"#
         FileHandle.standardOutput.write(Data("\(output)\n".utf8))
+    }
+
+    private static func answerAll() {
+        while let line = readLine() {
+            alarm(2)
+            let answer = text(of: Data(base64Encoded: line) ?? Data())
+            FileHandle.standardOutput.write(Data("\(answer ?? "refused")\n".utf8))
+        }
+    }
+
+    private static func text(of bytes: Data) -> String? {
+        (try? PropertyListSerialization.propertyList(from: bytes, options: [], format: nil)).flatMap { ExactText.of($0) }
     }
 
     private static func name(of format: PropertyListSerialization.PropertyListFormat) -> String {

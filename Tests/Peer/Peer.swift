@@ -1,5 +1,6 @@
 import Foundation
 import ObservableStorage
+import TestSupport
 
 /// A process of its own beside a test, that uses the library, or Foundation's user defaults, as it is told.
 @main
@@ -20,6 +21,9 @@ struct Peer {
         case "transactions": try await runTransactions(key: arguments[2], in: arguments[1])
         case "watch": try await watch(arguments[2], in: arguments[1])
         case "many-stores": try await ManyStores(folder: arguments[1], count: Int(arguments[2]) ?? 0).run()
+        case "history":
+            try await History.take(part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: arguments[1])
+        case "load": try await Load(count: Int(arguments[2]) ?? 0, path: arguments[3]).run(arguments[1])
         default: throw UnknownRequest()
         }
     }

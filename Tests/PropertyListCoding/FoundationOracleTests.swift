@@ -1,5 +1,6 @@
 import Foundation
 import PropertyListCoding
+import TestSupport
 import Testing
 
 @Suite("PropertyListSerialization") struct FoundationOracleTests {

@@ -1,0 +1,90 @@
+import Foundation
+import ObservableStorage
+import TestSupport
+import Testing
+
+/// Each load is put on by a process of its own. With `OBSERVABLE_STORAGE_LONG_TESTS` it is a heavy one, and the figures are printed.
+@Suite("Load", .serialized, .timeLimit(.minutes(isLong ? 60 : 5)))
+struct LoadTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test("One key written again and again takes no memory, and no more edits of the file than writes")
+    func writes() async throws {
+        let count = isLong ? 1_000_000 : 20_000
+        let figures = try await load("writes", count)
+        #expect(figures["heard"] == 1_000 + count)
+        #expect(figures["last"] == 1_000 + count)
+        #expect(try figures.figure("edits") <= 1_000 + count)
+        #expect(try figures.figure("growth") < 400_000)
+    }
+
+    @Test("Many keys take memory in proportion, and are read again")
+    func keys() async throws {
+        let count = isLong ? 100_000 : 5_000
+        let figures = try await load("keys", count)
+        #expect(figures["read"] == count + 1)
+        #expect(try figures.figure("growth") < 1_000 * count + 1_000_000)
+        #expect(try figures.figure("file") < 40 * count)
+    }
+
+    @Test("A large value takes a few times its size, and is read again")
+    func largeValue() async throws {
+        let count = isLong ? 50_000_000 : 10_000_000
+        let figures = try await load("value", count)
+        #expect(figures["read"] == count)
+        #expect(try figures.figure("file") < count + 1_000)
+        #expect(try figures.figure("held") < 4 * count + 5_000_000)
+        #expect(try figures.figure("peak") < 8 * count + 100_000_000)
+    }
+
+    @Test("Many subscribers take memory in proportion, and give all of it back")
+    func subscribers() async throws {
+        let count = isLong ? 10_000 : 1_000
+        let figures = try await load("subscribers", count)
+        #expect(figures["heard"] == 10 * count)
+        #expect(try figures.figure("held") < 3_000 * count + 1_000_000)
+        #expect(try figures.figure("heldAfterTelling") < 3_000 * count + 1_000_000)
+        #expect(try figures.figure("left") < 100_000)
+    }
+
+    @Test("Streams and listeners that come and go leave nothing behind")
+    func streams() async throws {
+        let figures = try await load("streams", isLong ? 100_000 : 3_000)
+        #expect(try figures.figure("growth") < (isLong ? 400_000 : 100_000))
+    }
+
+    @Test("Many processes add to one number, and none is lost")
+    func processes() async throws {
+        let (processes, each) = isLong ? (64, 20) : (12, 5)
+        let file = folder.path("many.plist")
+        let start = ContinuousClock.now
+        let peers = try (0..<processes).map { _ in try RunningProgram("Peer", ["load", "transactions", "\(each)", file]) }
+        for peer in peers {
+            #expect(try await peer.status == 0)
+            #expect(peer.errors.elements == [])
+        }
+        #expect(try ObservableStore(at: URL(fileURLWithPath: file))[StorageKey("number", default: 0)] == processes * each)
+        if isLong { print("load processes \(processes), transactions \(processes * each), \(ContinuousClock.now - start)") }
+    }
+
+    private func load(_ what: String, _ count: Int) async throws -> [String: Int] {
+        let run = try await Subprocess.finished("Peer", ["load", what, "\(count)", folder.path("settings.plist")])
+        #expect(run.status == 0, "\(run.errors)")
+        let pairs = run.text.split(separator: "\n").map { $0.split(separator: "=") }
+        let figures = Dictionary(uniqueKeysWithValues: pairs.map { (String($0[0]), Int($0[1]) ?? 0) })
+        if isLong {
+            print("load \(what) \(count): \(figures.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))")
+        }
+        return figures
+    }
+}
+
+extension [String: Int] {
+    fileprivate func figure(_ name: String) throws -> Int {
+        try #require(self[name])
+    }
+}

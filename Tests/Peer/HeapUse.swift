@@ -1,0 +1,46 @@
+#if os(Linux)
+    import Foundation
+
+    /// How much memory the process has asked for and not given back, in bytes; meaningless where a sanitizer keeps the heap.
+    var heapUse: Int {
+        // Swift's module of the C library has no `malloc.h`.
+        typealias Report = @convention(c) (CInt, UnsafeMutablePointer<FILE>) -> CInt
+        guard let report = dlsym(nil, "malloc_info").map({ unsafeBitCast($0, to: Report.self) }) else { return 0 }
+        var text: UnsafeMutablePointer<CChar>?
+        var count = 0
+        guard let file = open_memstream(&text, &count) else { return 0 }
+        _ = report(0, file)
+        fclose(file)
+        defer { free(text) }
+        // Totals follow what stands in the single arenas.
+        let totals = text.map { String(cString: $0) }?.components(separatedBy: "</heap>").last ?? ""
+        func size(_ name: String) -> Int {
+            guard let place = totals.range(of: name) else { return 0 }
+            let rest = totals[place.upperBound...]
+            return rest.range(of: "size=\"").flatMap { Int(rest[$0.upperBound...].prefix { $0.isNumber }) } ?? 0
+        }
+        return size("system type=\"current\"") + size("total type=\"mmap\"") - size("total type=\"fast\"") - size("total type=\"rest\"")
+    }
+
+    /// The most memory that the process has had, in bytes; 0 where a sanitizer takes several times as much.
+    var peakMemory: Int {
+        if dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil { return 0 }
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        return usage.ru_maxrss * 1024
+    }
+#else
+    import Darwin
+
+    /// How much memory the process has asked for and not given back, in bytes.
+    var heapUse: Int {
+        Int(mstats().bytes_used)
+    }
+
+    /// The most memory that the process has had, in bytes.
+    var peakMemory: Int {
+        var usage = rusage()
+        getrusage(RUSAGE_SELF, &usage)
+        return usage.ru_maxrss
+    }
+#endif

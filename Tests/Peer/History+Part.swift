@@ -1,0 +1,30 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+
+extension History {
+    /// Takes part in a history of several processes: writes when told to, ends when told to, and prints what breaks a rule.
+    static func take(part name: String, seed: String, steps: String, beside others: String, in path: String) async throws {
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let witness = StoreWitness(store)
+        say("ready")
+        _ = readLine()
+        var writer = RandomWriter(name, seed: UInt64(seed) ?? 0, store: store)
+        try await writer.run(steps: Int(steps) ?? 0)
+        try await store.flush()
+        say("written")
+        _ = readLine()
+        // A transaction begins with what is stored by now.
+        try await store.update { _ in }
+        try await store.close()
+        let history = await witness.history(writers: [writer], others: Set(others.split(separator: ",").map(String.init)))
+        for violation in history.violations { say("\(violation)") }
+        let end = try PropertyListValue.dictionary(history.end).encoded(as: .binary)
+        say("end \(end.map { String($0, radix: 16) }.joined())")
+    }
+
+    private static func say(_ line: String) {
+        FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+    }
+}

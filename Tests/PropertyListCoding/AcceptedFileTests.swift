@@ -1,0 +1,54 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+/// What is read where bytes are damaged is what others read there. `OBSERVABLE_STORAGE_SEED` damages others.
+@Suite("Damaged files that are read", .timeLimit(.minutes(isLong ? 60 : 5)), .enabled(if: ProgramOracleTests.hasPython))
+struct AcceptedFileTests {
+    /// A file that was read, and what it was read as.
+    struct Accepted {
+        let file: Data
+        let value: PropertyListValue
+
+        /// The same without what is ignored here and a mistake to others.
+        var bare: Accepted {
+            guard file.starts(with: "bplist".utf8) else { return Accepted(file: BareDocument(file).data, value: value) }
+            // Foundation takes any last digit of the version, `plistlib` wants a 0.
+            return Accepted(file: Data("bplist00".utf8) + file.dropFirst(8), value: value)
+        }
+    }
+
+    private static let count = isLong ? 100_000 : 3_000
+
+    @Test("Foundation reads the same, or else plistlib does, if need be without what is ignored here and a mistake to them")
+    func oracles() throws {
+        var mutator = InputMutator(seed: firstSeed, files: [])
+        var rest: [Accepted] = []
+        while rest.count < Self.count {
+            let input = mutator.next()
+            if let value = InputCheck(input).value { rest.append(Accepted(file: input, value: value)) }
+        }
+        rest = try disagreeing(rest) { try (Oracle.foundation($0), \.exactText) }
+        // Most must be such that no excuse is made for them.
+        #expect(rest.count < Self.count / 4)
+        // Of an integer of 16 bytes Foundation on Linux takes the lower half for a number without a sign.
+        rest = try disagreeing(rest) { try (Oracle.plistlib($0), \.millisecondText) }
+        rest = rest.map(\.bare)
+        rest = try disagreeing(rest) { try (Oracle.foundation($0), \.exactText) }
+        rest = try disagreeing(rest) { try (Oracle.plistlib($0), \.millisecondText) }
+        for accepted in rest {
+            let text = String(decoding: accepted.file, as: UTF8.self).debugDescription
+            Issue.record("seed \(firstSeed): \(accepted.value.exactText) is read from \(text)")
+        }
+    }
+
+    /// The files that another reader refuses or reads as something else.
+    private func disagreeing(
+        _ accepted: [Accepted], with oracle: ([Data]) throws -> (answers: [Oracle.Answer], text: KeyPath<PropertyListValue, String>)
+    ) throws -> [Accepted] {
+        let (answers, text) = try oracle(accepted.map(\.file))
+        try #require(answers.count == accepted.count)
+        return zip(accepted, answers).filter { accepted, answer in answer != .read(accepted.value[keyPath: text]) }.map(\.0)
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import PropertyListCoding
+import Testing
+
+@Suite("Time", .timeLimit(.minutes(5))) struct LinearTimeTests {
+    /// A kind of input that can be made of any size.
+    struct Shape: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let make: @Sendable (Int) -> Data
+
+        init(_ description: String, _ make: @escaping @Sendable (Int) -> Data) {
+            (testDescription, self.make) = (description, make)
+        }
+
+        /// A text of parts.
+        init(_ start: String, repeating part: String, _ end: String, encoding: String.Encoding = .utf8) {
+            self.init("\(start)\(part.prefix(20))…\(end) in \(encoding)") { count in
+                (start + String(repeating: part, count: count) + end).data(using: encoding) ?? Data()
+            }
+        }
+    }
+
+    // The processor's time of this thread, not the clock's: other work on the machine does not count. Twice the time for twice the
+    // input would make 8 of it; twice the input squared, 64.
+    @Test("Eight times the input is read, or refused, in about eight times the time", arguments: shapes)
+    func eightfold(_ shape: Shape) throws {
+        let (small, large) = (shape.make(2_000), shape.make(16_000))
+        try #require(large.count > 7 * small.count)
+        #expect(try milliseconds(large) < 24 * milliseconds(small) + 2)
+    }
+
+    /// The least processor time that reading takes of three times.
+    private func milliseconds(_ data: Data) throws -> Double {
+        var best = Double.infinity
+        for _ in 0..<3 {
+            let start = try Self.processorTime()
+            _ = failure(of: data)
+            best = min(best, try Self.processorTime() - start)
+        }
+        return best
+    }
+
+    private static func processorTime() throws -> Double {
+        var time = timespec()
+        try #require(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0)
+        return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
+    }
+
+    static let shapes: [Shape] =
+        documents + [
+            Shape("binary: one array of one string") { count in
+                list([reference(0xA, Array(repeating: 1, count: count)), Array("Qx".utf8)])
+            },
+            Shape("binary: many dictionaries with one key") { count in
+                list(
+                    [reference(0xA, Array(1...count))] + Array(repeating: reference(0xD, [count + 1, count + 2], count: 1), count: count)
+                        + [Array("Qk".utf8), [0x09]])
+            },
+            Shape("binary: many keys") { count in
+                let keys = (0..<count).map { [0x58] + Array("k\(1_000_000 + $0)".utf8) }
+                return list([reference(0xD, Array(1...count) + Array(repeating: count + 1, count: count), count: count)] + keys + [[0x09]])
+            },
+            Shape("binary: arrays inside one another") { count in
+                list((1..<count).map { reference(0xA, [$0]) } + [[0xA0]])
+            },
+            Shape("binary: a long string referred to many times") { count in
+                list([
+                    reference(0xA, Array(repeating: 1, count: count)),
+                    [0x5F, 0x12] + BinaryList.bytes(UInt64(count), 4) + Array(repeating: 0x61, count: count),
+                ])
+            },
+            Shape("binary: strings that overlap") { count in
+                var overlapping = BinaryList(
+                    objects: [reference(0xA, Array(1...count))] + Array(repeating: [0x5F, 0x11, 0x07, 0x00], count: count))
+                (overlapping.referenceSize, overlapping.offsetSize) = (4, 4)
+                return overlapping.data
+            },
+        ]
+
+    static let documents = [
+        Shape("<array>", repeating: "<true/>", "</array>"), Shape("", repeating: "<array>", ""),
+        Shape("<array>", repeating: "<string>a</string>", "</array>", encoding: .utf16),
+        Shape("<string>", repeating: "&amp;", "</string>"), Shape("<string>", repeating: "&#x41;é", "</string>"),
+        Shape("<string>", repeating: "<![CDATA[a]]>", "</string>"), Shape("<string>", repeating: "é", "<wrong/>", encoding: .utf16),
+        Shape("", repeating: "<!-- a -->", "<true/>"), Shape("", repeating: "<!--", ""), Shape("<!--", repeating: "-", ""),
+        Shape("", repeating: "<?a?>", "<true/>"), Shape("<?", repeating: "?", ""), Shape("<![CDATA[", repeating: "]", ""),
+        Shape("<!DOCTYPE a [", repeating: "<!ENTITY a \"b\">", "]><true/>"), Shape("", repeating: "<!DOCTYPE a>", "<true/>"),
+        Shape("<!DOCTYPE a [", repeating: "<!", ""), Shape("<data>", repeating: "AA A", "</data>"),
+        Shape("<integer>", repeating: "0", "</integer>"),
+        Shape("<real>", repeating: "1", "</real>"), Shape("<real>1e", repeating: "0", "</real>"),
+        Shape("<date>", repeating: " ", "</date>"),
+        Shape("", repeating: " ", ""), Shape("<true ", repeating: "a='b' ", "/>"),
+        Shape("<dict>", repeating: "<key>a</key><true/>", "</dict>"),
+        Shape("<dict><key>", repeating: "e\u{301}", "</key><true/></dict>"), Shape("{", repeating: "\"", ""),
+        Shape("<string>", repeating: "<", ""),
+    ]
+
+    /// An array or a dictionary of references of 4 bytes.
+    private static func reference(_ kind: UInt8, _ objects: [Int], count: Int? = nil) -> [UInt8] {
+        [kind << 4 | 0xF, 0x12] + BinaryList.bytes(UInt64(count ?? objects.count), 4) + objects.flatMap { BinaryList.bytes(UInt64($0), 4) }
+    }
+
+    private static func list(_ objects: [[UInt8]]) -> Data {
+        var list = BinaryList(objects: objects)
+        (list.referenceSize, list.offsetSize) = (4, 4)
+        return list.data
+    }
+}

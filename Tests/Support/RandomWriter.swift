@@ -1,0 +1,76 @@
+public import ObservableStorage
+public import PropertyListCoding
+
+/// Writes to a store at random, as a seed decides, and remembers what it wrote.
+public struct RandomWriter: Sendable {
+    /// Keys that all writers set, change and remove one by one.
+    public static let keys = ["a", "b", "c", "d"]
+    /// Keys that writers set in transactions only, all of them each time.
+    public static let group = ["x", "y", "z"]
+
+    /// A transaction found a part of another one.
+    public struct TornGroup: Error {
+        /// What it found.
+        public let values: [PropertyListValue?]
+    }
+
+    /// What its marks begin with.
+    public let name: String
+    /// What it wrote.
+    public private(set) var writes: [History.Write] = []
+    private let store: ObservableStore
+    private var generator: SeededGenerator
+    private var number = 0
+
+    /// Prepares a writer.
+    public init(_ name: String, seed: UInt64, store: ObservableStore) {
+        self.name = name
+        self.store = store
+        generator = SeededGenerator(seed: name.utf8.reduce(seed) { $0 &* 31 &+ UInt64($1) })
+    }
+
+    /// Writes so many times.
+    public mutating func run(steps: Int) async throws {
+        for _ in 0..<steps { try await step() }
+    }
+
+    /// Writes until the store is closed.
+    public mutating func runUntilClosed() async throws {
+        do {
+            while true { try await step() }
+        } catch StorageError.closed {
+            return
+        }
+    }
+
+    /// Writes, or does something else that writers do.
+    private mutating func step() async throws {
+        let key = Self.keys[Int.random(in: 0..<Self.keys.count, using: &generator)]
+        switch Int.random(in: 0..<20, using: &generator) {
+        case 0..<10:
+            let mark = nextMark()
+            try store.set(mark.value, for: StorageKey<PropertyListValue?>(key))
+            writes.append(History.Write(mark: mark, keys: [key]))
+        case 10..<13:
+            let mark = nextMark()
+            try store.modify(StorageKey<PropertyListValue?>(key)) { $0 = mark.value }
+            writes.append(History.Write(mark: mark, keys: [key]))
+        case 13..<15: store.remove(StorageKey<PropertyListValue?>(key))
+        case 15: try await store.flush()
+        case 16: await Task.yield()
+        default:
+            let mark = nextMark()
+            try await store.update { transaction in
+                let values = Self.group.map { transaction[StorageKey<PropertyListValue?>($0)] }
+                guard values.allSatisfy({ $0 == values[0] }) else { throw TornGroup(values: values) }
+                for key in Self.group { transaction[StorageKey<PropertyListValue?>(key)] = mark.value }
+            }
+            writes.append(History.Write(mark: mark, keys: Self.group))
+        }
+    }
+
+    private mutating func nextMark() -> History.Mark {
+        number += 1
+        return History.Mark(name, number)
+    }
+}
