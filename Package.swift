@@ -32,6 +32,11 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/Peer", swiftSettings: settings),
+        .executableTarget(
+            name: "benchmarks", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/Benchmarks",
+            swiftSettings: settings),
+        .testTarget(
+            name: "benchmarksTests", dependencies: ["benchmarks"], path: "Tests/BenchmarksTests", swiftSettings: settings),
         .testTarget(
             name: "PropertyListCodingTests", dependencies: ["PropertyListCoding", "TestSupport"],
             path: "Tests/PropertyListCoding", swiftSettings: settings),
