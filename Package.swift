@@ -33,6 +33,11 @@ let package = Package(
         .executableTarget(
             name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/Peer",
             swiftSettings: settings),
+        .executableTarget(
+            name: "benchmarks", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/Benchmarks",
+            swiftSettings: settings),
+        .testTarget(
+            name: "benchmarksTests", dependencies: ["benchmarks"], path: "Tests/BenchmarksTests", swiftSettings: settings),
         .testTarget(
             name: "PropertyListCodingTests", dependencies: ["FoundationOracle", "PropertyListCoding", "TestSupport"],
             path: "Tests/PropertyListCoding", swiftSettings: settings),

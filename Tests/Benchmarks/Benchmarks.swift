@@ -1,0 +1,34 @@
+import Foundation
+
+/// Compares the library's work with the same work done without it.
+@main
+enum Benchmarks {
+    static func main() async {
+        do {
+            let options = try Options(Array(CommandLine.arguments.dropFirst()))
+            exit(try await run(options) ? 0 : 1)
+        } catch let error as UsageError {
+            Diagnostics.print("\(error)\n\n\(Options.usage)")
+            exit(2)
+        } catch {
+            Diagnostics.print("\(error)")
+            exit(1)
+        }
+    }
+
+    /// Returns whether every goal is met.
+    private static func run(_ options: Options) async throws -> Bool {
+        let place = Place(base: options.folder.map { URL(fileURLWithPath: $0) } ?? FileManager.default.temporaryDirectory)
+        switch options.action {
+        case .help: print(Options.usage)
+        case .list:
+            for row in Table.rows + Table.orientation { print(row.name) }
+            for curve in CurveTable.curves { print(curve.name) }
+        case .rows: return try await RowRun(output: options.output, place: place).run(options.names)
+        case .curves(let picture):
+            return try await CurveRun(output: options.output, picture: picture, place: place).run(options.names)
+        case .watch(let file): try await WatchingProcess.watch(file)
+        }
+        return true
+    }
+}

@@ -1,0 +1,69 @@
+/// What the command line asks for.
+struct Options: Equatable {
+    enum Action: Equatable {
+        case help
+        case list
+        /// The rows of the table.
+        case rows
+        /// The curves, and a file for their picture.
+        case curves(picture: String?)
+        /// Waits for changes of a file, as one of the processes that a curve counts.
+        case watch(file: String)
+    }
+
+    enum Output: Equatable {
+        case text
+        case json
+        case markdown
+    }
+
+    var action = Action.rows
+    var output = Output.text
+    /// The rows or curves asked for: whole names, or what they begin with; all if there are none.
+    var names: [String] = []
+    /// Where files are made; the system's temporary folder if there is none.
+    var folder: String?
+
+    init(_ arguments: [String]) throws(UsageError) {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            switch argument {
+            case "--help", "-h": action = .help
+            case "--list": action = .list
+            case "--json": output = .json
+            case "--markdown": output = .markdown
+            case "--curves": if case .curves = action {} else { action = .curves(picture: nil) }
+            case "--svg": action = .curves(picture: try Self.value(of: argument, &rest))
+            case "--watch": action = .watch(file: try Self.value(of: argument, &rest))
+            case "--in": folder = try Self.value(of: argument, &rest)
+            case _ where argument.hasPrefix("-"): throw UsageError("unknown option: \(argument)")
+            default: names.append(argument)
+            }
+        }
+        if case .curves = action, output == .json { throw UsageError("there is no JSON of curves") }
+    }
+
+    private static func value(of option: String, _ rest: inout ArraySlice<String>) throws(UsageError) -> String {
+        guard let value = rest.popFirst(), !value.isEmpty else { throw UsageError("\(option) needs a value") }
+        return value
+    }
+}
+
+extension Options {
+    static let usage = """
+        usage: benchmarks [--json | --markdown] [--in FOLDER] [NAME ...]
+               benchmarks --curves [--markdown] [--svg FILE] [--in FOLDER] [NAME ...]
+               benchmarks --list
+
+        Compares the library's work with the same work done without it, and tells whether the goals are met.
+
+          --json       one object a line, for the rows that have a goal or are named
+          --markdown   the tables as the documentation has them
+          --curves     how the cost grows with keys, subscribers, processes and sizes
+          --svg FILE   the same, and draws it
+          --in FOLDER  where files are made: on the file system that is to be measured
+          --list       the names; NAME is one of them, or how some of them begin
+
+        Exit status: 0 every goal is met, 1 some are not, 2 wrong usage.
+        """
+}

@@ -1,0 +1,8 @@
+/// What is wrong with the command line.
+struct UsageError: Error, Equatable, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

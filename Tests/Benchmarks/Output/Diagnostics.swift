@@ -1,0 +1,8 @@
+import Foundation
+
+/// What is no result: standard error.
+enum Diagnostics {
+    static func print(_ text: String) {
+        FileHandle.standardError.write(Data("benchmarks: \(text)\n".utf8))
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import ObservableStorage
+import TestSupport
+
+enum Committing {
+    static let rows = [
+        Row(
+            "commit.1000", "durable commit, 1,000 keys, encoding included",
+            against: "temporary file, fsync, rename over the old one, folder fsync, of the same bytes", goal: 0.6
+        ) { place in
+            let sample = try SampleStore(1_000, in: place)
+            let subject = commit(to: sample.store)
+            // One commit first, so that both sides write the same bytes but for the number.
+            _ = try await subject.run(1)
+            let baseline = try bareCommit(of: Data(contentsOf: sample.file), in: place)
+            return Pair(subject: subject, baseline: baseline, tearDown: sample.close)
+        }
+    ]
+
+    /// Changes one entry, and waits until the file with all of them is on disk.
+    static func commit(to store: ObservableStore) -> Work {
+        var value = store[.launchCount]
+        return Work { count in
+            let start = Clock.now
+            for _ in 0..<count {
+                value += 1
+                store[.launchCount] = value
+                try await store.flush()
+            }
+            return Double(Clock.now - start) / Double(count)
+        }
+    }
+
+    private static func bareCommit(of bytes: Data, in place: Place) throws -> Work {
+        let folder = try place.folder()
+        let file = folder.path("settings.plist")
+        try replace(file, in: folder.url.path, by: bytes)
+        return .loop { count in
+            for _ in 0..<count { try replace(file, in: folder.url.path, by: bytes) }
+        }
+    }
+
+    /// Replaces a file so that it survives a power failure, and nobody ever sees half of it.
+    private static func replace(_ file: String, in folder: String, by bytes: Data) throws {
+        let temporary = file + ".new"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        try Failure.unless(descriptor >= 0, "\(temporary) cannot be made")
+        defer { close(descriptor) }
+        let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        try Failure.unless(count == bytes.count, "\(temporary) cannot be written")
+        try Failure.unless(Medium.synchronize(descriptor), "\(temporary) cannot be synchronized")
+        try Failure.unless(rename(temporary, file) == 0, "\(temporary) cannot be renamed")
+        let parent = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        try Failure.unless(parent >= 0, "\(folder) cannot be opened")
+        defer { close(parent) }
+        try Failure.unless(fsync(parent) == 0, "\(folder) cannot be synchronized")
+    }
+}

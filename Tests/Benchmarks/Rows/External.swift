@@ -1,0 +1,70 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+
+enum External {
+    static let rows = [
+        Row(
+            "external.100", "another process's change, rename to element, 100 keys",
+            against: "system's event, Dispatch handler, `AsyncStream` element, nothing read", goal: 2
+        ) { try await pair(100, in: $0) },
+        Row("external.1000", "the same, 1,000 keys", against: "the same", goal: 3) { try await pair(1_000, in: $0) },
+    ]
+
+    private static func pair(_ keys: Int, in place: Place) async throws -> Pair {
+        let sample = try SampleStore(keys, in: place)
+        let (subject, task) = try await receive(sample, keys)
+        let (baseline, bareTask) = try await bareReceive(in: place, keys)
+        return Pair(subject: subject, baseline: baseline) {
+            task.cancel()
+            bareTask.cancel()
+            try await sample.close()
+        }
+    }
+
+    /// The time from another writer's rename to the element that a reader of the key gets.
+    static func receive(_ sample: SampleStore, _ keys: Int) async throws -> (Work, Task<Void, Never>) {
+        let arrivals = Countdown()
+        let values = sample.store.values(of: .launchCount)
+        var task = Task<Void, Never> {}
+        _ = await arrivals.time(1) {
+            task = Task {
+                for await value in values {
+                    consume(value)
+                    arrivals.arrive()
+                }
+            }
+        }
+        return (receive(arrivals, from: OtherWriter(sample.folder, entries: SampleList.make(keys))), task)
+    }
+
+    /// The bare cost: who waits for that rename only, and reads nothing.
+    private static func bareReceive(in place: Place, _ keys: Int) async throws -> (Work, Task<Void, Never>) {
+        let arrivals = Countdown()
+        let folder = try place.folder()
+        var writer = OtherWriter(folder, entries: SampleList.make(keys))
+        try writer.prepare()
+        try writer.replace()
+        let (events, continuation) = AsyncStream.makeStream(of: Void.self)
+        let watch = try BareWatch(folder.url.path) { continuation.yield() }
+        continuation.onTermination = { _ in watch.cancel() }
+        let task = Task {
+            for await _ in events { arrivals.arrive() }
+        }
+        return (receive(arrivals, from: writer), task)
+    }
+
+    /// The time until each rename has arrived at so many receivers.
+    static func receive(_ arrivals: Countdown, from writer: OtherWriter, count receivers: Int = 1) -> Work {
+        var writer = writer
+        return Work { count in
+            var times: [Double] = []
+            for _ in 0..<count {
+                try writer.prepare()
+                times.append(try await arrivals.time(receivers) { try writer.replace() }.end)
+            }
+            return Statistics.median(times)
+        }
+    }
+}

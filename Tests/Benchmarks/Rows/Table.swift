@@ -1,0 +1,9 @@
+/// The rows in the order of the table.
+enum Table {
+    /// Those with a goal.
+    static let rows =
+        Reading.rows + Writing.rows + Listeners.rows + Readers.rows + Committing.rows + External.rows + Codecs.rows + Opening.rows
+
+    /// What a user would otherwise pick.
+    static let orientation = UserDefaultsRows.rows + Alternatives.rows
+}

@@ -1,0 +1,38 @@
+import ObservableStorage
+
+enum Writing {
+    static let rows = [
+        Row("write.key", "write, nobody watching", against: "locked dictionary store", goal: 2.5) { place in
+            let sample = try SampleStore(in: place)
+            return Pair(subject: write(to: sample.store), baseline: bareWrite(), tearDown: sample.close)
+        }
+    ]
+
+    /// Each write is a change, and the store writes them behind meanwhile.
+    private static func write(to store: ObservableStore) -> Work {
+        var value = 0
+        return Work { count in
+            let time = Clock.time {
+                for _ in 0..<count {
+                    value += 1
+                    store[.launchCount] = value
+                }
+            }
+            // What is still to be written is not to slow down the other half of the round.
+            try await store.flush()
+            return time / Double(count)
+        }
+    }
+
+    private static func bareWrite() -> Work {
+        let dictionary = LockedDictionary(100)
+        var value = 0
+        return .loop { count in
+            for _ in 0..<count {
+                value += 1
+                dictionary.set(value, for: "launchCount")
+            }
+            consume(dictionary.integer("launchCount"))
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import Testing
+
+@testable import benchmarks
+
+@Suite(.timeLimit(.minutes(1)))
+struct FiguresTests {
+    @Test(
+        "A time has the unit that suits it, and three digits",
+        arguments: [(0.5, "0.500 ns"), (71.26, "71.3 ns"), (1_500, "1.50 µs"), (2_345_678, "2.35 ms"), (1.2e9, "1.20 s")])
+    func time(nanoseconds: Double, text: String) {
+        #expect(Figures.time(nanoseconds) == text)
+    }
+
+    @Test("A goal reads as it is set", arguments: [(1.0 / 60, "1/60"), (0.25, "0.250 x"), (1.5, "1.50 x")])
+    func goal(goal: Double, text: String) {
+        #expect(Figures.goal(goal) == text)
+    }
+
+    @Test("A row as JSON has its figures under the names that are agreed on, and null for a goal that there is not")
+    func json() throws {
+        let comparison = Comparison(subjects: [1], baselines: [2])
+        let row = Row("a.b", "work", against: "bare", goal: 0.5) { _ in throw Failure("is not run") }
+        let line = #"{"baseline_ns":2,"goal":0.5,"name":"a.b","ratio":0.5,"subject_ns":1}"#
+        #expect(try OutcomeLine.json(Outcome(row: row, comparison: comparison)) == line)
+        let free = Row("a.b", "work", against: "bare") { _ in throw Failure("is not run") }
+        #expect(try OutcomeLine.json(Outcome(row: free, comparison: comparison)).contains(#""goal":null"#))
+    }
+
+    @Test("A goal is met up to the goal itself")
+    func met() {
+        let row = Row("a.b", "work", against: "bare", goal: 0.5) { _ in throw Failure("is not run") }
+        #expect(Outcome(row: row, comparison: Comparison(subjects: [1], baselines: [2])).isMet == true)
+        #expect(Outcome(row: row, comparison: Comparison(subjects: [1.01], baselines: [2])).isMet == false)
+    }
+}

@@ -1,0 +1,48 @@
+import Testing
+
+@testable import benchmarks
+
+@Suite(.timeLimit(.minutes(1)))
+struct OptionsTests {
+    @Test("Without arguments all rows are asked for, as text")
+    func nothing() throws {
+        let options = try Options([])
+        #expect(options.action == .rows)
+        #expect(options.output == .text)
+        #expect(options.names.isEmpty)
+    }
+
+    @Test("Names, options and their values are told apart")
+    func mixed() throws {
+        let options = try Options(["read", "--json", "--in", "/dev/shm", "commit.1000"])
+        #expect(options.action == .rows)
+        #expect(options.output == .json)
+        #expect(options.names == ["read", "commit.1000"])
+        #expect(options.folder == "/dev/shm")
+    }
+
+    @Test(
+        "A picture is one of the curves, on whichever side of --curves it stands",
+        arguments: [["--curves", "--svg", "a"], ["--svg", "a", "--curves"], ["--svg", "a"]])
+    func picture(arguments: [String]) throws {
+        #expect(try Options(arguments).action == .curves(picture: "a"))
+    }
+
+    @Test("What cannot be understood is wrong usage", arguments: [["--fast"], ["--svg"], ["--in"], ["--watch"], ["--curves", "--json"]])
+    func refused(arguments: [String]) {
+        #expect(throws: UsageError.self) { try Options(arguments) }
+    }
+
+    @Test("A name chooses what begins with it, in the order of the table")
+    func selection() throws {
+        let names = ["read.key", "read.json", "write.key"]
+        #expect(try Selection.choose(["write", "read.j"], from: names) { $0 } == ["read.json", "write.key"])
+        #expect(throws: UsageError("nothing is named raed")) { try Selection.choose(["raed"], from: names) { $0 } }
+    }
+
+    @Test("No row or curve has the name of another one")
+    func names() {
+        let names = (Table.rows + Table.orientation).map(\.name) + CurveTable.curves.map(\.name)
+        #expect(Set(names).count == names.count)
+    }
+}
