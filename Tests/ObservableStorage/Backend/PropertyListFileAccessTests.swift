@@ -127,12 +127,11 @@ struct PropertyListFileAccessTests {
     func readOnly() async throws {
         let path = try folder.make("list", "<plist><dict><key>count</key><integer>1</integer></dict></plist>", permissions: 0o444)
         let store = try ObservableStore(at: folder.file("list"))
-        let failures = store.failures
         store[Keys.count] = 2
         await #expect(throws: StorageError.unwritable(file: path, reason: "is read-only for everyone (mode 0444)")) {
             try await store.flush()
         }
-        #expect(await failures.first { _ in true } != nil)
+        #expect(store[Keys.count] == 2)
         #expect(try PropertyListFile(at: folder.file("list")).load().values == ["count": 1])
         try #require(chmod(path, 0o644) == 0)
         try await store.flush()
