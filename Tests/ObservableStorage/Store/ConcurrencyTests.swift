@@ -46,7 +46,7 @@ struct ConcurrencyTests {
     @Test("Several processes on one file each have a history without a flaw, and end alike", arguments: Self.seeds.prefix(isLong ? 20 : 1))
     func severalProcesses(seed: UInt64) async throws {
         let storage = try Fixture.file.make()
-        let path = try #require(storage.folder).path("settings.plist")
+        let path = try storage.backend.name
         let store = try storage.open()
         let witness = StoreWitness(store)
         let names = (0..<3).map { "peer\($0)" }
