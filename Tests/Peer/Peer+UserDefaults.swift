@@ -37,6 +37,7 @@ extension Peer {
             entries["count"] = 1
             entries["kept"] = "text"
         }
+        try limitFiles(to: 1_024)
         do {
             _ = try backend.edit { entries in
                 entries["count"] = true
@@ -49,4 +50,19 @@ extension Peer {
         let entries = try ObservableStore(at: folder.appendingPathComponent("suite.plist")).entries
         print(entries == ["count": 1, "kept": "text"])
     }
+
+    /// Makes writes beyond a size fail, as on a full disk.
+    private static func limitFiles(to bytes: UInt) throws {
+        signal(SIGXFSZ, SIG_IGN)
+        var limit = rlimit()
+        limit.rlim_cur = rlim_t(bytes)
+        limit.rlim_max = rlim_t(bytes)
+        guard setrlimit(fileSizeLimit, &limit) == 0 else { throw CocoaError(.fileWriteUnknown) }
+    }
 }
+
+#if canImport(Darwin)
+    private let fileSizeLimit = RLIMIT_FSIZE
+#else
+    private let fileSizeLimit = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+#endif
