@@ -18,6 +18,9 @@ public enum Fixture: String, Sendable, CaseIterable {
     /// Those where an edit waits for no other one, and runs again if another one was faster.
     public static let optimistic: [Fixture] = [.memory, .userDefaults]
 
+    /// Those that take thousands of edits in no time: Foundation writes every domain of the process with each edit of one.
+    public static let quick: [Fixture] = [.memory, .file]
+
     /// Storage of the kind with some entries in it, none of them by default.
     public func make(_ entries: [String: PropertyListValue] = [:]) throws -> StorageFixture {
         let storage = try makeEmpty()

@@ -9,7 +9,7 @@ import Testing
 struct ConcurrencyTests {
     static let seeds: [UInt64] = (0..<(isLong ? 200 : 3)).map { firstSeed + $0 }
 
-    @Test("In one store, every observer sees one and the same history, with every write in it", arguments: Fixture.allCases, Self.seeds)
+    @Test("In one store, every observer sees one and the same history, with every write in it", arguments: Fixture.quick, Self.seeds)
     func oneStore(fixture: Fixture, seed: UInt64) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -20,7 +20,7 @@ struct ConcurrencyTests {
         try expectFlawless(history, seed: seed, storage: storage)
     }
 
-    @Test("Several stores on one storage each have a history without a flaw, and end alike", arguments: Fixture.allCases, Self.seeds)
+    @Test("Several stores on one storage each have a history without a flaw, and end alike", arguments: Fixture.quick, Self.seeds)
     func severalStores(fixture: Fixture, seed: UInt64) async throws {
         let storage = try fixture.make()
         let stores = try (0..<3).map { _ in try storage.open() }
@@ -90,7 +90,7 @@ struct ConcurrencyTests {
     }
 
     @Test(
-        "Closing while everybody writes and observes keeps what was written, and ends every stream", arguments: Fixture.allCases, Self.seeds
+        "Closing while everybody writes and observes keeps what was written, and ends every stream", arguments: Fixture.quick, Self.seeds
     )
     func closing(fixture: Fixture, seed: UInt64) async throws {
         let storage = try fixture.make()
