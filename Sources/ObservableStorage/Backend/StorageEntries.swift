@@ -27,6 +27,17 @@ public struct StorageEntries: Sendable {
         }
     }
 
+    /// The entries as they read back from a format they were written in, none of them edited.
+    func stored(as format: PropertyListFormat) -> StorageEntries {
+        var stored = self
+        stored.editedKeys = []
+        // Binary loses nothing, and a copy of the values takes as long as writing them.
+        guard format == .xml else { return stored }
+        for key in editedKeys { stored.values[key] = values[key]?.rounded(for: format) }
+        stored.stamp = Stamps.next()
+        return stored
+    }
+
     /// What is different from earlier entries: the value of each entry that was set, nil for one that was removed.
     public func changes(since earlier: StorageEntries) -> [String: PropertyListValue?] {
         guard stamp != earlier.stamp else { return [:] }
