@@ -54,7 +54,7 @@ enum Base64 {
     }
 
     /// Appends the text of a few bytes, which make one line.
-    static func append(_ bytes: Slice<UnsafeRawBufferPointer>, to output: inout [UInt8]) {
+    static func append(_ bytes: Slice<UnsafeRawBufferPointer>, to output: inout ByteSink) {
         let alphabet = alphabet
         var place = bytes.startIndex
         while place < bytes.endIndex {

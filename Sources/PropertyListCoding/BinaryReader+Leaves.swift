@@ -40,42 +40,43 @@ extension BinaryReader {
 
     /// The text of a key.
     mutating func key(_ object: Int) throws(PropertyListError) -> String {
-        if case .string(let key)? = decoded[object] { return key }
+        if case .string(let key)? = keptValue(object) { return key }
         let offset = try place(of: object)
-        guard case .string(let key)? = try leaf(object, at: offset) else {
+        guard case .string(let key)? = try leaf(object, at: offset)?.value else {
             throw PropertyListError(offset: offset, reason: "a key that is not a string")
         }
         return key
     }
 
-    /// Decodes an object that is not a container.
-    mutating func leaf(_ object: Int, at offset: Int) throws(PropertyListError) -> PropertyListValue? {
+    /// Decodes an object that is not a container; the size is that of its text or data.
+    mutating func leaf(_ object: Int, at offset: Int) throws(PropertyListError) -> (value: PropertyListValue, size: Int)? {
         let marker = bytes[offset]
         switch (marker >> 4, marker & 0xF) {
-        case (0, 8): return .boolean(false)
-        case (0, 9): return .boolean(true)
+        case (0, 8): return (.boolean(false), 0)
+        case (0, 9): return (.boolean(true), 0)
         case (0, 0): throw PropertyListError(offset: offset, reason: "a null, which a property list cannot hold")
-        case (1, 0...4): return .integer(try integer(at: offset, size: 1 << Int(marker & 0xF)))
-        case (2, 2): return .real(Double(Float(bitPattern: UInt32(try number(at: offset, size: 4)))))
-        case (2, 3): return .real(Double(bitPattern: try number(at: offset, size: 8)))
-        case (3, 3): return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try number(at: offset, size: 8))))
-        case (4, _): return try keep(.data(try data(at: offset)), object, at: offset)
-        case (5, _): return try keep(.string(try ascii(at: offset)), object, at: offset)
-        case (6, _): return try keep(.string(try utf16(at: offset)), object, at: offset)
-        case (8, 0...7): return .uid(try number(at: offset, size: Int(marker & 0xF) + 1))
+        case (1, 0...4): return (.integer(try integer(at: offset, size: 1 << Int(marker & 0xF))), 0)
+        case (2, 2): return (.real(Double(Float(bitPattern: UInt32(try number(at: offset, size: 4))))), 0)
+        case (2, 3): return (.real(Double(bitPattern: try number(at: offset, size: 8))), 0)
+        case (3, 3): return (.date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try number(at: offset, size: 8)))), 0)
+        case (4, _):
+            let data = try data(at: offset)
+            return (try sharing(.data(data), data.count, object, at: offset), data.count)
+        case (5, _), (6, _):
+            let string = marker >> 4 == 5 ? try ascii(at: offset) : try utf16(at: offset)
+            return (try sharing(.string(string), string.utf8.count, object, at: offset), string.utf8.count)
+        case (8, 0...7): return (.uid(try number(at: offset, size: Int(marker & 0xF) + 1)), 0)
         case (0xA, _), (0xD, _): return nil
         case (0xB, _), (0xC, _): throw PropertyListError(offset: offset, reason: "a set, which a property list cannot hold")
         default: throw PropertyListError(offset: offset, reason: "an object of unknown type 0x\(String(marker, radix: 16))")
         }
     }
 
-    /// Keeps text and data that take memory of their own, so that they take it once.
-    private mutating func keep(_ leaf: PropertyListValue, _ object: Int, at offset: Int) throws(PropertyListError) -> PropertyListValue {
-        let size = leaf.leafSize ?? 0
-        if size > 15 {
-            try charge(size, for: offset)
-            decoded[object] = leaf
-        }
+    /// Sees to it that text and data that take memory of their own take it a few times at most.
+    private mutating func sharing(
+        _ leaf: PropertyListValue, _ size: Int, _ object: Int, at offset: Int
+    ) throws(PropertyListError) -> PropertyListValue {
+        if size > 15 { try meet(object, leaf, size: size, at: offset) }
         return leaf
     }
 
@@ -102,7 +103,9 @@ extension BinaryReader {
 
     private func data(at offset: Int) throws(PropertyListError) -> Data {
         let (count, start) = try payload(at: offset, width: 1)
-        return Data(bytes[start..<start + count])
+        guard let first = bytes[start..<start + count].baseAddress else { return Data() }
+        // As a collection, the bytes would be copied twice as slowly.
+        return Data(bytes: first, count: count)
     }
 
     private func ascii(at offset: Int) throws(PropertyListError) -> String {

@@ -1,22 +1,22 @@
 /// Reads a binary property list.
 ///
-/// An object is decoded once and shared wherever it is referred to, so memory stays linear; how large the value would be
-/// written out, and how deep, is counted along the way.
+/// An object is decoded twice at most and then shared wherever it is referred to, so memory stays linear; how large the value would
+/// be written out, and how deep, is counted along the way.
 struct BinaryReader {
     let bytes: ByteView
     let trailer: BinaryTrailer
-    /// Containers, data and strings of some length that are read already, by object.
-    var decoded: [PropertyListValue?]
     /// How many bytes of text, data and references may still be read; only objects that overlap have more of them.
     var allowance: Int
-    private var extents: [Extent]
-    private let limit: Int
+    /// What is known of each object.
+    private var marks: [Mark]
+    /// Containers, and the texts and data that were met a second time.
+    private var kept: [Node] = []
+    let limit: Int
 
     init(_ bytes: ByteView) throws(PropertyListError) {
         self.bytes = bytes
         trailer = try BinaryTrailer(of: bytes)
-        decoded = Array(repeating: nil, count: trailer.objectCount)
-        extents = Array(repeating: Extent(), count: trailer.objectCount)
+        marks = Array(repeating: .unmet, count: trailer.objectCount)
         // Twice the objects, because UTF-16 grows by half when it becomes UTF-8.
         allowance = trailer.table.saturatingSum(trailer.table).saturatingSum(1024)
         limit = Bounds.units(forInput: bytes.count)
@@ -24,30 +24,66 @@ struct BinaryReader {
 
     /// Decodes the root.
     mutating func read() throws(PropertyListError) -> PropertyListValue {
-        if let leaf = try child(trailer.root)?.value { return leaf }
+        try value(of: trailer.root, inside: 0).value
+    }
+
+    /// Decodes an object that stands inside so many containers.
+    mutating func value(of object: Int, inside outer: Int) throws(PropertyListError) -> Node {
+        if let node = try node(object) { return node }
         var parents: [Frame] = []
-        var frame = try open(trailer.root)
+        var frame = try open(object)
         while true {
-            if let container = try fill(&frame, depth: parents.count + 1) {
-                guard parents.count + 1 < Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
+            let depth = outer + parents.count + 1
+            if let container = try fill(&frame, depth: depth) {
+                guard depth < Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
                 parents.append(frame)
                 frame = try open(container)
             } else {
-                let value = close(frame)
-                guard let parent = parents.popLast() else { return value }
+                let node = close(frame)
+                guard let parent = parents.popLast() else { return node }
                 frame = parent
+                try add(node, to: &frame, depth: depth - 1)
             }
         }
+    }
+
+    /// Takes note that a text or data is met, and of its value when it is met again: few are, and to keep all of them would cost
+    /// more than to decode some twice.
+    mutating func meet(_ object: Int, _ leaf: PropertyListValue, size: Int, at offset: Int) throws(PropertyListError) {
+        if marks[object] == .unmet {
+            try charge(size, for: offset)
+            marks[object] = .met
+        } else {
+            keep(Node(value: leaf, units: Bounds.units(ofLeaf: size), height: 0), for: object)
+        }
+    }
+
+    /// The value of an object that is kept.
+    func keptValue(_ object: Int) -> PropertyListValue? {
+        marks[object].place.map { kept[$0].value }
     }
 }
 
 extension BinaryReader {
-    /// How large a container is when everything shared in it is written out.
-    private struct Extent {
-        var units = 0
-        var height: Int32 = 0
-        /// Whether it is being read: referring to it now is a cycle.
-        var isOpen = false
+    /// What is known of an object: nothing, that it is a leaf that was read, that it is a container being read, or where it is kept.
+    private struct Mark: Equatable {
+        private let state: Int
+
+        static let unmet = Mark(state: -1)
+        static let met = Mark(state: -2)
+        /// Referring to the object now is a cycle.
+        static let open = Mark(state: -3)
+
+        static func kept(at place: Int) -> Mark { Mark(state: place) }
+
+        var place: Int? { state >= 0 ? state : nil }
+    }
+
+    /// A value, and how large and deep it is when everything shared in it is written out.
+    struct Node {
+        let value: PropertyListValue
+        let units: Int
+        let height: Int32
     }
 
     /// A container of which some children are read.
@@ -77,47 +113,57 @@ extension BinaryReader {
         } else {
             frame.elements.reserveCapacity(count)
         }
-        extents[object].isOpen = true
+        marks[object] = .open
         return frame
     }
 
-    private mutating func close(_ frame: Frame) -> PropertyListValue {
+    private mutating func close(_ frame: Frame) -> Node {
         let value: PropertyListValue = frame.isDictionary ? .dictionary(frame.entries) : .array(frame.elements)
-        decoded[frame.object] = value
-        extents[frame.object] = Extent(units: frame.units, height: frame.height)
-        return value
+        let node = Node(value: value, units: frame.units, height: frame.height)
+        keep(node, for: frame.object)
+        return node
+    }
+
+    private mutating func keep(_ node: Node, for object: Int) {
+        marks[object] = .kept(at: kept.count)
+        kept.append(node)
     }
 
     /// Reads children until there are none left, or one is a container that has to be read first, and returns that.
     private mutating func fill(_ frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
         while frame.next < frame.count {
             let position = frame.isDictionary ? frame.count + frame.next : frame.next
-            let object = try reference(frame, position)
-            guard let (value, units) = try child(object) else {
-                if extents[object].isOpen {
+            let object = try reference(frame.references + position * trailer.referenceSize)
+            guard let node = try node(object) else {
+                if marks[object] == .open {
                     throw PropertyListError(offset: frame.offset, reason: "a container contains itself")
                 }
                 return object
             }
-            frame.units = frame.units.saturatingSum(units)
-            frame.height = max(frame.height, 1 + extents[object].height)
-            guard depth + Int(frame.height) - 1 <= Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
-            if frame.isDictionary {
-                try add(value, to: &frame)
-            } else {
-                frame.elements.append(value)
-            }
-            guard frame.units <= limit else {
-                throw PropertyListError(
-                    offset: frame.offset, reason: "shared objects make the property list much larger than its \(bytes.count) bytes")
-            }
-            frame.next += 1
+            try add(node, to: &frame, depth: depth)
         }
         return nil
     }
 
-    private mutating func add(_ value: PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
-        let object = try reference(frame, frame.next)
+    /// Adds the next child to a container.
+    private mutating func add(_ node: consuming Node, to frame: inout Frame, depth: Int) throws(PropertyListError) {
+        frame.units = frame.units.saturatingSum(node.units)
+        frame.height = max(frame.height, 1 + node.height)
+        guard depth + Int(frame.height) - 1 <= Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
+        if frame.isDictionary {
+            try addEntry(node.value, to: &frame)
+        } else {
+            frame.elements.append(node.value)
+        }
+        guard frame.units <= limit else {
+            throw PropertyListError(
+                offset: frame.offset, reason: "shared objects make the property list much larger than its \(bytes.count) bytes")
+        }
+        frame.next += 1
+    }
+
+    private mutating func addEntry(_ value: consuming PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
+        let object = try reference(frame.references + frame.next * trailer.referenceSize)
         let key = try key(object)
         frame.units = frame.units.saturatingSum(Bounds.units(ofLeaf: key.utf8.count))
         frame.entries[key] = value
@@ -128,8 +174,8 @@ extension BinaryReader {
         }
     }
 
-    private func reference(_ frame: Frame, _ position: Int) throws(PropertyListError) -> Int {
-        let offset = frame.references + position * trailer.referenceSize
+    /// The object that the reference at an offset names.
+    func reference(_ offset: Int) throws(PropertyListError) -> Int {
         let object = bytes.number(at: offset, size: trailer.referenceSize)
         guard object < trailer.objectCount else {
             throw PropertyListError(offset: offset, reason: "a reference to object \(object) of \(trailer.objectCount)")
@@ -137,26 +183,11 @@ extension BinaryReader {
         return Int(object)
     }
 
-    /// A leaf, or a container that is read already, and what it counts for; nothing for any other container.
-    private mutating func child(_ object: Int) throws(PropertyListError) -> (value: PropertyListValue, units: Int)? {
-        if let value = decoded[object] {
-            let leaf: Int? = value.leafSize
-            return (value, leaf.map(Bounds.units(ofLeaf:)) ?? extents[object].units)
-        }
+    /// A leaf, or a container that is read already; nothing for any other container.
+    private mutating func node(_ object: Int) throws(PropertyListError) -> Node? {
+        if let place = marks[object].place { return kept[place] }
         let offset = try place(of: object)
-        guard let leaf = try leaf(object, at: offset) else { return nil }
-        return (leaf, Bounds.units(ofLeaf: leaf.leafSize ?? 0))
-    }
-}
-
-extension PropertyListValue {
-    /// How many bytes of text or data a leaf holds; nothing for a container.
-    var leafSize: Int? {
-        switch self {
-        case .string(let string): string.utf8.count
-        case .data(let data): data.count
-        case .array, .dictionary: nil
-        default: 0
-        }
+        guard let (leaf, size) = try leaf(object, at: offset) else { return nil }
+        return Node(value: leaf, units: Bounds.units(ofLeaf: size), height: 0)
     }
 }

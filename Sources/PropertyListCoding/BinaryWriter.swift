@@ -4,33 +4,39 @@ import Foundation
 ///
 /// Leaves are written as they are met; containers behind them, once it is known how wide a reference has to be.
 /// Equal leaves are written once.
-struct BinaryWriter {
+struct BinaryWriter: ~Copyable {
     /// The longest text or data that is written once and referred to.
     private let longestShared: Int
-    var output: [UInt8] = Array("bplist00".utf8)
+    var output: ByteSink
     /// Where each object begins; containers get theirs at the end.
     private var offsets: [Int] = []
     private var containers: [Container] = []
     private var references: [Int] = []
-    private var leaves = ObjectTable()
+    private var leaves: ObjectTable
+    private var keys = KeyOrder()
     private var units = 0
 
     /// Encodes the value.
     static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
-        var writer = BinaryWriter(longestShared: .max)
-        try writer.collect(value)
-        writer.finish()
+        var writer = try BinaryWriter(of: value, longestShared: .max)
         if writer.units > Bounds.units(forInput: writer.output.count) {
             // A reader would take so much sharing for an attack; shorter texts are paid for by their references.
-            writer = BinaryWriter(longestShared: Bounds.freelyShared)
-            try writer.collect(value)
-            writer.finish()
+            writer = try BinaryWriter(of: value, longestShared: Bounds.freelyShared)
         }
-        return Data(writer.output)
+        return writer.output.data()
     }
 
-    private init(longestShared: Int) {
+    private init(of value: PropertyListValue, longestShared: Int) throws(PropertyListError) {
         self.longestShared = longestShared
+        // Roughly what it will take: memory that grows by doubling costs as much as all the rest.
+        let count = value.childCount
+        output = ByteSink(capacity: 1024 + count * 64)
+        leaves = ObjectTable(capacity: count * 3)
+        offsets.reserveCapacity(count * 3)
+        references.reserveCapacity(count * 3)
+        output.append("bplist00")
+        try collect(value)
+        finish()
     }
 }
 
@@ -51,18 +57,25 @@ extension BinaryWriter {
     }
 
     private mutating func collect(_ root: PropertyListValue) throws(PropertyListError) {
-        guard var frame = object(root).frame else { return }
+        guard root.isContainer else {
+            _ = leaf(root)
+            return
+        }
         var parents: [Frame] = []
+        var frame = open(root)
         while true {
             if frame.next < frame.children.count {
-                let (object, child) = object(frame.children[frame.next])
-                references[frame.slot] = object
+                let value = frame.children[frame.next]
+                let slot = frame.slot
                 frame.slot += 1
                 frame.next += 1
-                if let child {
+                if value.isContainer {
                     guard parents.count + 1 < Bounds.depth else { throw Bounds.tooDeep(at: nil) }
+                    references[slot] = offsets.count
                     parents.append(frame)
-                    frame = child
+                    frame = open(value)
+                } else {
+                    references[slot] = leaf(value)
                 }
             } else if let parent = parents.popLast() {
                 frame = parent
@@ -72,45 +85,51 @@ extension BinaryWriter {
         }
     }
 
-    /// Gives the value an object, and a frame if it is a container.
-    private mutating func object(_ value: PropertyListValue) -> (number: Int, frame: Frame?) {
-        switch value {
-        case .array(let elements): container(.array(elements))
-        case .dictionary(let entries): container(.dictionary(entries.inByteOrder))
-        case .string(let string): (leaf(size: string.utf8.count) { $0.put(string) }, nil)
-        case .integer(let integer): (leaf { $0.put(integer) }, nil)
-        case .real(let real): (leaf { $0.put(0x23, real.bitPattern) }, nil)
-        case .boolean(let boolean): (leaf { $0.output.append(boolean ? 0x09 : 0x08) }, nil)
-        case .date(let date): (leaf { $0.put(0x33, date.timeIntervalSinceReferenceDate.bitPattern) }, nil)
-        case .data(let data): (leaf(size: data.count) { $0.put(data) }, nil)
-        case .uid(let uid): (leaf { $0.put(uid: uid) }, nil)
-        }
-    }
-
-    private mutating func container(_ children: Children) -> (number: Int, frame: Frame?) {
+    /// Gives a container an object and room for its references, and writes its keys.
+    private mutating func open(_ container: PropertyListValue) -> Frame {
         units = units.saturatingSum(1)
-        let number = offsets.count
+        let children = children(of: container)
+        let first = references.count
+        let count = children.isDictionary ? children.count * 2 : children.count
+        containers.append(Container(object: offsets.count, isDictionary: children.isDictionary, references: first..<first + count))
         offsets.append(0)
-        var slot = references.count
-        references.append(contentsOf: repeatElement(0, count: children.isDictionary ? children.count * 2 : children.count))
-        containers.append(Container(object: number, isDictionary: children.isDictionary, references: slot..<references.count))
-        if case .dictionary(let entries) = children {
-            for (key, _) in entries {
-                references[slot] = leaf(size: key.utf8.count) { $0.put(key) }
-                slot += 1
-            }
-        }
-        return (number, Frame(children: children, slot: slot))
+        references.append(contentsOf: repeatElement(0, count: count))
+        guard children.isDictionary else { return Frame(children: children, slot: first) }
+        for position in 0..<children.count { references[first + position] = key(at: position) }
+        return Frame(children: children, slot: first + children.count)
     }
 
-    /// Writes a leaf of so many bytes of text or data, and takes it back if the same one was written before.
-    private mutating func leaf(size: Int = 0, write: (inout BinaryWriter) -> Void) -> Int {
-        units = units.saturatingSum(Bounds.units(ofLeaf: size))
+    private mutating func children(of container: PropertyListValue) -> Children {
+        switch container {
+        case .array(let elements): return .array(elements)
+        case .dictionary(let entries):
+            keys.sort(entries)
+            return .dictionary(entries, order: keys.order)
+        default: return .array([])
+        }
+    }
+
+    private mutating func key(at position: Int) -> Int {
         let start = output.count
+        let size = keys.withKey(at: position) { text in
+            output.put(utf8: text)
+            return text.count
+        }
+        return share(from: start, size: size)
+    }
+
+    private mutating func leaf(_ value: PropertyListValue) -> Int {
+        let start = output.count
+        let size = output.put(leaf: value)
+        return share(from: start, size: size)
+    }
+
+    /// Counts the leaf that was just written, of so many bytes of text or data, and takes it back if the same one was written before.
+    private mutating func share(from start: Int, size: Int) -> Int {
+        units = units.saturatingSum(Bounds.units(ofLeaf: size))
         let object = offsets.count
-        write(&self)
-        if size <= longestShared, let known = leaves.find(bytesFrom: start, of: output, offsets: offsets, orAdd: object) {
-            output.removeLast(output.count - start)
+        if size <= longestShared, let known = leaves.find(bytesFrom: start, of: output.bytes, offsets: offsets, orAdd: object) {
+            output.removeAll(from: start)
             return known
         }
         offsets.append(start)
@@ -122,19 +141,21 @@ extension BinaryWriter {
         for container in containers {
             offsets[container.object] = output.count
             let count = container.references.count
-            put(marker: container.isDictionary ? 0xD0 : 0xA0, count: container.isDictionary ? count / 2 : count)
+            output.put(marker: container.isDictionary ? 0xD0 : 0xA0, count: container.isDictionary ? count / 2 : count)
             for reference in references[container.references] {
-                put(UInt64(reference), size: referenceSize)
+                output.append(UInt64(reference), size: referenceSize)
             }
         }
         let table = output.count
         let offsetSize = UInt64(table).fewestBytes
         for offset in offsets {
-            put(UInt64(offset), size: offsetSize)
+            output.append(UInt64(offset), size: offsetSize)
         }
-        output.append(contentsOf: [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)])
-        put(UInt64(offsets.count), size: 8)
-        put(0, size: 8)
-        put(UInt64(table), size: 8)
+        output.append(0, size: 6)
+        output.append(UInt8(offsetSize))
+        output.append(UInt8(referenceSize))
+        output.append(UInt64(offsets.count), size: 8)
+        output.append(0, size: 8)
+        output.append(UInt64(table), size: 8)
     }
 }

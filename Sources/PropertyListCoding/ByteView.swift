@@ -23,6 +23,7 @@ struct ByteView {
     }
 
     /// A big-endian number of 1 to 8 bytes.
+    @inline(__always)
     func number(at offset: Int, size: Int) -> UInt64 {
         precondition(offset >= 0 && size >= 1 && size <= 8 && size <= count && offset <= count - size)
         let place = start + offset

@@ -1,12 +1,12 @@
 /// What a container holds, in the order in which it is written.
 enum Children {
     case array([PropertyListValue])
-    case dictionary([(key: String, value: PropertyListValue)])
+    case dictionary([String: PropertyListValue], order: [Dictionary<String, PropertyListValue>.Index])
 
     var count: Int {
         switch self {
         case .array(let elements): elements.count
-        case .dictionary(let entries): entries.count
+        case .dictionary(_, let order): order.count
         }
     }
 
@@ -20,7 +20,7 @@ enum Children {
     subscript(position: Int) -> PropertyListValue {
         switch self {
         case .array(let elements): elements[position]
-        case .dictionary(let entries): entries[position].value
+        case .dictionary(let entries, let order): entries.values[order[position]]
         }
     }
 }

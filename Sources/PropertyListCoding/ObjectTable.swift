@@ -9,30 +9,33 @@ struct ObjectTable {
         var object: UInt32 = 0
     }
 
-    private var slots = [Slot](repeating: Slot(), count: 512)
+    private var slots: [Slot]
     private var count = 0
+    private let hash = ByteHash()
+
+    /// A table that need not grow for so many leaves.
+    init(capacity: Int) {
+        var size = 256
+        while size < capacity * 2 { size *= 2 }
+        slots = Array(repeating: Slot(), count: size)
+    }
 
     /// The object with the bytes of the output from `start` on, or nothing after noting that `object` has them.
-    mutating func find(bytesFrom start: Int, of output: [UInt8], offsets: [Int], orAdd object: Int) -> Int? {
-        output.withUnsafeBytes { output in
-            let bytes = UnsafeRawBufferPointer(rebasing: output[start...])
-            var hasher = Hasher()
-            hasher.combine(bytes: bytes)
-            let hash = UInt32(truncatingIfNeeded: hasher.finalize())
-            if count * 2 >= slots.count { grow() }
-            var place = Int(hash) & (slots.count - 1)
-            while slots[place].object != 0 {
-                if slots[place].hash == hash {
-                    let known = Int(slots[place].object) - 1
-                    let candidate = offsets[known]
-                    if bytes.elementsEqual(UnsafeRawBufferPointer(rebasing: output[candidate..<candidate + bytes.count])) { return known }
-                }
-                place = (place + 1) & (slots.count - 1)
+    mutating func find(bytesFrom start: Int, of output: UnsafeRawBufferPointer, offsets: [Int], orAdd object: Int) -> Int? {
+        let bytes = UnsafeRawBufferPointer(rebasing: output[start...])
+        let hash = UInt32(truncatingIfNeeded: hash(of: bytes))
+        if count * 2 >= slots.count { grow() }
+        var place = Int(hash) & (slots.count - 1)
+        while slots[place].object != 0 {
+            if slots[place].hash == hash {
+                let known = Int(slots[place].object) - 1
+                if bytes.isRepeated(in: output, at: offsets[known]) { return known }
             }
-            slots[place] = Slot(hash: hash, object: UInt32(object + 1))
-            count += 1
-            return nil
+            place = (place + 1) & (slots.count - 1)
         }
+        slots[place] = Slot(hash: hash, object: UInt32(object + 1))
+        count += 1
+        return nil
     }
 
     private mutating func grow() {

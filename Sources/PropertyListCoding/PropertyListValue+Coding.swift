@@ -14,6 +14,32 @@ extension PropertyListValue {
         return try result.get()
     }
 
+    /// What is different between the entries of a binary property list and of an earlier version of it that was read already: the value of
+    /// each entry that was set, nil for one that was removed.
+    ///
+    /// Decodes little more than what has changed. Nothing if it cannot tell: then ``decode(_:)`` can, or says what is wrong.
+    ///
+    /// - Parameters:
+    ///   - earlier: bytes that ``decode(_:)`` has accepted.
+    ///   - entries: what it made of them.
+    package static func changes(
+        in data: Data, since earlier: Data, of entries: [String: PropertyListValue]
+    ) -> [String: PropertyListValue?]? {
+        data.withUnsafeBytes { buffer in
+            earlier.withUnsafeBytes { earlierBuffer in
+                guard let bytes = ByteView(buffer), let earlierBytes = ByteView(earlierBuffer) else { return nil }
+                guard bytes.has("bplist0", at: 0), earlierBytes.has("bplist0", at: 0) else { return nil }
+                do throws(PropertyListError) {
+                    var reader = try BinaryReader(bytes)
+                    return try reader.changes(since: try BinaryReader(earlierBytes), of: entries)
+                } catch {
+                    // Reading the whole meets the same error, or an earlier one.
+                    return nil
+                }
+            }
+        }
+    }
+
     private static func decode(_ buffer: UnsafeRawBufferPointer) throws(PropertyListError) -> (PropertyListValue, PropertyListFormat) {
         guard let bytes = ByteView(buffer) else { throw PropertyListError(offset: 0, reason: "there are no bytes") }
         // Foundation reads any last digit of the version; only `bplist00` and `bplist01` are known to exist.

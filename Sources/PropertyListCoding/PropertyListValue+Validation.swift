@@ -19,6 +19,15 @@ extension PropertyListValue {
         }
     }
 
+    /// How many values stand in a container; none in a leaf.
+    var childCount: Int {
+        switch self {
+        case .array(let elements): elements.count
+        case .dictionary(let entries): entries.count
+        default: 0
+        }
+    }
+
     var isContainer: Bool {
         switch self {
         case .array, .dictionary: true

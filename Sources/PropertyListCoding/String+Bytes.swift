@@ -1,16 +1,28 @@
 import Foundation
 
 extension String {
+    /// Does something with the UTF-8.
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        if let result = utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) { return result }
+        // Text that belongs to Objective-C has no UTF-8 of its own.
+        var copy = self
+        return copy.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+    }
+
     /// Whether the UTF-8 of two strings is the same.
     func hasSameBytes(as other: String) -> Bool {
-        let same = utf8.withContiguousStorageIfAvailable { left in
-            other.utf8.withContiguousStorageIfAvailable { right in
-                guard left.count == right.count, let leftStart = left.baseAddress, let rightStart = right.baseAddress else {
-                    return left.count == right.count
-                }
-                return memcmp(leftStart, rightStart, left.count) == 0
-            }
+        withBytes { left in
+            other.withBytes { right in left.count == right.count && left.isRepeated(in: right, at: 0) }
         }
-        return (same ?? nil) ?? utf8.elementsEqual(other.utf8)
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether the same bytes stand in other ones at a place.
+    func isRepeated(in others: UnsafeRawBufferPointer, at place: Int) -> Bool {
+        precondition(place >= 0 && place <= others.count)
+        guard count <= others.count - place else { return false }
+        guard let start = baseAddress, let other = others.baseAddress else { return true }
+        return memcmp(start, other + place, count) == 0
     }
 }

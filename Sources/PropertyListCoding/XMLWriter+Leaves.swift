@@ -11,7 +11,7 @@ extension XMLWriter {
     /// Writes a number, which needs no escapes, in an element.
     mutating func put(number: some CustomStringConvertible, as element: StaticString) {
         open(element)
-        put(number.description)
+        number.description.withBytes { output.append($0) }
         close(element)
     }
 
@@ -29,7 +29,8 @@ extension XMLWriter {
 
     mutating func put(_ real: Double) {
         open("real")
-        put(real.isNaN ? "nan" : real.isInfinite ? (real < 0 ? "-infinity" : "+infinity") : real.description)
+        let text = real.isNaN ? "nan" : real.isInfinite ? (real < 0 ? "-infinity" : "+infinity") : real.description
+        text.withBytes { output.append($0) }
         close("real")
     }
 
@@ -95,7 +96,7 @@ extension XMLWriter {
             put("&#xFEFF;" as StaticString)
             text.unicodeScalars.removeFirst()
         }
-        let refused = text.withUTF8 { text -> Int? in
+        let refused = text.withBytes { text -> Int? in
             var start = 0
             for place in 0..<text.count {
                 let byte = text[place]
@@ -114,11 +115,11 @@ extension XMLWriter {
                     return Int(text[place + 2]) - 0xBE + 0xFFFE
                 default: return Int(byte)
                 }
-                output.append(contentsOf: text[start..<place])
+                output.append(UnsafeRawBufferPointer(rebasing: text[start..<place]))
                 put(escape)
                 start = place + 1
             }
-            output.append(contentsOf: text[start...])
+            output.append(UnsafeRawBufferPointer(rebasing: text[start...]))
             return nil
         }
         if let refused {

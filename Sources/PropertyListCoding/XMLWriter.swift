@@ -1,10 +1,15 @@
 import Foundation
 
 /// Writes Apple's XML, in the layout Foundation gives it.
-struct XMLWriter {
-    var output: [UInt8] = []
+struct XMLWriter: ~Copyable {
+    var output: ByteSink
+    private var keys = KeyOrder()
 
-    private static let header = """
+    private init(output: consuming ByteSink) {
+        self.output = output
+    }
+
+    private static let header: StaticString = """
         <?xml version="1.0" encoding="UTF-8"?>
         <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
         <plist version="1.0">
@@ -13,26 +18,22 @@ struct XMLWriter {
 
     /// Encodes the value.
     static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
-        var writer = XMLWriter()
+        // Roughly what it will take: memory that grows by doubling costs as much as all the rest.
+        var writer = XMLWriter(output: ByteSink(capacity: 1024 + value.childCount * 96))
         writer.put(header)
         try writer.put(root: value)
         writer.put("</plist>\n")
-        return Data(writer.output)
-    }
-
-    /// Appends text as it is.
-    mutating func put(_ text: String) {
-        output.append(contentsOf: text.utf8)
+        return writer.output.data()
     }
 
     /// Appends text as it is.
     mutating func put(_ text: StaticString) {
-        output.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        output.append(text)
     }
 
     /// Appends the tabs at the beginning of a line.
     mutating func indent(_ depth: Int) {
-        output.append(contentsOf: repeatElement(0x09, count: depth))
+        for _ in 0..<depth { output.append(0x09) }
     }
 }
 
@@ -50,9 +51,9 @@ extension XMLWriter {
             let depth = parents.count + 1
             if frame.next < frame.children.count {
                 let value = frame.children[frame.next]
-                if case .dictionary(let entries) = frame.children {
+                if case .dictionary(let entries, let order) = frame.children {
                     indent(depth)
-                    try put(entries[frame.next].key, as: "key")
+                    try put(entries.keys[order[frame.next]], as: "key")
                 }
                 frame.next += 1
                 if let child = try open(value, depth: depth) {
@@ -79,7 +80,8 @@ extension XMLWriter {
         case .dictionary(let entries):
             try refuseUIDLookalike(entries)
             put(entries.isEmpty ? "<dict/>\n" : "<dict>\n" as StaticString)
-            return entries.isEmpty ? nil : Frame(children: .dictionary(entries.inByteOrder))
+            keys.sort(entries)
+            return entries.isEmpty ? nil : Frame(children: .dictionary(entries, order: keys.order))
         case .string(let string): try put(string, as: "string")
         case .integer(let integer): put(number: integer, as: "integer")
         case .real(let real): put(real)

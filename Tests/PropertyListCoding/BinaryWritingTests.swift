@@ -40,6 +40,22 @@ import Testing
         #expect(try count([1, 1.0, true, "1", .uid(1)]) == 6)
     }
 
+    @Test("Keys stand in the order of their bytes, whatever they begin and end with, and so equal values are written alike")
+    func order() throws {
+        let ends = ["", "\0", "\0\0", "a", "a\0", "aa", "b", "12345678", "123456789", "12345678\0"]
+        let beginnings = ["", "\0", "a", "group.1.", "group.10.", "group.1.12345678.", "group.1.12345679."]
+        let names = Set(beginnings.flatMap { beginning in ends.map { beginning + $0 } })
+        let sorted = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        let expected = sorted.flatMap { name -> [UInt8] in
+            let count = UInt8(name.utf8.count)
+            return (count < 15 ? [0x50 | count] : [0x5F, 0x10, count]) + Array(name.utf8)
+        }
+        for _ in 0..<20 {
+            let entries = Dictionary(uniqueKeysWithValues: names.shuffled().map { ($0, PropertyListValue.boolean(true)) })
+            #expect(try object(.dictionary(entries)).starts(with: expected))
+        }
+    }
+
     @Test("References and offsets are as wide as they need to be", arguments: [10, 254, 255, 256, 300, 70_000])
     func widths(count: Int) throws {
         let value = PropertyListValue.array((0..<count).map { .integer(PropertyListInteger(Int64($0 + 1_000))) })

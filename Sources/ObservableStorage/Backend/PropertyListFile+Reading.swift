@@ -1,4 +1,5 @@
 import Foundation
+import PropertyListCoding
 
 extension PropertyListFile {
     // A writer in place leaves the file half written for as long as it writes: this is how long one is waited for.
@@ -37,8 +38,14 @@ extension PropertyListFile {
 
     private func readContent(at path: String, last: FileContent?) throws(StorageError) -> FileContent {
         guard let (bytes, identity) = try AtomicFile.read(path: path, calls: calls) else { return .missing }
-        if let last, last.identity != nil, last.bytes == bytes {
-            return FileContent(identity: identity, bytes: last.bytes, entries: last.entries, format: last.format)
+        if let last, last.identity != nil {
+            if last.bytes == bytes {
+                return FileContent(identity: identity, bytes: last.bytes, entries: last.entries, format: last.format)
+            }
+            if let changes = PropertyListValue.changes(in: bytes, since: last.bytes, of: last.entries.values) {
+                return FileContent(
+                    identity: identity, bytes: bytes, entries: StorageEntries(last.entries, with: changes), format: last.format)
+            }
         }
         return try FileContent(bytes: bytes, identity: identity, file: name)
     }

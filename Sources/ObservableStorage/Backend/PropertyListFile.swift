@@ -141,9 +141,7 @@ public final class PropertyListFile: StorageBackend {
             throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
         }
         let identity = try AtomicFile.write(bytes, to: path, calls: calls)
-        var stored = entries.values
-        for key in entries.editedKeys { stored[key] = stored[key]?.rounded(for: format) }
-        return FileContent(identity: identity, bytes: bytes, entries: StorageEntries(stored), format: format)
+        return FileContent(identity: identity, bytes: bytes, entries: entries.stored(as: format), format: format)
     }
 
     private func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {

@@ -6,7 +6,7 @@ extension FileSystemCalls {
     static let live = FileSystemCalls(
         openDescriptor: { path, flags, mode throws(SystemError) in try call(path) { open($0, flags, mode) } },
         closeDescriptor: { descriptor throws(SystemError) in try call { close(descriptor) } },
-        closeLater: { descriptor in closing.async { close(descriptor) } },
+        closeLater: { descriptor in closer.closeLater(descriptor) },
         readBytes: { descriptor, buffer throws(SystemError) in try call { read(descriptor, buffer.baseAddress, buffer.count) } },
         writeBytes: { descriptor, buffer throws(SystemError) in try call { write(descriptor, buffer.baseAddress, buffer.count) } },
         synchronize: { descriptor throws(SystemError) in try call { synchronizeToMedium(descriptor) } },
@@ -38,7 +38,7 @@ extension FileSystemCalls {
     )
 }
 
-private let closing = DispatchQueue(label: "ObservableStorage.closing", qos: .utility)
+private let closer = LaterCloser(queue: DispatchQueue(label: "ObservableStorage.closing", qos: .utility), mostWaiting: 16) { close($0) }
 
 @discardableResult
 private func call<Result: SignedInteger>(_ body: () -> Result) throws(SystemError) -> Result {

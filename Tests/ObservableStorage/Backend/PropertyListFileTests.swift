@@ -82,6 +82,23 @@ struct PropertyListFileTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["settings.plist"])
     }
 
+    @Test("Two looks tell what another writer set, added and removed, and what was edited since", arguments: PropertyListFormat.allCases)
+    func differences(format: PropertyListFormat) throws {
+        let list = PropertyListFile(at: file)
+        try write(["a": 1, "b": "two", "c": [3], "d": 4], as: format)
+        let first = try list.load()
+        try write(["a": 10, "b": "two", "c": [3, 3], "d": 4], as: format)
+        let second = try list.load()
+        #expect(second.changes(since: first) == ["a": 10, "c": [3, 3]])
+        try write(["a": 10, "b": "two", "c": [3, 3], "e": 5], as: format)
+        var third = try list.load()
+        #expect(third.values == ["a": 10, "b": "two", "c": [3, 3], "e": 5])
+        #expect(third.changes(since: second) == ["d": .none, "e": 5])
+        #expect(third.changes(since: first) == ["a": 10, "c": [3, 3], "d": .none, "e": 5])
+        third["b"] = 2
+        #expect(third.changes(since: second) == ["b": 2, "d": .none, "e": 5])
+    }
+
     @Test("A bad file is moved aside when asked for, the newest three are kept, and the store starts empty")
     func quarantine() async throws {
         for number in 1...5 {

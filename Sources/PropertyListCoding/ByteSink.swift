@@ -1,0 +1,80 @@
+import Foundation
+
+/// Bytes that are being written: memory that grows at its end, and becomes data without being copied.
+///
+/// Arrays look for room, uniqueness and bounds at each of the few bytes an object has; here one look at the room does.
+struct ByteSink: ~Copyable {
+    private(set) var count = 0
+    private var capacity: Int
+    private var start: UnsafeMutableRawPointer
+
+    init(capacity: Int = 4096) {
+        self.capacity = max(capacity, 8)
+        start = .allocate(byteCount: self.capacity, alignment: 8)
+    }
+
+    deinit {
+        start.deallocate()
+    }
+
+    /// What was written so far, until more is.
+    var bytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: start, count: count)
+    }
+
+    /// Makes the bytes data.
+    consuming func data() -> Data {
+        let (start, count) = (start, count)
+        discard self
+        return Data(bytesNoCopy: start, count: count, deallocator: .custom { start, _ in start.deallocate() })
+    }
+
+    @inline(__always)
+    mutating func append(_ byte: UInt8) {
+        reserve(1)
+        start.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+        count += 1
+    }
+
+    @inline(__always)
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        guard let source = bytes.baseAddress else { return }
+        reserve(bytes.count)
+        (start + count).copyMemory(from: source, byteCount: bytes.count)
+        count += bytes.count
+    }
+
+    mutating func append(_ text: StaticString) {
+        append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Appends the lowest bytes of a number, 1 to 8 of them, the highest first.
+    @inline(__always)
+    mutating func append(_ number: UInt64, size: Int) {
+        precondition(size >= 1 && size <= 8)
+        // All 8 are stored, which takes no branch, and those that are too many are written over.
+        reserve(8)
+        start.storeBytes(of: (number << UInt64(64 - 8 * size)).bigEndian, toByteOffset: count, as: UInt64.self)
+        count += size
+    }
+
+    /// Takes back what was written behind a place.
+    mutating func removeAll(from place: Int) {
+        precondition(place >= 0 && place <= count)
+        count = place
+    }
+
+    @inline(__always)
+    private mutating func reserve(_ more: Int) {
+        if capacity - count < more { grow(more) }
+    }
+
+    @inline(never)
+    private mutating func grow(_ more: Int) {
+        capacity = max(capacity * 2, count + more)
+        let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
+        larger.copyMemory(from: start, byteCount: count)
+        start.deallocate()
+        start = larger
+    }
+}

@@ -1,0 +1,68 @@
+import Dispatch
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Closing files later", .timeLimit(.minutes(5))) struct LaterCloserTests {
+    private let queue = DispatchQueue(label: "LaterCloserTests")
+
+    @Test("Files wait to be closed until so many wait; one more is closed at once")
+    func bound() {
+        let closed = Guarded<[Int32]>([])
+        let closer = LaterCloser(queue: queue, mostWaiting: 2) { descriptor in closed.withLock { $0.append(descriptor) } }
+        queue.suspend()
+        for descriptor in 1...4 as ClosedRange<Int32> { closer.closeLater(descriptor) }
+        #expect(closed.withLock { $0 } == [3, 4])
+        queue.resume()
+        queue.sync {}
+        #expect(closed.withLock { $0 } == [3, 4, 1, 2])
+    }
+
+    @Test("Who has closed its files may have others wait")
+    func again() {
+        let closed = Guarded<[Int32]>([])
+        let closer = LaterCloser(queue: queue, mostWaiting: 1) { descriptor in closed.withLock { $0.append(descriptor) } }
+        for descriptor in 1...3 as ClosedRange<Int32> {
+            queue.suspend()
+            closer.closeLater(descriptor)
+            #expect(closed.withLock { $0.contains(descriptor) } == false)
+            queue.resume()
+            queue.sync {}
+        }
+        #expect(closed.withLock { $0 } == [1, 2, 3])
+    }
+
+    @Test("A replaced file is held open over the rename, and handed over to be closed later after the folder was synchronized")
+    func replacement() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.make("list")
+        let inode = try #require(try FileIdentity(path: path)).inode
+        let steps = Guarded<[String]>([])
+        let live = FileSystemCalls.live
+        var calls = live
+        calls.renameFile = { from, to throws(SystemError) in
+            steps.withLock { $0.append("rename") }
+            try live.renameFile(from, to)
+        }
+        calls.synchronize = { descriptor throws(SystemError) in
+            steps.withLock { $0.append("synchronize") }
+            try live.synchronize(descriptor)
+        }
+        let held = Guarded<UInt64?>(nil)
+        calls.closeLater = { descriptor in
+            steps.withLock { $0.append("close later") }
+            do throws(SystemError) {
+                let identity = try live.statusOfDescriptor(descriptor).identity
+                held.withLock { $0 = identity.inode }
+                try live.closeDescriptor(descriptor)
+            } catch {
+                Issue.record(error)
+            }
+        }
+        _ = try AtomicFile.write(Data("new".utf8), to: path, calls: calls)
+        #expect(steps.withLock { $0 } == ["synchronize", "rename", "synchronize", "close later"])
+        #expect(held.withLock { $0 } == inode)
+    }
+}

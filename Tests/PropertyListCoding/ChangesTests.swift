@@ -1,0 +1,122 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("Differences of binary property lists", .timeLimit(.minutes(5))) struct ChangesTests {
+    private typealias Entries = [String: PropertyListValue]
+
+    private let entries: Entries = [
+        "text": "one", "long": .string(String(repeating: "long ", count: 20)), "umlaut": "Größe", "number": 1, "real": 1.5, "yes": true,
+        "date": .date(Date(timeIntervalSinceReferenceDate: 0)), "data": .data(Data(0..<40)), "list": [1, "two", true], "empty": [:],
+        "nested": ["a": ["b": [1, 2, 3]]], "uid": .uid(7),
+    ]
+
+    private func changes(from old: Entries, to new: Entries) throws -> [String: PropertyListValue?]? {
+        let bytes = try PropertyListValue.dictionary(new).encoded(as: .binary)
+        return PropertyListValue.changes(in: bytes, since: try PropertyListValue.dictionary(old).encoded(as: .binary), of: old)
+    }
+
+    @Test("The same entries have no difference, whatever their bytes")
+    func same() throws {
+        #expect(try changes(from: entries, to: entries) == [:])
+        #expect(try changes(from: [:], to: [:]) == [:])
+        let binary = try PropertyListValue.dictionary(entries).encoded(as: .binary)
+        let foundation = try PropertyListSerialization.data(
+            fromPropertyList: ["a": 1, "b": ["x": 1.5]], format: .binary, options: 0)
+        let known: Entries = ["a": 1, "b": ["x": 1.5]]
+        #expect(PropertyListValue.changes(in: foundation, since: foundation, of: known) == [:])
+        #expect(PropertyListValue.changes(in: binary, since: binary, of: entries) == [:])
+    }
+
+    @Test("Each entry that is set, added or removed is told, and no other")
+    func oneEntry() throws {
+        for key in entries.keys {
+            for value in ["changed", 2, [1, "two", false], ["a": ["b": [1, 2, 4]]]] as [PropertyListValue] {
+                var later = entries
+                later[key] = value
+                #expect(try changes(from: entries, to: later) == [key: .some(value)])
+            }
+            var later = entries
+            later[key] = nil
+            #expect(try changes(from: entries, to: later) == [key: .none])
+            #expect(try changes(from: later, to: entries) == [key: entries[key]])
+        }
+    }
+
+    @Test("What only looks alike is told: 1, 1.0 and true, 0.0 and -0.0, text and data of the same bytes")
+    func lookalikes() throws {
+        let values: [PropertyListValue] = [
+            1, 1.0, true, 0.0, -0.0, "A", .data(Data([0x41])), .uid(1), .date(Date(timeIntervalSinceReferenceDate: 1)),
+        ]
+        for old in values {
+            for new in values where new != old {
+                #expect(try changes(from: ["a": 0, "k": old, "z": 0], to: ["a": 0, "k": new, "z": 0]) == ["k": .some(new)])
+            }
+        }
+    }
+
+    @Test("A key in another normalization is for the whole to be read")
+    func normalization() throws {
+        #expect(try changes(from: ["a": 0, "\u{E9}": 1, "z": 0], to: ["a": 0, "e\u{301}": 1, "z": 0]) == nil)
+    }
+
+    @Test("Bytes of another kind, and roots that are no dictionaries, are for the whole to be read")
+    func otherKinds() throws {
+        let binary = try PropertyListValue.dictionary(entries).encoded(as: .binary)
+        let others = [
+            Data(), Data("bplist00".utf8), try PropertyListValue.dictionary(["a": 1]).encoded(as: .xml),
+            try PropertyListValue.array([1]).encoded(as: .binary), try PropertyListValue.string("x").encoded(as: .binary),
+        ]
+        for other in others {
+            #expect(PropertyListValue.changes(in: other, since: binary, of: entries) == nil)
+            #expect(PropertyListValue.changes(in: binary, since: other, of: [:]) == nil)
+        }
+    }
+
+    @Test("Random edits of random entries: the difference makes of the earlier entries what reading the whole does", arguments: 0..<20)
+    func randomEdits(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var old: Entries = [:]
+        var told = 0
+        for number in 0..<50 { old["key \(number)"] = .random(depth: 2, using: &generator) }
+        for _ in 0..<50 {
+            var new = old
+            for _ in 0..<Int.random(in: 0..<4, using: &generator) {
+                let key = "key \(Int.random(in: 0..<60, using: &generator))"
+                new[key] = Bool.random(using: &generator) ? .random(depth: 2, using: &generator) : nil
+            }
+            if try check(from: old, to: try PropertyListValue.dictionary(new).encoded(as: .binary)) { told += 1 }
+            old = new
+        }
+        #expect(told > 10)
+    }
+
+    @Test("Of damaged bytes, a difference is told only where reading the whole gives the same")
+    func damaged() throws {
+        let good = try PropertyListValue.dictionary(entries).encoded(as: .binary)
+        var told = 0
+        for place in good.indices {
+            for byte in [0, 1, 0x7F, 0xFF, good[place] &+ 1, good[place] ^ 0x10] as [UInt8] {
+                var bad = good
+                bad[place] = byte
+                if try check(from: entries, to: bad) { told += 1 }
+            }
+        }
+        #expect(told > 100)
+    }
+
+    /// Whether a difference was told, which is then what reading the whole shows.
+    @discardableResult
+    private func check(from old: Entries, to bytes: Data) throws -> Bool {
+        let earlier = try PropertyListValue.dictionary(old).encoded(as: .binary)
+        guard let changes = PropertyListValue.changes(in: bytes, since: earlier, of: old) else { return false }
+        var entries = old
+        for (key, value) in changes {
+            #expect(old[key] != value)
+            entries[key] = value
+        }
+        #expect(try PropertyListValue.decode(bytes).value == .dictionary(entries))
+        return true
+    }
+}
