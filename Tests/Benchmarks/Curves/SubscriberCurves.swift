@@ -11,12 +11,12 @@ enum SubscriberCurves {
         bystanders(.write) { StoreWork.write($0) },
         Curve(.subscribers, .deliver, .linear) { place, count in
             let sample = try SampleStore(in: place)
-            return CurveWork(Listeners.tell(count, in: sample.store).times(count), tearDown: sample.close)
+            return CurveWork(Listeners.tell(count, in: sample.store), tearDown: sample.close)
         },
         Curve(.subscribers, .readers, .linear) { place, count in
             let sample = try SampleStore(in: place)
             let (work, tasks) = try await Readers.tell(count, in: sample.store, \.end)
-            return CurveWork(work.times(count)) {
+            return CurveWork(work) {
                 for task in tasks { task.cancel() }
                 try await sample.close()
             }
@@ -32,12 +32,5 @@ enum SubscriberCurves {
                 try await sample.close()
             }
         }
-    }
-}
-
-extension Work {
-    /// The work with its figure for so many together.
-    fileprivate func times(_ number: Int) -> Work {
-        Work { try await run($0) * Double(number) }
     }
 }

@@ -17,9 +17,9 @@ struct Comparison: Sendable {
 
 extension Comparison {
     // Long enough for the clock's own cost not to count, short enough for both halves of a round to meet the same machine.
-    private static let roundTime = 15e6
-    private static let rowTime = 2.5e9
-    private static let rounds = 7...41
+    private static let roundTime = 20e6
+    private static let rowTime = 4e9
+    private static let rounds = 7...61
     // What is not timed, a flush or a file that is prepared, takes time as well.
     private static let mostTime = 1e9
 
@@ -36,7 +36,8 @@ extension Comparison {
             baselines.append(try await pair.baseline.run(baselineCount))
         }
         try await pair.tearDown()
-        self.init(subjects: subjects, baselines: baselines)
+        let parts = Double(row.parts)
+        self.init(subjects: subjects.map { $0 / parts }, baselines: baselines.map { $0 / parts })
     }
 
     /// How often work has to be done to fill a round, and how long that takes.

@@ -4,7 +4,7 @@
     /// The least that notices a rename: an inotify instance, and a Dispatch source that reads it.
     ///
     /// Unchecked, because once it is made the source is only cancelled, which any thread may do.
-    final class BareWatch: @unchecked Sendable {
+    final class InotifyWatch: @unchecked Sendable {
         private let source: any DispatchSourceRead
 
         init(_ folder: String, _ onRename: @escaping @Sendable () -> Void) throws {
@@ -14,7 +14,7 @@
                 close(descriptor)
                 throw Failure("\(folder) cannot be watched")
             }
-            source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: DispatchQueue(label: "BareWatch"))
+            source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: DispatchQueue(label: "InotifyWatch"))
             source.setEventHandler {
                 withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
                     while read(descriptor, buffer.baseAddress, buffer.count) > 0 { onRename() }
