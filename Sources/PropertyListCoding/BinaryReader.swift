@@ -40,8 +40,9 @@ struct BinaryReader {
                 frame = try open(container)
             } else {
                 let node = close(frame)
-                guard let parent = parents.popLast() else { return node }
-                frame = parent
+                if parents.isEmpty { return node }
+                // Moved, not bound to a name first: a second reference would make each further child copy those before it.
+                frame = parents.removeLast()
                 try add(node, to: &frame, depth: depth - 1)
             }
         }
