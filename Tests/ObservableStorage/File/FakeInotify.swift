@@ -10,6 +10,7 @@
             var next: Int32 = 1
             var live: [Int32: String] = [:]
             var calls = 0
+            var isOpened = false
         }
 
         private let state = Guarded(State())
@@ -56,7 +57,13 @@
         /// The kernel's calls; the instance may be opened once.
         var calls: InotifyCalls {
             InotifyCalls(
-                open: { [reading] in reading },
+                open: { [self] in
+                    // A second owner would close the descriptor once more, whoever has the number by then.
+                    state.withLock { state in
+                        defer { state.isOpened = true }
+                        return state.isOpened ? -EMFILE : reading
+                    }
+                },
                 watch: { [self] _, path, _ in
                     state.withLock { state in
                         state.calls += 1
