@@ -11,7 +11,14 @@ struct FiguresTests {
         #expect(Figures.time(nanoseconds) == text)
     }
 
-    @Test("A goal reads as it is set", arguments: [(1.0 / 60, "1/60"), (0.25, "0.250 x"), (1.5, "1.50 x")])
+    @Test(
+        "A ratio has three digits, and is a fraction where it is small",
+        arguments: [(5.503, "5.50 x"), (0.25, "0.250 x"), (0.0594, "1/16.8")])
+    func ratio(ratio: Double, text: String) {
+        #expect(Figures.ratio(ratio) == text)
+    }
+
+    @Test("A goal reads as it is set", arguments: [(1.0 / 60, "1/60"), (0.25, "0.25 x"), (1.5, "1.5 x")])
     func goal(goal: Double, text: String) {
         #expect(Figures.goal(goal) == text)
     }

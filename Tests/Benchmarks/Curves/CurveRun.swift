@@ -6,8 +6,8 @@ struct CurveRun {
     let picture: String?
     let place: Place
 
-    private static let rounds = 7
-    private static let roundTime = 4e6
+    private static let rounds = 15
+    private static let roundTime = 8e6
 
     /// Measures the curves that are named, or all.
     ///

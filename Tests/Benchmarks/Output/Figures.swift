@@ -22,14 +22,14 @@ enum Figures {
         }
     }
 
-    /// A ratio with three digits.
+    /// A ratio with three digits; a small one as a fraction.
     static func ratio(_ ratio: Double) -> String {
-        digits(ratio) + " x"
+        ratio < 0.2 ? "1/" + digits(1 / ratio) : digits(ratio) + " x"
     }
 
     /// A goal as it is set: a fraction where it is one.
     static func goal(_ goal: Double) -> String {
-        goal < 0.2 ? "1/\(Int((1 / goal).rounded()))" : digits(goal) + " x"
+        goal < 0.2 ? "1/\(Int((1 / goal).rounded()))" : String(format: "%g x", goal)
     }
 
     private static func digits(_ number: Double) -> String {
