@@ -1,0 +1,76 @@
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// A key remembers what was last read with it; nothing of that may show.
+@Suite("What a key remembers", .timeLimit(.minutes(5)))
+struct RememberedReadingTests {
+    @Test("The next reading has what was written, removed, registered or stored by others since", arguments: Fixture.quick)
+    func changes(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        let key = StorageKey("count", default: 0)
+        let changes = store.changes(of: key)
+        #expect(store[key] == 0)
+        try store.register(1, for: key)
+        #expect(store[key] == 1)
+        store[key] = 2
+        #expect(store[key] == 2)
+        store[StorageKey("count", default: 0)] = 3
+        #expect(store[key] == 3)
+        store[StorageKey<String?>("count")] = "many"
+        #expect(store[key] == 1)
+        #expect(throws: StorageError.self) { try store.value(for: key) }
+        store.remove(key)
+        #expect(store[key] == 1)
+        try await store.flush()
+        _ = try storage.edit { $0["count"] = 9 }
+        #expect(await changes.first { $0.origin == .external }?.newValue == 9)
+        #expect(store[key] == 9)
+    }
+
+    @Test("A key that is used with several stores has each one's value")
+    func stores() throws {
+        let key = StorageKey("count", default: 0)
+        let stores = try (1...3).map { try ObservableStore(backend: InMemoryBackend(["count": .integer(PropertyListInteger(Int64($0)))])) }
+        for _ in 0..<2 { #expect(stores.map { $0[key] } == [1, 2, 3]) }
+        stores[0][key] = 4
+        #expect(stores.map { $0[key] } == [4, 2, 3])
+    }
+
+    @Test("A key of a scene has the application's newer value, and its own once it has one")
+    func scenes() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let value = SceneStore(sceneID: "one", base: store).stored(Keys.count)
+        #expect(value.value == 0)
+        store[Keys.count] = 1
+        #expect(value.value == 1)
+        value.value = 2
+        store[Keys.count] = 3
+        #expect(value.value == 2)
+        value.remove()
+        #expect(value.value == 3)
+    }
+
+    @Test("A key that was renamed looks for the earlier name as long as its own has no value")
+    func earlierNames() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let key = StorageKey("now", default: 0).renamed(from: "before")
+        #expect(store[key] == 0)
+        store[StorageKey("before", default: 0)] = 5
+        #expect(store[key] == 5)
+        #expect(store.entries == ["now": 5])
+        #expect(store[key] == 5)
+    }
+
+    @Test("Entries that nobody holds on to any more are forgotten, those that somebody does are not")
+    func forgotten() {
+        var table = WatchTable()
+        let held = table.watch("held")
+        for number in 0..<10_000 { _ = table.watch("name \(number)") }
+        #expect(table.watch("held") === held)
+        #expect((0..<9_000).allSatisfy { table["name \($0)"] == nil })
+    }
+}
