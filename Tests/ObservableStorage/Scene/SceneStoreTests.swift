@@ -128,6 +128,22 @@ struct SceneStoreTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("A transaction that removes a scene's value and sets the application's is one change for the scene, too")
+    func removingTransaction() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": 1, "scenes/one/count": 5]))
+        let scene = SceneStore(sceneID: "one", base: store)
+        let settings = KeyedStore<SceneKeys>(scene)
+        let key = settings.stored(\.count).key
+        let seen = Recorder<String>()
+        let token = scene.addUpdateListener(for: Keys.count) { seen.record("\($0.oldValue) \($0.newValue) \($0.kind)") }
+        try await store.update { transaction in
+            transaction.remove(key)
+            transaction[Keys.count] = 7
+        }
+        #expect(seen.elements == ["5 7 removed"])
+        withExtendedLifetime(token) {}
+    }
+
     @Test("Discarding a scene removes all that it has set, as one revision, and nothing else")
     func discarding() throws {
         let store = try ObservableStore(backend: InMemoryBackend())

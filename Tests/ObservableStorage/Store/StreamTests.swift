@@ -101,6 +101,23 @@ struct StreamTests {
         }
     }
 
+    @Test("A crowd of readers that wait is resumed by each write, every one of them")
+    func crowd() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let seen = Recorder<Int>()
+        let readers = (0..<100).map { _ in
+            let values = store.values(of: Keys.count)
+            return Task { for await value in values { seen.record(value) } }
+        }
+        for round in 0..<20 {
+            // Each reader has this round's value, and all but the last ones wait for the next.
+            _ = try await seen.elements { $0.filter { $0 == round }.count == 100 }
+            store[Keys.count] = round + 1
+        }
+        try await store.close()
+        for reader in readers { await reader.value }
+    }
+
     @Test("A stream does not keep its store alive, and ends when the store goes", arguments: Fixture.allCases)
     func lifetime(fixture: Fixture) async throws {
         var store: ObservableStore? = try fixture.make().open()
