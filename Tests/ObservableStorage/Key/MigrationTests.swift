@@ -30,6 +30,20 @@ struct MigrationTests {
         #expect(origins == (stored == 30 ? [] : [.migration]))
     }
 
+    @Test(
+        "Where several earlier shapes fit, the newest counts; one that throws leaves it to the next",
+        arguments: [(3, "new 3"), (-3, "old -3")])
+    func order(stored: Int64, value: String) throws {
+        let key = StorageKey("name", default: "")
+            .migrating(from: Int.self) { number in
+                guard number > 0 else { throw Refusal() }
+                return "new \(number)"
+            }
+            .migrating(from: Int.self) { "old \($0)" }
+        let store = try ObservableStore(backend: InMemoryBackend(["name": .integer(PropertyListInteger(stored))]))
+        #expect(store[key] == value)
+    }
+
     @Test("A migration that throws leaves what is stored as it was", arguments: Fixture.allCases)
     func failure(fixture: Fixture) async throws {
         let storage = try fixture.make(["interval": "soon"])
