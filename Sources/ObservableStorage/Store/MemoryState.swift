@@ -46,9 +46,21 @@ struct MemoryState: Sendable {
         _ edits: Edits, origin: ChangeOrigin = .local, condition: Edits = [:]
     ) throws(StorageError) -> [StoredChange] {
         guard !isClosed else { throw .closed }
+        let condition = condition.isEmpty ? condition : whatIsStored(of: condition)
         let changes = apply(edits, origin: origin)
         for change in changes { keep(change, condition: condition) }
         return changes
+    }
+
+    // What was made of an edit that is not written yet depends on what that edit depends on, which for a user's is nothing.
+    private func whatIsStored(of condition: Edits) -> Edits {
+        condition.reduce(into: Edits()) { stored, expected in
+            if let edit = pending[expected.key] {
+                stored.merge(edit.condition) { $1 }
+            } else {
+                stored.updateValue(expected.value, forKey: expected.key)
+            }
+        }
     }
 
     /// Whether nobody has changed what edits were made of.

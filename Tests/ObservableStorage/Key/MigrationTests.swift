@@ -85,6 +85,21 @@ struct MigrationTests {
         #expect(store[StorageKey("delay", default: 0).renamed(from: "period")] == 2)
     }
 
+    @Test("What reading makes of a value that was set and is not written yet is written, too", arguments: Fixture.allCases)
+    func migratedEdit(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
+        let store = try ObservableStore(backend: backend)
+        backend.fail(.unwritable(file: "f", reason: "full"))
+        store[StorageKey("before", default: 0)] = 5
+        #expect(store[StorageKey("between", default: 0).renamed(from: "before")] == 5)
+        #expect(store[StorageKey("now", default: 0).renamed(from: "between")] == 5)
+        backend.fail(nil)
+        try await store.flush()
+        #expect(try storage.entries == ["now": 5])
+        #expect(store.entries == ["now": 5])
+    }
+
     @Test("What is set meanwhile is written, whatever was stored before", arguments: Fixture.allCases)
     func settingAfterMigration(fixture: Fixture) async throws {
         let storage = try fixture.make(["interval": "5"])
