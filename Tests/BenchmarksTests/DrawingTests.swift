@@ -3,7 +3,7 @@ import Testing
 
 @testable import benchmarks
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DrawingTests {
     @Test("Equal ratios are equal distances")
     func scale() {

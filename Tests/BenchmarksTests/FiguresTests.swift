@@ -2,7 +2,7 @@ import Testing
 
 @testable import benchmarks
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FiguresTests {
     @Test(
         "A time has the unit that suits it, and three digits",

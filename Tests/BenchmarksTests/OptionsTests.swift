@@ -2,7 +2,7 @@ import Testing
 
 @testable import benchmarks
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OptionsTests {
     @Test("Without arguments all rows are asked for, as text")
     func nothing() throws {

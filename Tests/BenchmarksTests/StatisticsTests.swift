@@ -3,7 +3,7 @@ import Testing
 
 @testable import benchmarks
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct StatisticsTests {
     @Test("The median is the one in the middle, or the mean of the two")
     func median() {
