@@ -75,12 +75,13 @@ import Testing
     }
 
     @Test("Random edits of random entries: the difference makes of the earlier entries what reading the whole does", arguments: 0..<20)
-    func randomEdits(_ seed: UInt64) throws {
+    func randomEdits(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         var old: Entries = [:]
         var told = 0
         for number in 0..<50 { old["key \(number)"] = .random(depth: 2, using: &generator) }
         for _ in 0..<50 {
+            await Task.yield()
             var new = old
             for _ in 0..<Int.random(in: 0..<4, using: &generator) {
                 let key = "key \(Int.random(in: 0..<60, using: &generator))"

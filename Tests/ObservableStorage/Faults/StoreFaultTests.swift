@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// A store whose calls fail, one after the other: the file is the old one or the new one, and if success was reported, the new one.
-@Suite("A store whose file fails", .enabled(if: isTorture), .timeLimit(.minutes(5)))
+@Suite("A store whose file fails", .timeLimit(.minutes(5)))
 struct StoreFaultTests {
     private static let mostCalls = 400
 

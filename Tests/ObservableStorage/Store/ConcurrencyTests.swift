@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `OBSERVABLE_STORAGE_SEED` repeats another run; what comes of a seed also depends on how threads take turns.
-@Suite("Many writers and observers", .enabled(if: isTorture), .timeLimit(.minutes(isLong ? 30 : 5)))
+@Suite("Many writers and observers", .timeLimit(.minutes(isLong ? 30 : 5)))
 struct ConcurrencyTests {
     static let seeds: [UInt64] = (0..<(isLong ? 200 : 3)).map { firstSeed + $0 }
 

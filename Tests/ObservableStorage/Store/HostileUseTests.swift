@@ -9,7 +9,8 @@ import Testing
 
 @Suite("Hostile use", .timeLimit(.minutes(5)))
 struct HostileUseTests {
-    @Test("Closing ends although somebody goes on writing", arguments: Fixture.allCases)
+    // One after the other, since each keeps a processor busy until its store is closed.
+    @Test("Closing ends although somebody goes on writing", .serialized, arguments: Fixture.allCases)
     func closeWhileWriting(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let lastWritten = Recorder<Int>()

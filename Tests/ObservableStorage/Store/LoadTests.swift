@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Each load is put on by a process of its own. With `OBSERVABLE_STORAGE_LONG_TESTS` it is a heavy one, and the figures are printed.
-@Suite("Load", .serialized, .enabled(if: isTorture), .timeLimit(.minutes(isLong ? 60 : 5)))
+@Suite("Load", .serialized, .timeLimit(.minutes(isLong ? 60 : 5)))
 struct LoadTests {
     private let folder: TemporaryFolder
 

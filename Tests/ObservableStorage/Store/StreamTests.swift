@@ -101,7 +101,7 @@ struct StreamTests {
         }
     }
 
-    @Test("A crowd of readers that wait is resumed by each write, every one of them", .enabled(if: isTorture))
+    @Test("A crowd of readers that wait is resumed by each write, every one of them")
     func crowd() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let seen = Recorder<Int>()
