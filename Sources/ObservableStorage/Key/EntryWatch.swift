@@ -17,8 +17,12 @@ final class EntryWatch: Sendable {
     }
 
     /// Counts a change. Called where the order of changes is decided.
-    func noteChange() {
+    ///
+    /// - Returns: whether Observation tracks the entry.
+    @discardableResult
+    func noteChange() -> Bool {
         count.add(1, ordering: .sequentiallyConsistent)
+        return isTracked.load(ordering: .sequentiallyConsistent)
     }
 
     /// Tells Observation that the entry is read. Comes before the reading, so that no change falls between the two.

@@ -5,21 +5,49 @@ struct MemoryState: Sendable {
     /// Edits by the name of the entry: the value that is set, nil for a removal.
     typealias Edits = [String: PropertyListValue?]
 
-    private(set) var entries: [String: PropertyListValue]
+    private var table: EntryTable
     private(set) var revision: UInt64 = 0
     private(set) var registered: [String: PropertyListValue] = [:]
     private(set) var isClosed = false
-    /// What is in memory only. An edit stays here until it is on disk.
-    private(set) var pending: [String: PendingEdit] = [:]
     private var isFlushScheduled = false
 
     init(entries: [String: PropertyListValue]) {
-        self.entries = entries
+        table = EntryTable(entries)
+    }
+
+    /// What is stored, by name. Takes time for every entry.
+    var entries: [String: PropertyListValue] {
+        table.values
+    }
+
+    /// What is in memory only. An edit stays here until it is on disk.
+    var pending: [String: PendingEdit] {
+        table.pending
+    }
+
+    /// Whether anything is in memory only.
+    var hasPending: Bool {
+        table.hasPending
+    }
+
+    /// What is stored under a name.
+    func stored(_ name: String) -> PropertyListValue? {
+        table[name]
     }
 
     /// What is stored, inherited and registered under a name.
     func entry(_ name: EntryName) -> StoredEntry {
-        StoredEntry(stored: entries[name.own], inherited: name.inherited.flatMap { entries[$0] }, registered: registered[name.root])
+        StoredEntry(stored: table[name.own], inherited: name.inherited.flatMap { table[$0] }, registered: registered[name.root])
+    }
+
+    /// What readers of an entry hold on to, if somebody may.
+    func watch(_ name: String) -> EntryWatch? {
+        table.watch(name)
+    }
+
+    /// The same, made if there is none.
+    mutating func madeWatch(_ name: String) -> EntryWatch {
+        table.madeWatch(name)
     }
 
     /// Sets the value that stands in for one that is not stored.
@@ -31,12 +59,13 @@ struct MemoryState: Sendable {
     }
 
     /// Edits an entry in memory, as a revision, and keeps the edit for the next flush.
-    mutating func edit(_ key: String, _ value: PropertyListValue?) throws(StorageError) -> StoredChange? {
+    ///
+    /// - Returns: what was there before; nothing if the value is the same.
+    mutating func exchange(_ name: String, _ value: PropertyListValue?) throws(StorageError) -> EntrySlot.Exchange? {
         guard !isClosed else { throw .closed }
-        guard let change = apply(key, value, origin: .local) else { return nil }
+        guard let exchange = table.exchange(name, value, edit: revision + 1) else { return nil }
         revision += 1
-        keep(change)
-        return change
+        return exchange
     }
 
     /// Edits entries in memory, as one revision, and keeps the edits for the next flush.
@@ -46,16 +75,13 @@ struct MemoryState: Sendable {
         _ edits: Edits, origin: ChangeOrigin = .local, condition: Edits = [:]
     ) throws(StorageError) -> [StoredChange] {
         guard !isClosed else { throw .closed }
-        let condition = condition.isEmpty ? condition : whatIsStored(of: condition)
-        let changes = apply(edits, origin: origin)
-        for change in changes { keep(change, condition: condition) }
-        return changes
+        return apply(edits, origin: origin, edit: revision + 1, condition: condition.isEmpty ? condition : whatIsStored(of: condition))
     }
 
     // What was made of an edit that is not written yet depends on what that edit depends on, which for a user's is nothing.
     private func whatIsStored(of condition: Edits) -> Edits {
         condition.reduce(into: Edits()) { stored, expected in
-            if let edit = pending[expected.key] {
+            if let edit = table.pending(expected.key) {
                 stored.merge(edit.condition) { $1 }
             } else {
                 stored.updateValue(expected.value, forKey: expected.key)
@@ -65,7 +91,7 @@ struct MemoryState: Sendable {
 
     /// Whether nobody has changed what edits were made of.
     func isCurrent(_ expected: Edits) -> Bool {
-        expected.allSatisfy { entries[$0.key] == $0.value }
+        expected.allSatisfy { table[$0.key] == $0.value }
     }
 
     /// The edits that remove entries, those that begin with a text.
@@ -77,30 +103,27 @@ struct MemoryState: Sendable {
 
     /// Applies what is on disk already, as one revision. An edit that is still to be written wins over it.
     mutating func merge(_ edits: Edits, origin: ChangeOrigin) -> [StoredChange] {
-        apply(pending.isEmpty ? edits : edits.filter { pending[$0.key] == nil }, origin: origin)
+        apply(table.hasPending ? edits.filter { table.pending($0.key) == nil } : edits, origin: origin)
     }
 
-    private mutating func keep(_ change: StoredChange, condition: Edits = [:]) {
-        pending[change.key] = PendingEdit(value: change.new.stored, condition: condition, revision: change.revision)
-    }
-
-    private mutating func apply(_ edits: Edits, origin: ChangeOrigin) -> [StoredChange] {
+    private mutating func apply(_ edits: Edits, origin: ChangeOrigin, edit: UInt64 = 0, condition: Edits = [:]) -> [StoredChange] {
         var changes: [StoredChange] = []
-        for (key, value) in edits {
-            if let change = apply(key, value, origin: origin) { changes.append(change) }
+        for (name, value) in edits {
+            guard let exchange = table.exchange(name, value, edit: edit, condition: condition) else { continue }
+            changes.append(change(name, from: exchange.old, to: value, origin: origin, revision: revision + 1))
         }
         if !changes.isEmpty { revision += 1 }
         return changes.sorted { $0.key < $1.key }
     }
 
-    private mutating func apply(_ key: String, _ value: PropertyListValue?, origin: ChangeOrigin) -> StoredChange? {
-        let old = entries[key]
-        guard old != value else { return nil }
-        entries[key] = value
-        let registered = registered[key]
+    /// A change of an entry that has been made.
+    func change(
+        _ name: String, from old: PropertyListValue?, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64
+    ) -> StoredChange {
+        let registered = registered.isEmpty ? nil : registered[name]
         return StoredChange(
-            key: key, old: StoredEntry(stored: old, registered: registered), new: StoredEntry(stored: value, registered: registered),
-            isRemoval: value == nil, origin: origin, revision: revision + 1)
+            key: name, old: StoredEntry(stored: old, registered: registered), new: StoredEntry(stored: new, registered: registered),
+            isRemoval: new == nil, origin: origin, revision: revision)
     }
 
     /// What is there under a name now, as a change from itself.
@@ -113,12 +136,12 @@ struct MemoryState: Sendable {
 
     /// Forgets edits that are on disk now, but for those made anew meanwhile.
     mutating func noteStored(_ edits: [String: PendingEdit]) {
-        for (key, edit) in edits where pending[key]?.revision == edit.revision { pending[key] = nil }
+        table.noteStored(edits)
     }
 
     /// Whether somebody has to schedule a flush; true once until that flush begins.
     mutating func needsFlushScheduled() -> Bool {
-        guard !isFlushScheduled, !pending.isEmpty else { return false }
+        guard !isFlushScheduled, table.hasPending else { return false }
         isFlushScheduled = true
         return true
     }

@@ -60,7 +60,7 @@ extension ObservableStore {
     }
 
     private func writeEdits() throws(StorageError) {
-        guard memory.update({ !$0.pending.isEmpty }) else { return }
+        guard memory.update({ $0.hasPending }) else { return }
         do {
             try commit(.local) { _ in }
         } catch {

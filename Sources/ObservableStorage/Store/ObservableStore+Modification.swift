@@ -34,7 +34,7 @@ extension ObservableStore {
             while true {
                 let names = key.upkeepNames
                 let stored = memory.update { state in
-                    names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.entries[$1] }
+                    names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.stored($1) }
                 }
                 guard let upkeep = key.upkeep(stored) else { return }
                 let expected = names.reduce(into: MemoryState.Edits()) { $0.updateValue(stored[$1], forKey: $1) }

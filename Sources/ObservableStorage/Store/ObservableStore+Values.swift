@@ -46,13 +46,13 @@ extension ObservableStore: ValueAccess {
         if key.leavesLastValue {
             try edit(muting: token) { (state) throws(StorageError) in try state.edit(key.edits(storing: stored)) }
         } else {
-            try edit(key.name, stored, muting: token)
+            follow(try memory.edit(key.name, stored, muting: token?.subscription ?? 0))
         }
     }
 
     /// Removes what is stored for a key, so that it has its default again. Does nothing in a closed store but report it in ``failures``.
     public nonisolated func remove<Value>(_ key: StorageKey<Value>, muting token: ObservationToken? = nil) {
-        reporting { () throws(StorageError) in try edit(key.name, nil, muting: token) }
+        reporting { () throws(StorageError) in follow(try memory.edit(key.name, nil, muting: token?.subscription ?? 0)) }
     }
 
     /// Removes everything that is stored, as one revision, so that every key has its default again.
@@ -72,7 +72,7 @@ extension ObservableStore: ValueAccess {
 
     /// Whether a value is stored for a key, decodable or not.
     public nonisolated func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        memory.update { $0.entries[key.name] != nil }
+        memory.update { $0.stored(key.name) != nil }
     }
 
     /// Sets what a key's value is while none is stored, before the key's own default. Never written, and nobody is told.
@@ -104,13 +104,6 @@ extension ObservableStore: ValueAccess {
     private nonisolated func removeAll(_ removals: (MemoryState) -> MemoryState.Edits) {
         reporting { () throws(StorageError) in
             try edit { (state) throws(StorageError) in try state.edit(removals(state)) }
-        }
-    }
-
-    private nonisolated func edit(_ key: String, _ value: PropertyListValue?, muting token: ObservationToken?) throws(StorageError) {
-        try edit(muting: token) { (state) throws(StorageError) in
-            guard let change = try state.edit(key, value) else { return [] }
-            return [change]
         }
     }
 

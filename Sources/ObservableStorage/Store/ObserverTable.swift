@@ -11,6 +11,11 @@ struct ObserverTable: Sendable {
     // Under the own name and under the inherited one.
     private var heirs: [String: [EntryName: Group]] = [:]
 
+    /// Whether nobody observes anything.
+    var isEmpty: Bool {
+        plain.isEmpty && heirs.isEmpty
+    }
+
     /// The observers of an entry with a key, made if there are none yet.
     mutating func observers<Value>(of key: StorageKey<Value>, outbox: Outbox) -> KeyObservers<Value> {
         let identifier = ObjectIdentifier(key.body)

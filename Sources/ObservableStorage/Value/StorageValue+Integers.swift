@@ -13,6 +13,11 @@ extension StorageValue where Self: FixedWidthInteger {
     /// An integer.
     public var propertyListValue: PropertyListValue {
         get throws {
+            // Asking for the exact number in a generic way would cost as much as storing it.
+            if Self.bitWidth <= 64 {
+                let bits = UInt64(truncatingIfNeeded: self)
+                return .integer(Self.isSigned ? PropertyListInteger(Int64(bitPattern: bits)) : PropertyListInteger(bits))
+            }
             guard let integer = PropertyListInteger(exactly: self) else {
                 throw EncodingRefusal("\(self) is beyond 64 bits")
             }

@@ -1,0 +1,58 @@
+import PropertyListCoding
+
+/// One entry in memory: its value, the edit that is not on disk yet, and what its readers hold on to.
+struct EntrySlot: Sendable {
+    /// What was in an entry before another value.
+    struct Exchange {
+        let old: PropertyListValue?
+        /// Whether an edit of the entry was to be written already.
+        let wasPending: Bool
+        /// Whether Observation tracks the entry.
+        let isTracked: Bool
+    }
+
+    private(set) var value: PropertyListValue?
+    /// What readers hold on to, once somebody has read the entry.
+    var watch: EntryWatch?
+    /// Tells the edit that is not on disk yet from an earlier one; 0 if there is none.
+    private(set) var pendingRevision: UInt64 = 0
+    private var condition: MemoryState.Edits = [:]
+
+    init(value: PropertyListValue? = nil) {
+        self.value = value
+    }
+
+    /// The edit that is not on disk yet.
+    var pending: PendingEdit? {
+        pendingRevision == 0 ? nil : PendingEdit(value: value, condition: condition, revision: pendingRevision)
+    }
+
+    /// Whether there is nothing to keep but perhaps what readers hold on to.
+    var isVacant: Bool {
+        value == nil && pendingRevision == 0
+    }
+
+    /// Puts another value in place; nothing if it is the same.
+    ///
+    /// - Parameters:
+    ///   - new: the value, nil for none.
+    ///   - edit: the revision of the edit, if it is still to be written, or 0.
+    ///   - condition: what has to be stored still when it is written.
+    mutating func exchange(_ new: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits = [:]) -> Exchange? {
+        guard value != new else { return nil }
+        let exchange = Exchange(old: value.take(), wasPending: pendingRevision != 0, isTracked: watch?.noteChange() ?? false)
+        value = new
+        if edit != 0 {
+            pendingRevision = edit
+            self.condition = condition
+        }
+        return exchange
+    }
+
+    /// Forgets an edit that is on disk now, unless the entry has been edited anew.
+    mutating func noteStored(_ edit: PendingEdit) {
+        guard pendingRevision == edit.revision else { return }
+        pendingRevision = 0
+        condition = [:]
+    }
+}
