@@ -14,7 +14,7 @@ public struct Persisted<Value: Sendable>: Sendable {
 
     /// The value; reading it is tracked by Observation. What cannot be stored is reported in the store's `failures`.
     public var wrappedValue: Value {
-        get { projectedValue.value }
+        @inlinable get { projectedValue.value }
         nonmutating set { projectedValue.value = newValue }
     }
 

@@ -24,8 +24,21 @@ public struct StoredValue<Value: Sendable>: Sendable {
 
     /// The value, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
     public var value: Value {
-        get { store.observed(key, by: watches) }
+        // Inlined into its users, who know the type: for a plain one there is nothing to do but to take the bits.
+        @inlinable get {
+            guard let bits = plainBits else { return observedValue }
+            return withUnsafeBytes(of: bits) { $0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: Value.self).pointee }
+        }
         nonmutating set { store[key] = newValue }
+    }
+
+    /// The bits of the value, if it is a plain one and was read before; see ``PlainCell``.
+    @usableFromInline var plainBits: UInt64? {
+        watches.bits(key.body)
+    }
+
+    @usableFromInline var observedValue: Value {
+        store.observed(key, by: watches)
     }
 
     /// The value now and each newer one; see ``ObservableStore/values(of:)``.

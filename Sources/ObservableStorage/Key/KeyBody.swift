@@ -8,6 +8,8 @@ class AnyKeyBody: @unchecked Sendable {
     let needsUpkeep: Bool
     // Holds readings of this key's type only.
     fileprivate let last = Guarded<Reading?>(nil)
+    /// The same, where the value is plain.
+    let plain = PlainCell()
 
     init(_ entryName: EntryName, needsUpkeep: Bool) {
         self.entryName = entryName
@@ -24,6 +26,7 @@ class AnyKeyBody: @unchecked Sendable {
 /// A key behind one reference, with what was last read with it: copies of a key share both.
 final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
     let traits: KeyTraits<Value>
+    private let isPlain = PlainCell.canHold(Value.self)
 
     init(_ traits: KeyTraits<Value>) {
         self.traits = traits
@@ -40,6 +43,9 @@ final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
 
     /// Remembers what was read.
     func remember(_ reading: ValueReading<Value>) {
+        if isPlain, reading.inherited == nil {
+            plain.remember(PlainCell.bits(of: reading.value), store: reading.store, changes: reading.ownChanges)
+        }
         // What was there leaves the lock, since its release may run code of the user's.
         _ = last.withLock { last in
             defer { last = reading }

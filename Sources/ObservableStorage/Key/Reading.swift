@@ -4,7 +4,7 @@ class Reading: @unchecked Sendable {
     let store: UInt64
     let own: EntryWatch
     let inherited: EntryWatch?
-    private let ownChanges: UInt64
+    let ownChanges: UInt64
     private let inheritedChanges: UInt64
 
     /// Notes how old the entries are. Called where the order of changes is decided.
