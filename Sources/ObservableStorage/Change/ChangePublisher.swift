@@ -10,6 +10,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     private let state = Guarded(State())
     private let outbox: Outbox
+    private let boxing: @Sendable (Element) -> AnyBox?
     private let isAlone: Bool
     // What feeds the publisher, if it is not published to by hand: its subscriptions keep it then.
     private let source = Guarded<ObservationToken?>(nil)
@@ -17,12 +18,16 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     /// Makes a publisher without subscribers. Its subscriptions end when it is released.
     public init() {
         outbox = Outbox()
+        boxing = { Box($0) }
         isAlone = true
     }
 
     /// Makes a publisher whose deliveries stand in one queue with those of others, and whose owner finishes it.
-    init(outbox: Outbox) {
+    ///
+    /// - Parameter boxing: what is put into slots for an element; nothing to leave there what is.
+    init(outbox: Outbox, boxing: @escaping @Sendable (Element) -> AnyBox? = { Box($0) }) {
         self.outbox = outbox
+        self.boxing = boxing
         isAlone = false
     }
 
@@ -89,9 +94,8 @@ extension ChangePublisher {
         state.withLock { state in
             let subscribers = state.list.subscribers
             guard !subscribers.isEmpty else { return }
-            outbox.append {
-                let element = makeElement()
-                for subscriber in subscribers where subscriber.id != muted { subscriber.receive(element) }
+            outbox.append { [boxing, wakeups = outbox.wakeups] in
+                Self.tell(makeElement(), to: subscribers, muting: muted, boxing, waking: wakeups)
             }
         }
     }
@@ -115,7 +119,11 @@ extension ChangePublisher {
     ) -> ObservationToken {
         let subscriber = state.withLock { state in
             let subscriber = Subscriber(observer)
-            if let makeInitial { outbox.append { subscriber.receive(makeInitial()) } }
+            if let makeInitial {
+                outbox.append { [boxing, wakeups = outbox.wakeups] in
+                    Self.tell(makeInitial(), to: [subscriber], muting: 0, boxing, waking: wakeups)
+                }
+            }
             if state.isFinished {
                 outbox.append { subscriber.finish() }
             } else {
@@ -130,6 +138,25 @@ extension ChangePublisher {
             self?.state.withLock { $0.list.remove(subscriber) }
             onCancel()
         }
+    }
+
+    private static func tell(
+        _ element: Element, to subscribers: [Subscriber<Element>], muting muted: UInt64, _ boxing: (Element) -> AnyBox?,
+        waking wakeups: Wakeups
+    ) {
+        // One box for all slots, made when the first one is met.
+        var made: AnyBox??
+        var readers: [LatestSlot.Reader] = []
+        for subscriber in subscribers where subscriber.id != muted {
+            guard let slot = subscriber.slot else {
+                subscriber.receive(element)
+                continue
+            }
+            let box = made ?? boxing(element)
+            made = box
+            if let box, let reader = slot.put(box) { readers.append(reader) }
+        }
+        if let box = made ?? nil, !readers.isEmpty { wakeups.add(readers, box) }
     }
 
     private static func endThoseWithoutOwner(_ subscribers: [Subscriber<Element>]) {

@@ -1,23 +1,16 @@
 /// A slot for one value of any type. Without the type, waiting and handing over cost the same for every one.
 final class LatestSlot: Sendable {
-    /// A reader that waits, and what it is to get: resuming it may come later, and on another thread.
-    struct Wakeup: Sendable {
-        fileprivate let reader: UnsafeContinuation<AnyBox?, Never>
-        fileprivate let box: AnyBox?
-
-        func callAsFunction() {
-            reader.resume(returning: box)
-        }
-    }
+    /// Somebody who waits for a value: resuming comes after the lock, and may come later and on another thread.
+    typealias Reader = UnsafeContinuation<AnyBox?, Never>
 
     private struct State: Sendable {
         var box: AnyBox?
         // Readers that wait, hardly ever more than one; there is no value in the slot then.
-        var reader: UnsafeContinuation<AnyBox?, Never>?
-        var others: [UnsafeContinuation<AnyBox?, Never>] = []
+        var reader: Reader?
+        var others: [Reader] = []
         var isFinished = false
 
-        mutating func nextReader() -> UnsafeContinuation<AnyBox?, Never>? {
+        mutating func nextReader() -> Reader? {
             guard let first = reader.take() else { return nil }
             if !others.isEmpty { reader = others.removeFirst() }
             return first
@@ -26,28 +19,30 @@ final class LatestSlot: Sendable {
 
     private let state = Guarded(State())
 
-    /// Puts a value into the slot in place of one that nobody took, or gives it to a reader that waits, which then has to be resumed.
-    func put(_ box: AnyBox) -> Wakeup? {
+    /// Puts a value into the slot in place of one that nobody took.
+    ///
+    /// - Returns: a reader that waits, who has to be resumed with the value instead.
+    func put(_ box: AnyBox) -> Reader? {
         // What nobody took leaves the lock, since its release may run code of the user's.
-        let (reader, _) = state.withLock { state -> (UnsafeContinuation<AnyBox?, Never>?, AnyBox?) in
+        let (reader, _) = state.withLock { state -> (Reader?, AnyBox?) in
             if state.isFinished { return (nil, nil) }
             if let reader = state.nextReader() { return (reader, nil) }
             defer { state.box = box }
             return (nil, state.box)
         }
-        return reader.map { Wakeup(reader: $0, box: box) }
+        return reader
     }
 
     /// Ends the values, and drops one that still waits in the slot if it is not to be kept.
-    func end(keepingValue: Bool) -> [Wakeup] {
-        let (readers, _) = state.withLock { state -> ([UnsafeContinuation<AnyBox?, Never>], AnyBox?) in
+    func end(keepingValue: Bool) {
+        let (readers, _) = state.withLock { state -> ([Reader], AnyBox?) in
             state.isFinished = true
             let dropped = keepingValue ? nil : state.box.take()
-            var readers: [UnsafeContinuation<AnyBox?, Never>] = []
+            var readers: [Reader] = []
             while let reader = state.nextReader() { readers.append(reader) }
             return (readers, dropped)
         }
-        return readers.map { Wakeup(reader: $0, box: nil) }
+        for reader in readers { reader.resume(returning: nil) }
     }
 
     /// The value in the slot, or the next one that comes, or nil when there will be none.
@@ -58,7 +53,7 @@ final class LatestSlot: Sendable {
         }
     }
 
-    private func take(orWait reader: UnsafeContinuation<AnyBox?, Never>?) -> AnyBox?? {
+    private func take(orWait reader: Reader?) -> AnyBox?? {
         state.withLock { state in
             if let box = state.box.take() { return .some(box) }
             if state.isFinished { return .some(nil) }

@@ -3,24 +3,20 @@
 /// Where a stream's buffer grows with a slow reader, this keeps the newest value only; the last one always arrives.
 public final class LatestValue<Value: Sendable>: Sendable {
     // Holds boxes of this type only.
-    private let slot = LatestSlot()
+    let slot = LatestSlot()
 
     /// Makes an empty slot.
     public init() {}
 
     /// Puts a value into the slot, in place of one that nobody took, or hands it to the reader that waits.
     public func send(_ value: Value) {
-        slot.put(Box(value))?()
-    }
-
-    /// The same; a reader that waits is resumed with others.
-    func send(_ value: Value, waking wakeups: Wakeups) {
-        if let wakeup = slot.put(Box(value)) { wakeups.add(wakeup) }
+        let box = Box(value)
+        slot.put(box)?.resume(returning: box)
     }
 
     /// Ends the values; one that still waits in the slot can be taken.
     public func finish() {
-        end(keepingValue: true)
+        slot.end(keepingValue: true)
     }
 
     /// The values from now on. Each goes to one reader: for several readers make several slots.
@@ -37,11 +33,7 @@ public final class LatestValue<Value: Sendable>: Sendable {
             return unsafeDowncast(box, to: Box<Value>.self).value
         } onCancel: {
             subscription.cancel()
-            self.end(keepingValue: false)
+            self.slot.end(keepingValue: false)
         }
-    }
-
-    private func end(keepingValue: Bool) {
-        for wakeup in slot.end(keepingValue: keepingValue) { wakeup() }
     }
 }

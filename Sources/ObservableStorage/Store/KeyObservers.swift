@@ -5,7 +5,12 @@ final class KeyObservers<Value: Sendable>: Sendable {
 
     init(_ key: StorageKey<Value>, outbox: Outbox) {
         self.key = key
-        publisher = ChangePublisher(outbox: outbox)
+        publisher = ChangePublisher(
+            outbox: outbox,
+            boxing: { change in
+                if case .undecodable = change.kind { return nil }
+                return Box(change.newValue)
+            })
     }
 
     /// Observers of an entry that will not change any more: each of them is told so at once.

@@ -15,8 +15,6 @@ final class Memory: Sendable {
     let id = MemoryCounter.next()
     private let guarded: Guarded<Contents>
     private let outbox = Outbox()
-    /// Readers of streams that wait, and that are resumed once they have been given a change.
-    var wakeups: Wakeups { outbox.wakeups }
     private let allObservers: ChangePublisher<StoredChange>
 
     init(entries: [String: PropertyListValue]) {

@@ -8,14 +8,7 @@ extension ObservableStore {
     /// keep the store alive; it ends when the store is closed or goes, and when its task is cancelled.
     public nonisolated func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
         let latest = LatestValue<Value>()
-        let wakeups = memory.wakeups
-        let token = observe(
-            key, initial: true,
-            Observer(
-                onReceive: { change in
-                    if case .undecodable = change.kind { return }
-                    latest.send(change.newValue, waking: wakeups)
-                }, onFinish: { latest.finish() }))
+        let token = observe(key, initial: true, Observer(slot: latest.slot, onFinish: { latest.finish() }))
         return latest.stream(onEnd: token)
     }
 
