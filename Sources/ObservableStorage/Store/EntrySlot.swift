@@ -16,7 +16,8 @@ struct EntrySlot: Sendable {
     var watch: EntryWatch?
     /// Tells the edit that is not on disk yet from an earlier one; 0 if there is none.
     private(set) var pendingRevision: UInt64 = 0
-    private var condition: MemoryState.Edits = [:]
+    // Nothing for what a user set.
+    private var condition: MemoryState.Edits?
 
     init(value: PropertyListValue? = nil) {
         self.value = value
@@ -24,7 +25,7 @@ struct EntrySlot: Sendable {
 
     /// The edit that is not on disk yet.
     var pending: PendingEdit? {
-        pendingRevision == 0 ? nil : PendingEdit(value: value, condition: condition, revision: pendingRevision)
+        pendingRevision == 0 ? nil : PendingEdit(value: value, condition: condition ?? [:], revision: pendingRevision)
     }
 
     /// Whether there is nothing to keep but perhaps what readers hold on to.
@@ -38,13 +39,13 @@ struct EntrySlot: Sendable {
     ///   - new: the value, nil for none.
     ///   - edit: the revision of the edit, if it is still to be written, or 0.
     ///   - condition: what has to be stored still when it is written.
-    mutating func exchange(_ new: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits = [:]) -> Exchange? {
+    mutating func exchange(_ new: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits? = nil) -> Exchange? {
         guard value != new else { return nil }
         let exchange = Exchange(old: value.take(), wasPending: pendingRevision != 0, isTracked: watch?.noteChange() ?? false)
         value = new
         if edit != 0 {
             pendingRevision = edit
-            self.condition = condition
+            if condition != nil || self.condition != nil { self.condition = condition }
         }
         return exchange
     }
@@ -52,7 +53,6 @@ struct EntrySlot: Sendable {
     /// Forgets an edit that is on disk now, unless the entry has been edited anew.
     mutating func noteStored(_ edit: PendingEdit) {
         guard pendingRevision == edit.revision else { return }
-        pendingRevision = 0
-        condition = [:]
+        (pendingRevision, condition) = (0, nil)
     }
 }

@@ -38,11 +38,12 @@ struct EntryTable: Sendable {
 
     /// Puts another value in place; see ``EntrySlot/exchange(_:edit:condition:)``.
     mutating func exchange(
-        _ name: String, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits = [:]
+        _ name: String, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits? = nil
     ) -> EntrySlot.Exchange? {
+        let isRemoval = value == nil
         let exchange = slots[name, default: EntrySlot()].exchange(value, edit: edit, condition: condition)
         if edit != 0, exchange?.wasPending == false { pendingNames.append(name) }
-        if value == nil { tidyUp(name) }
+        if isRemoval { tidyUp(name) }
         return exchange
     }
 

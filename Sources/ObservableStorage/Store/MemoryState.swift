@@ -75,7 +75,7 @@ struct MemoryState: Sendable {
         _ edits: Edits, origin: ChangeOrigin = .local, condition: Edits = [:]
     ) throws(StorageError) -> [StoredChange] {
         guard !isClosed else { throw .closed }
-        return apply(edits, origin: origin, edit: revision + 1, condition: condition.isEmpty ? condition : whatIsStored(of: condition))
+        return apply(edits, origin: origin, edit: revision + 1, condition: condition.isEmpty ? nil : whatIsStored(of: condition))
     }
 
     // What was made of an edit that is not written yet depends on what that edit depends on, which for a user's is nothing.
@@ -106,7 +106,7 @@ struct MemoryState: Sendable {
         apply(table.hasPending ? edits.filter { table.pending($0.key) == nil } : edits, origin: origin)
     }
 
-    private mutating func apply(_ edits: Edits, origin: ChangeOrigin, edit: UInt64 = 0, condition: Edits = [:]) -> [StoredChange] {
+    private mutating func apply(_ edits: Edits, origin: ChangeOrigin, edit: UInt64 = 0, condition: Edits? = nil) -> [StoredChange] {
         var changes: [StoredChange] = []
         for (name, value) in edits {
             guard let exchange = table.exchange(name, value, edit: edit, condition: condition) else { continue }
