@@ -12,7 +12,7 @@ struct RowRun {
         // Who reads JSON looks for goals; the rest is for people.
         let orientation = names.isEmpty ? (output == .json ? [] : Table.orientation) : chosen.filter { $0.goal == nil }
         let isMet = try await measure(rows, "The library's work, and the same work done bare: medians.")
-        return try await measure(orientation, "For orientation: what else could be used.") && isMet
+        return try await measure(orientation, "For orientation: what else could be used, and what the smallest program takes.") && isMet
     }
 
     private func measure(_ rows: [Row], _ title: String) async throws -> Bool {

@@ -31,12 +31,18 @@ enum Committing {
         }
     }
 
-    private static func bareCommit(of bytes: Data, in place: Place) throws -> Work {
+    /// - Parameter isOldHeldOpen: whether the file that is replaced is kept from being deleted until later, on another thread.
+    static func bareCommit(of bytes: Data, in place: Place, isOldHeldOpen: Bool = false) throws -> Work {
         let folder = try place.folder()
         let file = folder.path("settings.plist")
         try replace(file, in: folder.url.path, by: bytes)
+        let closing = DispatchQueue(label: "closing")
         return .loop { count in
-            for _ in 0..<count { try replace(file, in: folder.url.path, by: bytes) }
+            for _ in 0..<count {
+                let old = isOldHeldOpen ? open(file, O_RDONLY | O_CLOEXEC) : -1
+                try replace(file, in: folder.url.path, by: bytes)
+                if old >= 0 { closing.async { close(old) } }
+            }
         }
     }
 

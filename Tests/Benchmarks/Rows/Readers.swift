@@ -55,7 +55,7 @@ enum Readers {
     }
 
     /// The bare cost: a stream for each reader that buffers the newest value, and their continuations behind a lock.
-    private static func bareTell(_ readers: Int, _ part: @escaping (Times) -> Double) async -> (Work, [Task<Void, Never>]) {
+    static func bareTell(_ readers: Int, _ part: @escaping (Times) -> Double) async -> (Work, [Task<Void, Never>]) {
         let arrivals = Countdown()
         let continuations = Mutex<[AsyncStream<Int>.Continuation]>([])
         var tasks: [Task<Void, Never>] = []

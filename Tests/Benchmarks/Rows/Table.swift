@@ -4,6 +4,6 @@ enum Table {
     static let rows =
         Reading.rows + Writing.rows + Listeners.rows + Readers.rows + Committing.rows + External.rows + Codecs.rows + Opening.rows
 
-    /// What a user would otherwise pick.
-    static let orientation = UserDefaultsRows.rows + Alternatives.rows
+    /// What a user would otherwise pick, and the least that a goal out of reach could cost.
+    static let orientation = UserDefaultsRows.rows + Alternatives.rows + Limits.rows
 }
