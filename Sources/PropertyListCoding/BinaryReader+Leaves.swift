@@ -2,17 +2,24 @@ import Foundation
 
 extension BinaryReader {
     /// Where an object begins.
+    @inline(__always)
     func place(of object: Int) throws(PropertyListError) -> Int {
         let entry = trailer.table + object * trailer.offsetSize
         let offset = bytes.number(at: entry, size: trailer.offsetSize)
-        guard offset >= BinaryTrailer.headerSize, offset < trailer.table else {
-            throw PropertyListError(offset: entry, reason: "object \(object) lies outside the objects, at \(offset)")
-        }
+        guard offset >= BinaryTrailer.headerSize, offset < trailer.table else { throw outside(object, at: offset, entry: entry) }
         return Int(offset)
     }
 
     /// How many elements of a width an object has and where they begin, all of them inside the objects.
+    @inline(__always)
     func payload(at offset: Int, width: Int) throws(PropertyListError) -> (count: Int, start: Int) {
+        let count = Int(bytes[offset] & 0xF)
+        guard count < 0xF, count * width < trailer.table - offset else { return try longPayload(at: offset, width: width) }
+        return (count, offset + 1)
+    }
+
+    @inline(never)
+    private func longPayload(at offset: Int, width: Int) throws(PropertyListError) -> (count: Int, start: Int) {
         var count = UInt64(bytes[offset] & 0xF)
         var start = offset + 1
         if count == 0xF {
@@ -40,51 +47,68 @@ extension BinaryReader {
 
     /// The text of a key.
     mutating func key(_ object: Int) throws(PropertyListError) -> String {
-        if case .string(let key)? = keptValue(object) { return key }
+        if let key = keptText(object) { return key }
         let offset = try place(of: object)
-        guard case .string(let key)? = try leaf(object, at: offset)?.value else {
+        guard let key = try text(object, at: offset) else {
+            _ = try leaf(object, at: offset)
             throw PropertyListError(offset: offset, reason: "a key that is not a string")
         }
         return key
     }
 
-    /// Decodes an object that is not a container; the size is that of its text or data.
-    mutating func leaf(_ object: Int, at offset: Int) throws(PropertyListError) -> (value: PropertyListValue, size: Int)? {
+    /// Decodes an object that is not a container.
+    @inline(__always)
+    mutating func leaf(_ object: Int, at offset: Int) throws(PropertyListError) -> PropertyListValue? {
         let marker = bytes[offset]
-        switch (marker >> 4, marker & 0xF) {
-        case (0, 8): return (.boolean(false), 0)
-        case (0, 9): return (.boolean(true), 0)
-        case (0, 0): throw PropertyListError(offset: offset, reason: "a null, which a property list cannot hold")
-        case (1, 0...4): return (.integer(try integer(at: offset, size: 1 << Int(marker & 0xF))), 0)
-        case (2, 2): return (.real(Double(Float(bitPattern: UInt32(try number(at: offset, size: 4))))), 0)
-        case (2, 3): return (.real(Double(bitPattern: try number(at: offset, size: 8))), 0)
-        case (3, 3): return (.date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try number(at: offset, size: 8)))), 0)
-        case (4, _):
-            let data = try data(at: offset)
-            return (try sharing(.data(data), data.count, object, at: offset), data.count)
-        case (5, _), (6, _):
-            let string = marker >> 4 == 5 ? try ascii(at: offset) : try utf16(at: offset)
-            return (try sharing(.string(string), string.utf8.count, object, at: offset), string.utf8.count)
-        case (8, 0...7): return (.uid(try number(at: offset, size: Int(marker & 0xF) + 1)), 0)
-        case (0xA, _), (0xD, _): return nil
-        case (0xB, _), (0xC, _): throw PropertyListError(offset: offset, reason: "a set, which a property list cannot hold")
-        default: throw PropertyListError(offset: offset, reason: "an object of unknown type 0x\(String(marker, radix: 16))")
+        switch marker >> 4 {
+        case 0 where marker == 0x08: return .boolean(false)
+        case 0 where marker == 0x09: return .boolean(true)
+        case 1 where marker <= 0x14: return .integer(try integer(at: offset, size: 1 << Int(marker & 0xF)))
+        case 2 where marker == 0x22: return .real(Double(Float(bitPattern: UInt32(try number(at: offset, size: 4)))))
+        case 2 where marker == 0x23: return .real(Double(bitPattern: try number(at: offset, size: 8)))
+        case 3 where marker == 0x33:
+            return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try number(at: offset, size: 8))))
+        case 4: return .data(try data(object, at: offset))
+        case 5, 6: return try text(object, at: offset).map(PropertyListValue.string)
+        case 8 where marker <= 0x87: return .uid(try number(at: offset, size: Int(marker & 0xF) + 1))
+        case 0xA, 0xD: return nil
+        default: throw unreadable(marker, at: offset)
         }
     }
 
-    /// Sees to it that text and data that take memory of their own take it a few times at most.
-    private mutating func sharing(
-        _ leaf: PropertyListValue, _ size: Int, _ object: Int, at offset: Int
-    ) throws(PropertyListError) -> PropertyListValue {
-        if size > 15 { try meet(object, leaf, size: size, at: offset) }
-        return leaf
+    /// The text of an object; nothing if it is none.
+    @inline(__always)
+    private mutating func text(_ object: Int, at offset: Int) throws(PropertyListError) -> String? {
+        let text: String
+        switch bytes[offset] >> 4 {
+        case 5: text = try ascii(at: offset)
+        case 6: text = try utf16(at: offset)
+        default: return nil
+        }
+        let size = text.utf8.count
+        if size > Self.freeSize { try meet(object, .string(text), size: size, at: offset) }
+        return text
     }
 
+    private mutating func data(_ object: Int, at offset: Int) throws(PropertyListError) -> Data {
+        let (count, start) = try payload(at: offset, width: 1)
+        guard let first = bytes[start..<start + count].baseAddress else { return Data() }
+        // As a collection, the bytes would be copied twice as slowly.
+        let data = Data(bytes: first, count: count)
+        if count > Self.freeSize { try meet(object, .data(data), size: count, at: offset) }
+        return data
+    }
+
+    /// The largest text or data that takes no memory of its own; larger ones take theirs a few times at most.
+    private static var freeSize: Int { 15 }
+
+    @inline(__always)
     private func number(at offset: Int, size: Int) throws(PropertyListError) -> UInt64 {
         guard trailer.table - offset > size else { throw cutShort(offset) }
         return bytes.number(at: offset + 1, size: size)
     }
 
+    @inline(__always)
     private func integer(at offset: Int, size: Int) throws(PropertyListError) -> PropertyListInteger {
         guard size == 16 else {
             let bits = try number(at: offset, size: size)
@@ -101,13 +125,7 @@ extension BinaryReader {
         }
     }
 
-    private func data(at offset: Int) throws(PropertyListError) -> Data {
-        let (count, start) = try payload(at: offset, width: 1)
-        guard let first = bytes[start..<start + count].baseAddress else { return Data() }
-        // As a collection, the bytes would be copied twice as slowly.
-        return Data(bytes: first, count: count)
-    }
-
+    @inline(__always)
     private func ascii(at offset: Int) throws(PropertyListError) -> String {
         let (count, start) = try payload(at: offset, width: 1)
         let text = bytes[start..<start + count]
@@ -128,7 +146,24 @@ extension BinaryReader {
         }
     }
 
+    @inline(never)
     private func cutShort(_ offset: Int) -> PropertyListError {
         PropertyListError(offset: offset, reason: "an object is cut short")
+    }
+
+    @inline(never)
+    private func outside(_ object: Int, at offset: UInt64, entry: Int) -> PropertyListError {
+        PropertyListError(offset: entry, reason: "object \(object) lies outside the objects, at \(offset)")
+    }
+
+    @inline(never)
+    private func unreadable(_ marker: UInt8, at offset: Int) -> PropertyListError {
+        let reason =
+            switch marker >> 4 {
+            case 0 where marker == 0: "a null, which a property list cannot hold"
+            case 0xB, 0xC: "a set, which a property list cannot hold"
+            default: "an object of unknown type 0x\(String(marker, radix: 16))"
+            }
+        return PropertyListError(offset: offset, reason: reason)
     }
 }

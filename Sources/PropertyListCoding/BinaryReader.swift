@@ -29,17 +29,19 @@ struct BinaryReader {
 
     /// Decodes an object that stands inside so many containers.
     mutating func value(of object: Int, inside outer: Int) throws(PropertyListError) -> Node {
-        if let node = try node(object) { return node }
+        if let place = marks[object].place { return kept[place] }
+        if let leaf = try leaf(object, at: place(of: object)) { return Node(value: leaf, units: Bounds.units(of: leaf), height: 0) }
         var parents: [Frame] = []
         var frame = try open(object)
         while true {
             let depth = outer + parents.count + 1
             if let container = try fill(&frame, depth: depth) {
                 guard depth < Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
-                parents.append(frame)
-                frame = try open(container)
+                let child = try open(container)
+                parents.append(consume frame)
+                frame = child
             } else {
-                let node = close(frame)
+                let node = close(consume frame)
                 if parents.isEmpty { return node }
                 // Moved, not bound to a name first: a second reference would make each further child copy those before it.
                 frame = parents.removeLast()
@@ -59,25 +61,26 @@ struct BinaryReader {
         }
     }
 
-    /// The value of an object that is kept.
-    func keptValue(_ object: Int) -> PropertyListValue? {
-        marks[object].place.map { kept[$0].value }
+    /// The text of an object that is kept.
+    @inline(__always)
+    func keptText(_ object: Int) -> String? {
+        if let place = marks[object].place, case .string(let text) = kept[place].value { text } else { nil }
     }
 }
 
 extension BinaryReader {
     /// What is known of an object: nothing, that it is a leaf that was read, that it is a container being read, or where it is kept.
     private struct Mark: Equatable {
-        private let state: Int
+        private let state: UInt32
 
-        static let unmet = Mark(state: -1)
-        static let met = Mark(state: -2)
+        static var unmet: Mark { Mark(state: .max) }
+        static var met: Mark { Mark(state: .max - 1) }
         /// Referring to the object now is a cycle.
-        static let open = Mark(state: -3)
+        static var open: Mark { Mark(state: .max - 2) }
 
-        static func kept(at place: Int) -> Mark { Mark(state: place) }
+        static func kept(at place: Int) -> Mark { Mark(state: UInt32(place)) }
 
-        var place: Int? { state >= 0 ? state : nil }
+        var place: Int? { state < Mark.open.state ? Int(state) : nil }
     }
 
     /// A value, and how large and deep it is when everything shared in it is written out.
@@ -118,7 +121,7 @@ extension BinaryReader {
         return frame
     }
 
-    private mutating func close(_ frame: Frame) -> Node {
+    private mutating func close(_ frame: consuming Frame) -> Node {
         let value: PropertyListValue = frame.isDictionary ? .dictionary(frame.entries) : .array(frame.elements)
         let node = Node(value: value, units: frame.units, height: frame.height)
         keep(node, for: frame.object)
@@ -135,34 +138,39 @@ extension BinaryReader {
         while frame.next < frame.count {
             let position = frame.isDictionary ? frame.count + frame.next : frame.next
             let object = try reference(frame.references + position * trailer.referenceSize)
-            guard let node = try node(object) else {
-                if marks[object] == .open {
-                    throw PropertyListError(offset: frame.offset, reason: "a container contains itself")
-                }
+            if let place = marks[object].place {
+                try add(kept[place], to: &frame, depth: depth)
+            } else if let leaf = try leaf(object, at: place(of: object)) {
+                frame.units = frame.units.saturatingSum(Bounds.units(of: leaf))
+                try add(leaf, to: &frame)
+            } else if marks[object] == .open {
+                throw PropertyListError(offset: frame.offset, reason: "a container contains itself")
+            } else {
                 return object
             }
-            try add(node, to: &frame, depth: depth)
         }
         return nil
     }
 
     /// Adds the next child to a container.
-    private mutating func add(_ node: consuming Node, to frame: inout Frame, depth: Int) throws(PropertyListError) {
-        frame.units = frame.units.saturatingSum(node.units)
+    private mutating func add(_ node: borrowing Node, to frame: inout Frame, depth: Int) throws(PropertyListError) {
         frame.height = max(frame.height, 1 + node.height)
         guard depth + Int(frame.height) - 1 <= Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
+        frame.units = frame.units.saturatingSum(node.units)
+        try add(node.value, to: &frame)
+    }
+
+    private mutating func add(_ value: consuming PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
         if frame.isDictionary {
-            try addEntry(node.value, to: &frame)
+            try addEntry(value, to: &frame)
         } else {
-            frame.elements.append(node.value)
+            frame.elements.append(value)
         }
-        guard frame.units <= limit else {
-            throw PropertyListError(
-                offset: frame.offset, reason: "shared objects make the property list much larger than its \(bytes.count) bytes")
-        }
+        guard frame.units <= limit else { throw tooLarge(frame.offset) }
         frame.next += 1
     }
 
+    @inline(__always)
     private mutating func addEntry(_ value: consuming PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
         let object = try reference(frame.references + frame.next * trailer.referenceSize)
         let key = try key(object)
@@ -176,19 +184,20 @@ extension BinaryReader {
     }
 
     /// The object that the reference at an offset names.
+    @inline(__always)
     func reference(_ offset: Int) throws(PropertyListError) -> Int {
         let object = bytes.number(at: offset, size: trailer.referenceSize)
-        guard object < trailer.objectCount else {
-            throw PropertyListError(offset: offset, reason: "a reference to object \(object) of \(trailer.objectCount)")
-        }
+        guard object < trailer.objectCount else { throw noObject(object, at: offset) }
         return Int(object)
     }
 
-    /// A leaf, or a container that is read already; nothing for any other container.
-    private mutating func node(_ object: Int) throws(PropertyListError) -> Node? {
-        if let place = marks[object].place { return kept[place] }
-        let offset = try place(of: object)
-        guard let (leaf, size) = try leaf(object, at: offset) else { return nil }
-        return Node(value: leaf, units: Bounds.units(ofLeaf: size), height: 0)
+    @inline(never)
+    private func noObject(_ object: UInt64, at offset: Int) -> PropertyListError {
+        PropertyListError(offset: offset, reason: "a reference to object \(object) of \(trailer.objectCount)")
+    }
+
+    @inline(never)
+    private func tooLarge(_ offset: Int) -> PropertyListError {
+        PropertyListError(offset: offset, reason: "shared objects make the property list much larger than its \(bytes.count) bytes")
     }
 }

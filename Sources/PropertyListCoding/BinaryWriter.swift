@@ -11,9 +11,11 @@ struct BinaryWriter: ~Copyable {
     /// Where each object begins; containers get theirs at the end.
     private var offsets: [Int] = []
     private var containers: [Container] = []
-    private var references: [Int] = []
+    private var references: [UInt32] = []
+    private var pending: [Pending] = []
     private var leaves: ObjectTable
-    private var keys = KeyOrder()
+    private var entries = EntryBytes()
+    private let hash = ByteHash()
     private var units = 0
 
     /// Encodes the value.
@@ -31,7 +33,7 @@ struct BinaryWriter: ~Copyable {
         // Roughly what it will take: memory that grows by doubling costs as much as all the rest.
         let count = value.childCount
         output = ByteSink(capacity: 1024 + count * 64)
-        leaves = ObjectTable(capacity: count * 3)
+        leaves = ObjectTable(capacity: count * 2)
         offsets.reserveCapacity(count * 3)
         references.reserveCapacity(count * 3)
         output.append("bplist00")
@@ -48,91 +50,86 @@ extension BinaryWriter {
         let references: Range<Int>
     }
 
-    /// A container whose values are being collected.
-    private struct Frame {
-        let children: Children
-        /// Where the reference of the next value goes.
-        var slot: Int
-        var next = 0
+    /// A container that an object stands for already, and of which the children are to be written.
+    private struct Pending {
+        let value: PropertyListValue
+        let object: Int
+        let depth: Int
     }
 
     private mutating func collect(_ root: PropertyListValue) throws(PropertyListError) {
-        guard root.isContainer else {
-            _ = leaf(root)
-            return
-        }
-        var parents: [Frame] = []
-        var frame = open(root)
-        while true {
-            if frame.next < frame.children.count {
-                let value = frame.children[frame.next]
-                let slot = frame.slot
-                frame.slot += 1
-                frame.next += 1
-                if value.isContainer {
-                    guard parents.count + 1 < Bounds.depth else { throw Bounds.tooDeep(at: nil) }
-                    references[slot] = offsets.count
-                    parents.append(frame)
-                    frame = open(value)
-                } else {
-                    references[slot] = leaf(value)
-                }
-            } else if let parent = parents.popLast() {
-                frame = parent
-            } else {
-                return
+        _ = try object(for: root, depth: 1)
+        while let container = pending.popLast() {
+            let first = references.count
+            let depth = container.depth + 1
+            switch container.value {
+            case .array(let elements):
+                for element in elements { refer(to: try object(for: element, depth: depth)) }
+            case .dictionary(let entries):
+                self.entries.take(entries)
+                for position in 0..<entries.count { refer(to: key(at: position)) }
+                for position in 0..<entries.count { refer(to: try value(at: position, depth: depth)) }
+            default: break
             }
+            containers.append(
+                Container(object: container.object, isDictionary: container.value.isDictionary, references: first..<references.count))
         }
     }
 
-    /// Gives a container an object and room for its references, and writes its keys.
-    private mutating func open(_ container: PropertyListValue) -> Frame {
-        units = units.saturatingSum(1)
-        let children = children(of: container)
-        let first = references.count
-        let count = children.isDictionary ? children.count * 2 : children.count
-        containers.append(Container(object: offsets.count, isDictionary: children.isDictionary, references: first..<first + count))
-        offsets.append(0)
-        references.append(contentsOf: repeatElement(0, count: count))
-        guard children.isDictionary else { return Frame(children: children, slot: first) }
-        for position in 0..<children.count { references[first + position] = key(at: position) }
-        return Frame(children: children, slot: first + children.count)
+    private mutating func refer(to object: Int) {
+        references.append(UInt32(object))
     }
 
-    private mutating func children(of container: PropertyListValue) -> Children {
-        switch container {
-        case .array(let elements): return .array(elements)
-        case .dictionary(let entries):
-            keys.sort(entries)
-            return .dictionary(entries, order: keys.order)
-        default: return .array([])
+    private mutating func object(for value: PropertyListValue, depth: Int) throws(PropertyListError) -> Int {
+        if value.isContainer { return try container(value, depth: depth) }
+        let start = output.count
+        output.put(leaf: value)
+        let bytes = output.bytes(from: start)
+        guard let known = known(bytes, hash: hash(of: bytes)) else {
+            offsets.append(start)
+            return offsets.count - 1
         }
+        output.removeAll(from: start)
+        return known
+    }
+
+    private mutating func value(at position: Int, depth: Int) throws(PropertyListError) -> Int {
+        let leaf = entries.leaf(at: position)
+        if leaf.bytes.isEmpty { return try container(entries.container(at: position), depth: depth) }
+        return object(of: leaf.bytes, hash: leaf.hash)
     }
 
     private mutating func key(at position: Int) -> Int {
-        let start = output.count
-        let size = keys.withKey(at: position) { text in
-            output.put(utf8: text)
-            return text.count
-        }
-        return share(from: start, size: size)
+        let key = entries.key(at: position)
+        return object(of: key.bytes, hash: key.hash)
     }
 
-    private mutating func leaf(_ value: PropertyListValue) -> Int {
-        let start = output.count
-        let size = output.put(leaf: value)
-        return share(from: start, size: size)
+    /// Writes a leaf that is encoded already, if no other has its bytes.
+    @inline(__always)
+    private mutating func object(of bytes: UnsafeRawBufferPointer, hash: UInt32) -> Int {
+        if let known = known(bytes, hash: hash) { return known }
+        offsets.append(output.count)
+        output.append(bytes)
+        return offsets.count - 1
     }
 
-    /// Counts the leaf that was just written, of so many bytes of text or data, and takes it back if the same one was written before.
-    private mutating func share(from start: Int, size: Int) -> Int {
+    /// Counts a leaf, and finds the object that has its bytes already, or notes that the next one has them.
+    @inline(__always)
+    private mutating func known(_ bytes: UnsafeRawBufferPointer, hash: UInt32) -> Int? {
+        // UTF-16 grows by half when a reader makes UTF-8 of it.
+        let size = bytes[0] >> 4 == 6 ? bytes.count.saturatingSum(bytes.count / 2) : bytes.count
         units = units.saturatingSum(Bounds.units(ofLeaf: size))
+        guard size <= longestShared else { return nil }
+        return leaves.find(bytes, hash: hash, in: output.bytes, offsets: offsets, orAdd: offsets.count)
+    }
+
+    /// Gives a container, which stands at a depth, an object.
+    private mutating func container(_ value: PropertyListValue, depth: Int) throws(PropertyListError) -> Int {
+        guard depth <= Bounds.depth else { throw Bounds.tooDeep(at: nil) }
+        units = units.saturatingSum(1)
         let object = offsets.count
-        if size <= longestShared, let known = leaves.find(bytesFrom: start, of: output.bytes, offsets: offsets, orAdd: object) {
-            output.removeAll(from: start)
-            return known
-        }
-        offsets.append(start)
+        offsets.append(0)
+        pending.append(Pending(value: value, object: object, depth: depth))
         return object
     }
 

@@ -20,6 +20,15 @@ enum Bounds {
         1 + bytes / 32
     }
 
+    /// What a leaf counts for.
+    static func units(of leaf: PropertyListValue) -> Int {
+        switch leaf {
+        case .string(let text): units(ofLeaf: text.utf8.count)
+        case .data(let data): units(ofLeaf: data.count)
+        default: 1
+        }
+    }
+
     /// The longest text or data whose every reference is paid for by the reference's own byte.
     static let freelyShared = 15 * 32
 }

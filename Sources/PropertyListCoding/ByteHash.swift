@@ -10,21 +10,19 @@ struct ByteHash {
         return UInt64(truncatingIfNeeded: hasher.finalize()) | 1
     }()
 
-    func callAsFunction(of bytes: UnsafeRawBufferPointer) -> UInt64 {
-        var hash = start ^ UInt64(bytes.count)
+    @inline(__always)
+    func callAsFunction(of bytes: UnsafeRawBufferPointer) -> UInt32 {
+        let count = bytes.count
+        var hash = start ^ UInt64(count)
         var place = 0
-        while place + 8 <= bytes.count {
+        while place + 8 < count {
             hash = mix(hash, bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
             place += 8
         }
-        var rest: UInt64 = 0
-        while place < bytes.count {
-            rest = rest << 8 | UInt64(bytes[place])
-            place += 1
-        }
-        return mix(mix(hash, rest), 0)
+        return UInt32(truncatingIfNeeded: mix(mix(hash, bytes.lastBytes), 0))
     }
 
+    @inline(__always)
     private func mix(_ hash: UInt64, _ word: UInt64) -> UInt64 {
         let (high, low) = (hash ^ word).multipliedFullWidth(by: factor)
         return high ^ low

@@ -1,18 +1,14 @@
 import Foundation
 
 extension ByteSink {
-    /// Appends an object that is not a container, and returns how many bytes of text or data it has.
-    mutating func put(leaf: PropertyListValue) -> Int {
+    /// Appends an object that is not a container.
+    mutating func put(leaf: PropertyListValue) {
         switch leaf {
         case .string(let string):
-            return string.withBytes { text in
-                put(utf8: text)
-                return text.count
-            }
+            string.withBytes { put(utf8: $0) }
         case .data(let data):
             put(marker: 0x40, count: data.count)
             data.withUnsafeBytes { append($0) }
-            return data.count
         case .integer(let integer): put(integer)
         case .real(let real): put(0x23, real.bitPattern)
         case .boolean(let boolean): append(boolean ? 0x09 : 0x08)
@@ -22,7 +18,6 @@ extension ByteSink {
             append(uid, size: uid.fewestBytes)
         case .array, .dictionary: break
         }
-        return 0
     }
 
     /// Appends text: as ASCII where it is, as big-endian UTF-16 where it is not.

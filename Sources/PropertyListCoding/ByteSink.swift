@@ -22,6 +22,18 @@ struct ByteSink: ~Copyable {
         UnsafeRawBufferPointer(start: start, count: count)
     }
 
+    /// What was written from a place on, until more is.
+    func bytes(from start: Int) -> UnsafeRawBufferPointer {
+        bytes(from: start, to: count)
+    }
+
+    /// What was written between two places, until more is.
+    @inline(__always)
+    func bytes(from start: Int, to end: Int) -> UnsafeRawBufferPointer {
+        precondition(start >= 0 && start <= end && end <= count)
+        return UnsafeRawBufferPointer(start: self.start + start, count: end - start)
+    }
+
     /// Makes the bytes data.
     consuming func data() -> Data {
         let (start, count) = (start, count)
@@ -64,8 +76,9 @@ struct ByteSink: ~Copyable {
         count = place
     }
 
+    /// Makes room for so many more bytes.
     @inline(__always)
-    private mutating func reserve(_ more: Int) {
+    mutating func reserve(_ more: Int) {
         if capacity - count < more { grow(more) }
     }
 

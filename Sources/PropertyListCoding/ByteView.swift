@@ -67,5 +67,25 @@ extension UnsafeRawBufferPointer {
         return place
     }
 
-    var isASCII: Bool { endOfASCII() == count }
+    var isASCII: Bool {
+        var found = lastBytes
+        var place = 0
+        while place + 8 < count {
+            found |= loadUnaligned(fromByteOffset: place, as: UInt64.self)
+            place += 8
+        }
+        return found & 0x8080_8080_8080_8080 == 0
+    }
+
+    /// The last 8 bytes, or all if they are fewer: some of them twice, which costs less than to look at them one by one.
+    @inline(__always)
+    var lastBytes: UInt64 {
+        if count >= 8 { return loadUnaligned(fromByteOffset: count - 8, as: UInt64.self) }
+        if count >= 4 {
+            let first = loadUnaligned(fromByteOffset: 0, as: UInt32.self)
+            return UInt64(first) << 32 | UInt64(loadUnaligned(fromByteOffset: count - 4, as: UInt32.self))
+        }
+        guard count > 0 else { return 0 }
+        return UInt64(self[0]) << 16 | UInt64(self[count / 2]) << 8 | UInt64(self[count - 1])
+    }
 }

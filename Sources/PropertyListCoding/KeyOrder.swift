@@ -1,30 +1,46 @@
-import Foundation
-
-/// Puts the entries of a dictionary in the order of their keys' UTF-8, which is what makes the written bytes always the same.
+/// Puts keys in the order of their UTF-8, which is what makes the written bytes always the same.
 ///
 /// It is made once for a property list and used for one dictionary after the other, so that small ones take no memory of their own.
-struct KeyOrder {
-    private var text: [UInt8] = []
+struct KeyOrder: ~Copyable {
+    /// The keys' bytes side by side, which compare faster than strings do.
+    private var text = ByteSink()
+    /// Where each key begins in the text, and at last where the text ends.
+    private var starts = [0]
     private var places: [KeyPlace] = []
-    private var indices: [Dictionary<String, PropertyListValue>.Index] = []
 
-    /// Orders the entries of a dictionary, and forgets those of the one before.
-    mutating func sort(_ entries: [String: PropertyListValue]) {
-        text.removeAll(keepingCapacity: true)
+    var count: Int { places.count }
+
+    /// Adds the UTF-8 of a key.
+    @inline(__always)
+    mutating func append(_ key: UnsafeRawBufferPointer) {
+        text.append(key)
+        places.append(KeyPlace(position: places.count))
+        starts.append(text.count)
+    }
+
+    /// Forgets the keys, and makes room for so many others.
+    mutating func removeAll(roomFor count: Int) {
+        text.removeAll(from: 0)
+        text.reserve(count * 16)
+        starts.removeLast(starts.count - 1)
+        starts.reserveCapacity(count + 1)
         places.removeAll(keepingCapacity: true)
-        indices.removeAll(keepingCapacity: true)
-        for index in entries.indices {
-            let start = text.count
-            // The keys' bytes side by side compare faster than strings do.
-            entries.keys[index].withBytes { text.append(contentsOf: $0) }
-            places.append(KeyPlace(start: start, count: text.count - start, position: indices.count))
-            indices.append(index)
-        }
-        guard places.count > 1 else { return }
-        text.withUnsafeBytes { text in
-            places.withUnsafeMutableBufferPointer { places in
-                places.readFronts(of: text)
-                places.sort { $0.front < $1.front }
+        places.reserveCapacity(count)
+    }
+
+    /// Which of the keys, counted as they were added, comes at a position once they are sorted.
+    subscript(position: Int) -> Int {
+        places[position].position
+    }
+
+    /// Sorts the keys.
+    mutating func sort() {
+        let text = text.bytes
+        places.withUnsafeMutableBufferPointer { places in
+            starts.withUnsafeBufferPointer { starts in
+                let keys = Keys(text: text, starts: starts)
+                keys.readFronts(of: places)
+                places.sortByFront()
                 // Keys that are still together have more in common than all of them: behind that they are told apart.
                 var start = 0
                 while start < places.count {
@@ -32,66 +48,83 @@ struct KeyOrder {
                     while end < places.count, places[end].front == places[start].front { end += 1 }
                     if end - start > 1 {
                         var group = UnsafeMutableBufferPointer(rebasing: places[start..<end])
-                        group.readFronts(of: text)
-                        group.sort { $0.stands(before: $1, in: text) }
+                        keys.readFronts(of: group)
+                        group.sort { keys.stands($0, before: $1) }
                     }
                     start = end
                 }
             }
         }
     }
-
-    var count: Int { places.count }
-
-    /// Where the entries are, in their order.
-    var order: [Dictionary<String, PropertyListValue>.Index] {
-        places.map { indices[$0.position] }
-    }
-
-    /// Does something with the UTF-8 of the key that comes at a position.
-    func withKey<Result>(at position: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        let place = places[position]
-        return text.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[place.start..<place.start + place.count])) }
-    }
 }
 
 private struct KeyPlace {
-    let start: Int
-    let count: Int
     let position: Int
     /// The 8 bytes behind what some keys begin with: they decide nearly every comparison.
     var front: UInt64 = 0
+}
 
-    init(start: Int, count: Int, position: Int) {
-        (self.start, self.count, self.position) = (start, count, position)
+/// The keys' bytes while they are sorted.
+private struct Keys {
+    let text: UnsafeRawBufferPointer
+    let starts: UnsafeBufferPointer<Int>
+
+    private func range(_ place: KeyPlace) -> Range<Int> {
+        starts[place.position]..<starts[place.position + 1]
     }
 
-    func stands(before other: KeyPlace, in text: UnsafeRawBufferPointer) -> Bool {
-        if front != other.front { return front < other.front }
-        let left = text[start..<start + count]
-        let right = text[other.start..<other.start + other.count]
-        return left.lexicographicallyPrecedes(right)
+    func stands(_ place: KeyPlace, before other: KeyPlace) -> Bool {
+        if place.front != other.front { return place.front < other.front }
+        return text[range(place)].lexicographicallyPrecedes(text[range(other)])
+    }
+
+    /// Reads the fronts behind what all of the keys begin with.
+    func readFronts(of places: UnsafeMutableBufferPointer<KeyPlace>) {
+        guard let first = places.first else { return }
+        let start = text[range(first)]
+        var shared = start.count
+        for place in places {
+            let key = range(place)
+            shared = min(shared, key.count)
+            var size = 0
+            while size < shared, text[start.startIndex + size] == text[key.lowerBound + size] { size += 1 }
+            shared = size
+        }
+        for index in places.indices {
+            let key = range(places[index])
+            places[index].front = word(key.lowerBound + shared..<key.upperBound)
+        }
+    }
+
+    /// The first 8 bytes of a range as a number, the first highest, and zeros where there are fewer.
+    private func word(_ range: Range<Int>) -> UInt64 {
+        guard range.count < 8 else {
+            return UInt64(bigEndian: text.loadUnaligned(fromByteOffset: range.lowerBound, as: UInt64.self))
+        }
+        return text[range].reduce(0) { $0 << 8 | UInt64($1) } << UInt64(64 - 8 * range.count)
     }
 }
 
 extension UnsafeMutableBufferPointer<KeyPlace> {
-    /// Reads the fronts of keys behind what all of them begin with.
-    fileprivate func readFronts(of text: UnsafeRawBufferPointer) {
-        guard let first else { return }
-        var sharedSize = first.count
-        for place in self {
-            sharedSize = Swift.min(sharedSize, place.count)
-            var size = 0
-            while size < sharedSize, text[first.start + size] == text[place.start + size] { size += 1 }
-            sharedSize = size
-        }
-        for index in indices {
-            let end = self[index].start + self[index].count
-            var front: UInt64 = 0
-            for place in self[index].start + sharedSize..<self[index].start + sharedSize + 8 {
-                front = front << 8 | (place < end ? UInt64(text[place]) : 0)
+    /// Sorts byte by byte from the last on, where there are so many that comparing takes several times as long.
+    fileprivate func sortByFront() {
+        var places = self
+        guard count > 64 else { return places.sort { $0.front < $1.front } }
+        let differences = reduce(0) { $0 | $1.front ^ self[0].front }
+        withUnsafeTemporaryAllocation(of: KeyPlace.self, capacity: count) { spare in
+            var spare = spare
+            for shift in stride(from: UInt64(0), to: 64, by: 8) where differences >> shift & 0xFF != 0 {
+                var starts = [Int](repeating: 0, count: 257)
+                for place in places { starts[Int(place.front >> shift & 0xFF) + 1] += 1 }
+                for byte in 1..<256 { starts[byte] += starts[byte - 1] }
+                for place in places {
+                    let byte = Int(place.front >> shift & 0xFF)
+                    spare[starts[byte]] = place
+                    starts[byte] += 1
+                }
+                swap(&places, &spare)
             }
-            self[index].front = front
+            if places.baseAddress != baseAddress { _ = update(from: places) }
         }
     }
 }

@@ -11,20 +11,20 @@ struct ObjectTable {
 
     private var slots: [Slot]
     private var count = 0
-    private let hash = ByteHash()
 
     /// A table that need not grow for so many leaves.
     init(capacity: Int) {
         var size = 256
-        while size < capacity * 2 { size *= 2 }
+        while size * 3 < capacity * 4 { size *= 2 }
         slots = Array(repeating: Slot(), count: size)
     }
 
-    /// The object with the bytes of the output from `start` on, or nothing after noting that `object` has them.
-    mutating func find(bytesFrom start: Int, of output: UnsafeRawBufferPointer, offsets: [Int], orAdd object: Int) -> Int? {
-        let bytes = UnsafeRawBufferPointer(rebasing: output[start...])
-        let hash = UInt32(truncatingIfNeeded: hash(of: bytes))
-        if count * 2 >= slots.count { grow() }
+    /// The object with these bytes, which have this hash, or nothing after noting that `object` has them.
+    @inline(__always)
+    mutating func find(
+        _ bytes: UnsafeRawBufferPointer, hash: UInt32, in output: UnsafeRawBufferPointer, offsets: [Int], orAdd object: Int
+    ) -> Int? {
+        if count * 4 >= slots.count * 3 { grow() }
         var place = Int(hash) & (slots.count - 1)
         while slots[place].object != 0 {
             if slots[place].hash == hash {

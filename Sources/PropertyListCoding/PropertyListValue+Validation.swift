@@ -28,6 +28,10 @@ extension PropertyListValue {
         }
     }
 
+    var isDictionary: Bool {
+        if case .dictionary = self { true } else { false }
+    }
+
     var isContainer: Bool {
         switch self {
         case .array, .dictionary: true

@@ -40,8 +40,12 @@ struct XMLWriter: ~Copyable {
 extension XMLWriter {
     /// A container of which some children are written.
     private struct Frame {
-        let children: Children
+        let isDictionary: Bool
+        var elements: [PropertyListValue] = []
+        var entries: [(key: String, value: PropertyListValue)] = []
         var next = 0
+
+        var count: Int { isDictionary ? entries.count : elements.count }
     }
 
     private mutating func put(root: PropertyListValue) throws(PropertyListError) {
@@ -49,13 +53,14 @@ extension XMLWriter {
         guard var frame = try open(root, depth: 0) else { return }
         while true {
             let depth = parents.count + 1
-            if frame.next < frame.children.count {
-                let value = frame.children[frame.next]
-                if case .dictionary(let entries, let order) = frame.children {
-                    indent(depth)
-                    try put(entries.keys[order[frame.next]], as: "key")
-                }
+            if frame.next < frame.count {
+                let next = frame.next
                 frame.next += 1
+                if frame.isDictionary {
+                    indent(depth)
+                    try put(frame.entries[next].key, as: "key")
+                }
+                let value = frame.isDictionary ? frame.entries[next].value : frame.elements[next]
                 if let child = try open(value, depth: depth) {
                     guard depth < Bounds.depth else { throw Bounds.tooDeep(at: nil) }
                     parents.append(frame)
@@ -63,11 +68,19 @@ extension XMLWriter {
                 }
             } else {
                 indent(depth - 1)
-                put(frame.children.isDictionary ? "</dict>\n" : "</array>\n" as StaticString)
+                put(frame.isDictionary ? "</dict>\n" : "</array>\n" as StaticString)
                 guard let parent = parents.popLast() else { return }
                 frame = parent
             }
         }
+    }
+
+    private mutating func sorted(_ dictionary: [String: PropertyListValue]) -> [(key: String, value: PropertyListValue)] {
+        let entries = Array(dictionary)
+        keys.removeAll(roomFor: entries.count)
+        for (key, _) in entries { key.withBytes { keys.append($0) } }
+        keys.sort()
+        return (0..<keys.count).map { entries[keys[$0]] }
     }
 
     /// Writes a leaf, or the opening tag of a container that is not empty, of which the frame is returned.
@@ -76,12 +89,11 @@ extension XMLWriter {
         switch value {
         case .array(let elements):
             put(elements.isEmpty ? "<array/>\n" : "<array>\n" as StaticString)
-            return elements.isEmpty ? nil : Frame(children: .array(elements))
+            return elements.isEmpty ? nil : Frame(isDictionary: false, elements: elements)
         case .dictionary(let entries):
             try refuseUIDLookalike(entries)
             put(entries.isEmpty ? "<dict/>\n" : "<dict>\n" as StaticString)
-            keys.sort(entries)
-            return entries.isEmpty ? nil : Frame(children: .dictionary(entries, order: keys.order))
+            return entries.isEmpty ? nil : Frame(isDictionary: true, entries: sorted(entries))
         case .string(let string): try put(string, as: "string")
         case .integer(let integer): put(number: integer, as: "integer")
         case .real(let real): put(real)

@@ -45,15 +45,22 @@ import Testing
         let ends = ["", "\0", "\0\0", "a", "a\0", "aa", "b", "12345678", "123456789", "12345678\0"]
         let beginnings = ["", "\0", "a", "group.1.", "group.10.", "group.1.12345678.", "group.1.12345679."]
         let names = Set(beginnings.flatMap { beginning in ends.map { beginning + $0 } })
+        for _ in 0..<20 { try expectOrder(of: names) }
+    }
+
+    @Test("Many keys are sorted by however many bytes they differ in", arguments: 1...9)
+    func manyKeys(size: Int) throws {
+        try expectOrder(of: Set((0x20..<0x7F as Range<UInt8>).map { String(repeating: Character(Unicode.Scalar($0)), count: size) }))
+    }
+
+    private func expectOrder(of names: Set<String>) throws {
         let sorted = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         let expected = sorted.flatMap { name -> [UInt8] in
             let count = UInt8(name.utf8.count)
             return (count < 15 ? [0x50 | count] : [0x5F, 0x10, count]) + Array(name.utf8)
         }
-        for _ in 0..<20 {
-            let entries = Dictionary(uniqueKeysWithValues: names.shuffled().map { ($0, PropertyListValue.boolean(true)) })
-            #expect(try object(.dictionary(entries)).starts(with: expected))
-        }
+        let entries = Dictionary(uniqueKeysWithValues: names.shuffled().map { ($0, PropertyListValue.boolean(true)) })
+        #expect(try object(.dictionary(entries)).starts(with: expected))
     }
 
     @Test("References and offsets are as wide as they need to be", arguments: [10, 254, 255, 256, 300, 70_000])
