@@ -4,7 +4,7 @@ import PropertyListCoding
 struct EntryTable: Sendable {
     private var slots: [String: EntrySlot]
     /// The names of the entries with an edit that is not on disk yet, in the order of their first one.
-    private var pendingNames: [String] = []
+    private(set) var pendingNames: [String] = []
     private var crowdSize = 64
 
     init(_ entries: [String: PropertyListValue]) {
@@ -19,6 +19,11 @@ struct EntryTable: Sendable {
     /// All values by name.
     var values: [String: PropertyListValue] {
         slots.compactMapValues(\.value)
+    }
+
+    /// How many entries are kept, those without a value included.
+    var count: Int {
+        slots.count
     }
 
     /// Whether there are edits that are not on disk yet.

@@ -80,6 +80,20 @@ struct TiedListenerTests {
         #expect(seen.elements == [1])
     }
 
+    @Test("A token that was cancelled is kept by no object that it is tied to afterwards")
+    func tiedAfterCancelling() {
+        let owner = Owner()
+        weak var gone: ObservationToken?
+        do {
+            let token = store.addUpdateListener(for: Keys.count) { _ in }
+            gone = token
+            token.cancel()
+            token.tie(to: owner)
+        }
+        #expect(gone == nil)
+        withExtendedLifetime(owner) {}
+    }
+
     @Test("When the store ends, so do the listeners tied to objects that live on", arguments: [false, true])
     func end(hasQueue: Bool) async throws {
         let released = Recorder<Void>()
