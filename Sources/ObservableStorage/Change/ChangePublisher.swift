@@ -5,7 +5,11 @@
 public final class ChangePublisher<Element: Sendable>: Sendable {
     private struct State {
         var list = SubscriberList<Element>()
+        // Those who are not called, apart: calling a crowd is quicker if there is nothing to ask of each.
+        var slots = SubscriberList<Element>()
         var isFinished = false
+
+        var isIdle: Bool { list.subscribers.isEmpty && slots.subscribers.isEmpty }
     }
 
     private let state = Guarded(State())
@@ -47,7 +51,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     /// Whether nobody is subscribed.
     var isIdle: Bool {
-        state.withLock { $0.list.subscribers.isEmpty }
+        state.withLock { $0.isIdle }
     }
 
     /// Delivers an element to everyone who is subscribed now.
@@ -92,10 +96,12 @@ extension ChangePublisher {
     /// - Parameter makeElement: makes the element when it is delivered, once for all.
     func post(muting muted: UInt64 = 0, _ makeElement: @escaping @Sendable () -> Element) {
         state.withLock { state in
-            let subscribers = state.list.subscribers
-            guard !subscribers.isEmpty else { return }
+            guard !state.isIdle else { return }
+            let (subscribers, slots) = (state.list.subscribers, state.slots.subscribers)
             outbox.append { [boxing, wakeups = outbox.wakeups] in
-                Self.tell(makeElement(), to: subscribers, muting: muted, boxing, waking: wakeups)
+                let element = makeElement()
+                if !slots.isEmpty { Self.fill(slots, with: boxing(element), waking: wakeups) }
+                for subscriber in subscribers where subscriber.id != muted { subscriber.receive(element) }
             }
         }
     }
@@ -104,7 +110,7 @@ extension ChangePublisher {
     func postFinish() {
         state.withLock { state in
             state.isFinished = true
-            let subscribers = state.list.removeAll()
+            let subscribers = state.slots.removeAll() + state.list.removeAll()
             guard !subscribers.isEmpty else { return }
             outbox.append {
                 for subscriber in subscribers { subscriber.finish() }
@@ -121,11 +127,15 @@ extension ChangePublisher {
             let subscriber = Subscriber(observer)
             if let makeInitial {
                 outbox.append { [boxing, wakeups = outbox.wakeups] in
-                    Self.tell(makeInitial(), to: [subscriber], muting: 0, boxing, waking: wakeups)
+                    let element = makeInitial()
+                    if observer.slot == nil { return subscriber.receive(element) }
+                    Self.fill([subscriber], with: boxing(element), waking: wakeups)
                 }
             }
             if state.isFinished {
                 outbox.append { subscriber.finish() }
+            } else if observer.slot != nil {
+                state.slots.append(subscriber)
             } else {
                 state.list.append(subscriber)
                 if let crowd = state.list.crowd() { outbox.append { Self.endThoseWithoutOwner(crowd) } }
@@ -135,28 +145,22 @@ extension ChangePublisher {
         let keeper = source.withLock { $0 == nil ? nil : self }
         return ObservationToken(subscription: subscriber.id, life: observer.life) { [weak self] in
             defer { withExtendedLifetime(keeper) {} }
-            self?.state.withLock { $0.list.remove(subscriber) }
+            self?.state.withLock { state in
+                state.list.remove(subscriber)
+                state.slots.remove(subscriber)
+            }
             onCancel()
         }
     }
 
-    private static func tell(
-        _ element: Element, to subscribers: [Subscriber<Element>], muting muted: UInt64, _ boxing: (Element) -> AnyBox?,
-        waking wakeups: Wakeups
-    ) {
-        // One box for all slots, made when the first one is met.
-        var made: AnyBox??
+    /// Puts one box into all slots. Readers who waited are resumed once everybody has been told.
+    private static func fill(_ subscribers: [Subscriber<Element>], with box: AnyBox?, waking wakeups: Wakeups) {
+        guard let box else { return }
         var readers: [LatestSlot.Reader] = []
-        for subscriber in subscribers where subscriber.id != muted {
-            guard let slot = subscriber.slot else {
-                subscriber.receive(element)
-                continue
-            }
-            let box = made ?? boxing(element)
-            made = box
-            if let box, let reader = slot.put(box) { readers.append(reader) }
+        for subscriber in subscribers {
+            if let reader = subscriber.slot?.put(box) { readers.append(reader) }
         }
-        if let box = made ?? nil, !readers.isEmpty { wakeups.add(readers, box) }
+        if !readers.isEmpty { wakeups.add(readers, box) }
     }
 
     private static func endThoseWithoutOwner(_ subscribers: [Subscriber<Element>]) {

@@ -1,5 +1,5 @@
 /// Which entries of which store something was read from, and how old they were.
-class Reading: @unchecked Sendable {
+@usableFromInline class Reading: @unchecked Sendable {
     // Sendable because nothing in it changes; only a class that is not final may have subclasses, which add a Sendable value.
     let store: UInt64
     let own: EntryWatch
@@ -31,8 +31,8 @@ class Reading: @unchecked Sendable {
 }
 
 /// What a key's value was when it was read.
-final class ValueReading<Value: Sendable>: Reading, @unchecked Sendable {
-    let value: Value
+@usableFromInline final class ValueReading<Value: Sendable>: Reading, @unchecked Sendable {
+    @usableFromInline let value: Value
 
     init(_ reading: Reading, value: Value) {
         self.value = value

@@ -5,15 +5,25 @@ extension ObservableStore: ValueAccess {
     ///
     /// A value that cannot be encoded changes nothing and is reported in ``failures``.
     public nonisolated subscript<Value>(key: StorageKey<Value>) -> Value {
-        get {
-            do {
-                return try value(for: key)
-            } catch {
-                return key.valueOrDefault(of: entry(of: key))
-            }
+        // Inlined into its users, who know the type, which a key's reading is of.
+        @inlinable get {
+            guard let reading = currentReading(of: key) else { return currentValue(of: key) }
+            return unsafeDowncast(reading, to: ValueReading<Value>.self).value
         }
         set {
             reporting { () throws(StorageError) in try set(newValue, for: key) }
+        }
+    }
+
+    @usableFromInline nonisolated func currentReading<Value>(of key: StorageKey<Value>) -> Reading? {
+        key.body.currentReading(in: memory.id)
+    }
+
+    @usableFromInline nonisolated func currentValue<Value>(of key: StorageKey<Value>) -> Value {
+        do {
+            return try value(for: key)
+        } catch {
+            return key.valueOrDefault(of: entry(of: key))
         }
     }
 
