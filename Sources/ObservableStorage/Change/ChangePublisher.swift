@@ -40,7 +40,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     /// - Parameter subscribe: subscribes to the source.
     convenience init(from subscribe: (Observer<Element>) -> ObservationToken) {
         self.init()
-        let token = subscribe(Observer(onReceive: { [weak self] in self?.publish($0) }, onFinish: { [weak self] in self?.finish() }))
+        let token = subscribe(Observer(onReceive: { [weak self] in self?.publish($0) }, onFinish: { [weak self] _ in self?.finish() }))
         source.withLock { $0 = token }
     }
 
@@ -68,8 +68,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     /// Calls a closure with each element published from now on, until the token is cancelled or released.
     public func subscribe(_ onReceive: @escaping @Sendable (Element) -> Void) -> ObservationToken {
-        let life = SubscriptionLife()
-        let token = add(Observer(life: life, onReceive: onReceive, onFinish: { life.end() }))
+        let token = add(.listener(onReceive))
         outbox.deliver()
         return token
     }
@@ -101,7 +100,7 @@ extension ChangePublisher {
             outbox.append { [boxing, wakeups = outbox.wakeups] in
                 let element = makeElement()
                 if !slots.isEmpty { Self.fill(slots, with: boxing(element), waking: wakeups) }
-                for subscriber in subscribers where subscriber.id != muted { subscriber.receive(element) }
+                Self.call(subscribers, with: element, muting: muted)
             }
         }
     }
@@ -143,13 +142,27 @@ extension ChangePublisher {
             return subscriber
         }
         let keeper = source.withLock { $0 == nil ? nil : self }
-        return ObservationToken(subscription: subscriber.id, life: observer.life) { [weak self] in
+        return ObservationToken(subscription: subscriber.id, life: subscriber) { [weak self] in
             defer { withExtendedLifetime(keeper) {} }
             self?.state.withLock { state in
                 state.list.remove(subscriber)
                 state.slots.remove(subscriber)
             }
             onCancel()
+        }
+    }
+
+    private static func call(_ subscribers: [Subscriber<Element>], with element: Element, muting muted: UInt64) {
+        // The array keeps them all until the last one is told: to retain each one meanwhile would cost as much as all the rest.
+        withExtendedLifetime(subscribers) {
+            subscribers.withUnsafeBytes { bytes in
+                for subscriber in bytes.assumingMemoryBound(to: Unmanaged<SubscriptionLife>.self) {
+                    subscriber._withUnsafeGuaranteedRef {
+                        let subscriber = unsafeDowncast($0, to: Subscriber<Element>.self)
+                        if subscriber.id != muted { subscriber.receive(element) }
+                    }
+                }
+            }
         }
     }
 
@@ -164,6 +177,6 @@ extension ChangePublisher {
     }
 
     private static func endThoseWithoutOwner(_ subscribers: [Subscriber<Element>]) {
-        for subscriber in subscribers { _ = subscriber.life.isEnded }
+        for subscriber in subscribers { _ = subscriber.isEnded }
     }
 }

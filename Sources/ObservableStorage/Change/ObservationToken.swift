@@ -2,8 +2,8 @@
 public final class ObservationToken: Sendable {
     /// The subscription that a writer skips when it passes this token as its own; 0 is none.
     let subscription: UInt64
-    private let life: SubscriptionLife
-    private let onCancel: Guarded<(@Sendable () -> Void)?>
+    // Until it is cancelled: a token that is kept longer keeps nothing of the subscription.
+    private let running: Guarded<(life: SubscriptionLife, onCancel: @Sendable () -> Void)?>
 
     /// Makes a token that calls a closure when it is cancelled or released, whichever comes first, once.
     public convenience init(onCancel: @escaping @Sendable () -> Void) {
@@ -12,8 +12,7 @@ public final class ObservationToken: Sendable {
 
     init(subscription: UInt64, life: SubscriptionLife, onCancel: @escaping @Sendable () -> Void) {
         self.subscription = subscription
-        self.life = life
-        self.onCancel = Guarded(onCancel)
+        running = Guarded((life, onCancel))
     }
 
     deinit {
@@ -22,9 +21,9 @@ public final class ObservationToken: Sendable {
 
     /// Ends the observation. Nothing is delivered after this returns on the same thread; further calls do nothing.
     public func cancel() {
-        let action = onCancel.withLock { $0.take() }
-        life.end()
-        action?()
+        let ended = running.withLock { $0.take() }
+        ended?.life.end()
+        ended?.onCancel()
     }
 
     /// Keeps the token in a set, for as long as the set keeps it.
@@ -40,7 +39,7 @@ public final class ObservationToken: Sendable {
     /// - Returns: the token, for those who want to end the observation earlier.
     @discardableResult
     public func tie(to object: AnyObject) -> ObservationToken {
-        life.tie(self, to: object)
+        running.withLock { $0?.life }?.tie(self, to: object)
         return self
     }
 }

@@ -1,7 +1,8 @@
 import Synchronization
 
 /// How long a subscription lasts: until it is ended, or until the object has gone that it was tied to.
-final class SubscriptionLife: Sendable {
+class SubscriptionLife: @unchecked Sendable {
+    // Sendable because what changes here is atomic or behind a lock; only a class that is not final may have subclasses.
     private struct Tie: Sendable {
         let owner: Presence
         /// Kept as long as the owner is there; it keeps this life in turn, which ending lets go of.
@@ -16,7 +17,7 @@ final class SubscriptionLife: Sendable {
     private let tie = Guarded<Tie?>(nil)
 
     /// Whether nothing is to be delivered any more. Finding the owner gone ends the subscription.
-    var isEnded: Bool {
+    final var isEnded: Bool {
         switch phase.load(ordering: .acquiring) {
         case .open: return false
         case .ended: return true
@@ -29,13 +30,13 @@ final class SubscriptionLife: Sendable {
     }
 
     /// Ends it, once. Not to be called under a lock: what is let go of may run code of the user's.
-    func end() {
+    final func end() {
         phase.store(.ended, ordering: .sequentiallyConsistent)
         _ = tie.withLock { $0.take() }
     }
 
     /// Keeps a token until an object goes.
-    func tie(_ token: ObservationToken, to owner: AnyObject) {
+    final func tie(_ token: ObservationToken, to owner: AnyObject) {
         let last = tie.withLock { tie in
             defer { tie = Tie(owner: Presence(owner), token: token) }
             return tie

@@ -8,7 +8,7 @@ extension ObservableStore {
     /// keep the store alive; it ends when the store is closed or goes, and when its task is cancelled.
     public nonisolated func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
         let latest = LatestValue<Value>()
-        let token = observe(key, initial: true, Observer(slot: latest.slot, onFinish: { latest.finish() }))
+        let token = observe(key, initial: true, Observer(slot: latest.slot, onFinish: { _ in latest.finish() }))
         return latest.stream(onEnd: token)
     }
 
@@ -42,7 +42,7 @@ extension ObservableStore {
     public nonisolated var allChanges: AsyncStream<Change<PropertyListValue?>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
         let token = memory.observeAll(
-            Observer(onReceive: { continuation.yield($0.typed(for: StorageKey($0.key))) }, onFinish: { continuation.finish() }))
+            Observer(onReceive: { continuation.yield($0.typed(for: StorageKey($0.key))) }, onFinish: { _ in continuation.finish() }))
         continuation.onTermination = { _ in token.cancel() }
         return stream
     }
@@ -59,18 +59,8 @@ extension ObservableStore {
         for key: StorageKey<Value>, initial: Bool = false, on queue: DispatchQueue? = nil,
         _ listener: @escaping @Sendable (Change<Value>) -> Void
     ) -> ObservationToken {
-        let life = SubscriptionLife()
-        guard let queue else {
-            return observe(key, initial: initial, Observer(life: life, onReceive: listener, onFinish: { life.end() }))
-        }
         // On a queue that runs several things at once, the changes still come one after the other.
-        let serial = DispatchQueue(label: "ObservableStore listener", target: queue)
-        return observe(
-            key, initial: initial,
-            Observer(
-                life: life,
-                onReceive: { change in
-                    serial.async { if !life.isEnded { listener(change) } }
-                }, onFinish: { serial.async { life.end() } }))
+        let serial = queue.map { DispatchQueue(label: "ObservableStore listener", target: $0) }
+        return observe(key, initial: initial, .listener(on: serial, listener))
     }
 }
