@@ -1,5 +1,4 @@
 public import PropertyListCoding
-import Synchronization
 
 /// All entries of a storage by name, and which of them were edited since they were read.
 public struct StorageEntries: Sendable {
@@ -15,7 +14,7 @@ public struct StorageEntries: Sendable {
     /// Takes entries as they were read.
     public init(_ values: [String: PropertyListValue] = [:]) {
         self.values = values
-        stamp = Stamps.next()
+        stamp = UniqueNumber.next()
     }
 
     /// Takes earlier entries and what is different from them.
@@ -32,7 +31,7 @@ public struct StorageEntries: Sendable {
             guard values[key] != newValue else { return }
             values[key] = newValue
             editedKeys.insert(key)
-            stamp = Stamps.next()
+            stamp = UniqueNumber.next()
             difference = nil
         }
     }
@@ -44,7 +43,7 @@ public struct StorageEntries: Sendable {
         // Binary loses nothing, and a copy of the values takes as long as writing them.
         guard format == .xml else { return stored }
         for key in editedKeys { stored.values[key] = values[key]?.rounded(for: format) }
-        stored.stamp = Stamps.next()
+        stored.stamp = UniqueNumber.next()
         stored.difference = nil
         return stored
     }
@@ -64,13 +63,5 @@ public struct StorageEntries: Sendable {
             for key in earlier.values.keys where values[key] == nil { changes[key] = .some(nil) }
         }
         return changes
-    }
-}
-
-private enum Stamps {
-    private static let last = Atomic<UInt64>(0)
-
-    static func next() -> UInt64 {
-        last.add(1, ordering: .relaxed).newValue
     }
 }

@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 /// One observer of a publisher's elements, and the life of its subscription: a crowd is told quicker if each is one object.
 final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable {
@@ -14,7 +13,7 @@ final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable
     let slot: LatestSlot?
 
     init(_ observer: Observer<Element>) {
-        id = SubscriptionCounter.next()
+        id = UniqueNumber.next()
         onReceive = observer.onReceive
         queue = observer.queue
         onFinish = observer.onFinish
@@ -31,13 +30,5 @@ final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable
         guard !isEnded else { return }
         guard let queue else { return onFinish(self) }
         queue.async { [self] in onFinish(self) }
-    }
-}
-
-private enum SubscriptionCounter {
-    private static let last = Atomic<UInt64>(0)
-
-    static func next() -> UInt64 {
-        last.add(1, ordering: .relaxed).newValue
     }
 }

@@ -1,5 +1,4 @@
 import PropertyListCoding
-import Synchronization
 
 /// A store's memory: every call is one short critical section, and observers are told after it, in its order.
 final class Memory: Sendable {
@@ -12,7 +11,7 @@ final class Memory: Sendable {
     }
 
     /// Tells this memory from every other one that the process ever had.
-    let id = MemoryCounter.next()
+    let id = UniqueNumber.next()
     private let guarded: Guarded<Contents>
     private let outbox = Outbox()
     private let allObservers: ChangePublisher<StoredChange>
@@ -143,13 +142,5 @@ extension Memory {
 
     private func forgetIdleObservers(of name: EntryName, _ identifier: ObjectIdentifier) {
         guarded.withLock { $0.observers.forgetIdle(name, identifier) }
-    }
-}
-
-private enum MemoryCounter {
-    private static let last = Atomic<UInt64>(0)
-
-    static func next() -> UInt64 {
-        last.add(1, ordering: .relaxed).newValue
     }
 }
