@@ -21,6 +21,11 @@ struct EntryTable: Sendable {
         slots.compactMapValues(\.value)
     }
 
+    /// The names of the entries that have a value.
+    var names: [String] {
+        slots.compactMap { $1.value == nil ? nil : $0 }
+    }
+
     /// How many entries are kept, those without a value included.
     var count: Int {
         slots.count

@@ -96,7 +96,7 @@ struct MemoryState: Sendable {
 
     /// The edits that remove entries, those that begin with a text.
     func removals(beginning prefix: String = "") -> Edits {
-        entries.keys.reduce(into: Edits()) { removals, key in
+        table.names.reduce(into: Edits()) { removals, key in
             if key.hasPrefix(prefix) { removals.updateValue(nil, forKey: key) }
         }
     }
