@@ -27,7 +27,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
         // Inlined into its users, who know the type: for a plain one there is nothing to do but to take the bits.
         @inlinable get {
             guard let bits = plainBits else { return observedValue }
-            return withUnsafeBytes(of: bits) { $0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: Value.self).pointee }
+            return PlainCell.value(of: bits)
         }
         nonmutating set { store[key] = newValue }
     }

@@ -2,6 +2,8 @@ import Synchronization
 
 /// What readers of one entry of one store hold on to: a count of its changes, and what Observation tracks.
 final class EntryWatch: Sendable {
+    /// Tells this watch from every other one that the process ever had, also of the same entry.
+    let id = UniqueNumber.next()
     private let count = Atomic<UInt64>(0)
     private let isTracked = Atomic(false)
     private let tracked = KeySignal()

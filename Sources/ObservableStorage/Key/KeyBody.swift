@@ -36,15 +36,10 @@ final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
                 || traits.shared.contains { $0.body.needsUpkeep })
     }
 
-    /// The value of one of this key's readings.
-    func value(of reading: Reading) -> Value {
-        unsafeDowncast(reading, to: ValueReading<Value>.self).value
-    }
-
     /// Remembers what was read.
     func remember(_ reading: ValueReading<Value>) {
         if isPlain, reading.inherited == nil {
-            plain.remember(PlainCell.bits(of: reading.value), store: reading.store, changes: reading.ownChanges)
+            plain.remember(PlainCell.bits(of: reading.value), watch: reading.own.id, changes: reading.ownChanges)
         }
         // What was there leaves the lock, since its release may run code of the user's.
         _ = last.withLock { last in

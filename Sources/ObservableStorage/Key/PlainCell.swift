@@ -1,29 +1,31 @@
 import Synchronization
 
 /// What was last read of a value that is at most eight bytes without references: its bits, and when they were read. Needs no lock.
-struct PlainCell: ~Copyable, Sendable {
+@usableFromInline struct PlainCell: ~Copyable, Sendable {
     // Odd while somebody writes. A reader that finds it changed may have read parts of two values, and takes neither.
     private let version = Atomic<UInt64>(0)
-    private let store = Atomic<UInt64>(0)
+    private let watch = Atomic<UInt64>(0)
     private let changes = Atomic<UInt64>(0)
     private let bits = Atomic<UInt64>(0)
 
-    /// The bits, if they were read from this store when the entry had changed so often.
+    /// The bits, if they were read from the entry of this watch when it had changed so often.
+    ///
+    /// - Parameter watch: the watch's number. Another watch, of another store or made later, may have counted as far.
     @inline(__always)
-    func bits(store: UInt64, changes: UInt64) -> UInt64? {
+    func bits(watch: UInt64, changes: UInt64) -> UInt64? {
         let before = version.load(ordering: .acquiring)
-        let isWanted = self.store.load(ordering: .acquiring) == store && self.changes.load(ordering: .acquiring) == changes
+        let isWanted = self.watch.load(ordering: .acquiring) == watch && self.changes.load(ordering: .acquiring) == changes
         let bits = bits.load(ordering: .acquiring)
         guard isWanted, before & 1 == 0, version.load(ordering: .relaxed) == before else { return nil }
         return bits
     }
 
     /// Remembers bits, unless somebody else is doing so.
-    func remember(_ bits: UInt64, store: UInt64, changes: UInt64) {
+    func remember(_ bits: UInt64, watch: UInt64, changes: UInt64) {
         let before = version.load(ordering: .relaxed)
         guard before & 1 == 0, version.compareExchange(expected: before, desired: before + 1, ordering: .acquiringAndReleasing).exchanged
         else { return }
-        self.store.store(store, ordering: .releasing)
+        self.watch.store(watch, ordering: .releasing)
         self.changes.store(changes, ordering: .releasing)
         self.bits.store(bits, ordering: .releasing)
         version.store(before + 2, ordering: .releasing)
@@ -34,6 +36,11 @@ extension PlainCell {
     /// Whether a type's values are such.
     static func canHold<Value>(_ type: Value.Type) -> Bool {
         _isPOD(type) && MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size
+    }
+
+    /// The value that has these bits.
+    @inlinable static func value<Value>(_ type: Value.Type = Value.self, of bits: UInt64) -> Value {
+        withUnsafeBytes(of: bits) { $0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: type).pointee }
     }
 
     /// The bits of a value.

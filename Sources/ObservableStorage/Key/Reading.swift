@@ -24,6 +24,11 @@
         inheritedChanges = reading.inheritedChanges
     }
 
+    /// The value that was read with a key: the caller knows its type.
+    @inlinable final func value<Value: Sendable>(_ type: Value.Type = Value.self) -> Value {
+        unsafeDowncast(self, to: ValueReading<Value>.self).value
+    }
+
     /// Whether the entries are still as they were.
     final var isCurrent: Bool {
         own.changes == ownChanges && (inherited == nil || inherited?.changes == inheritedChanges)

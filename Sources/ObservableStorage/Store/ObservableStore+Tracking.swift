@@ -1,21 +1,19 @@
 /// What Observation tracks of a key: its own entry, and the one it inherits from while that counts.
 struct TrackedKey: Sendable {
-    /// The store, as its memory is told from others.
-    let store: UInt64
     let own: EntryWatch
     let inherited: EntryWatch?
 
     /// The bits of a key's value, tracked, if it is a plain one and was read before.
     func bits(_ key: AnyKeyBody) -> UInt64? {
         own.access()
-        return key.plain.bits(store: store, changes: own.changes)
+        return key.plain.bits(watch: own.id, changes: own.changes)
     }
 }
 
 extension ObservableStore {
     /// What readers of a key hold on to.
     nonisolated func watches<Value>(of key: StorageKey<Value>) -> TrackedKey {
-        TrackedKey(store: memory.id, own: memory.watch(key.name), inherited: key.shared.map { memory.watch($0.name) })
+        TrackedKey(own: memory.watch(key.name), inherited: key.shared.map { memory.watch($0.name) })
     }
 
     /// The value of a key, tracked: inside `withObservationTracking`, its next change calls `onChange`, whoever makes it.

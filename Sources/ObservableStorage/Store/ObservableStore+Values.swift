@@ -8,7 +8,7 @@ extension ObservableStore: ValueAccess {
         // Inlined into its users, who know the type, which a key's reading is of.
         @inlinable get {
             guard let reading = currentReading(of: key) else { return currentValue(of: key) }
-            return unsafeDowncast(reading, to: ValueReading<Value>.self).value
+            return reading.value()
         }
         set {
             reporting { () throws(StorageError) in try set(newValue, for: key) }
@@ -21,7 +21,7 @@ extension ObservableStore: ValueAccess {
 
     @usableFromInline nonisolated func currentValue<Value>(of key: StorageKey<Value>) -> Value {
         do {
-            return try value(for: key)
+            return try readValue(of: key)
         } catch {
             return key.valueOrDefault(of: entry(of: key))
         }
@@ -31,7 +31,12 @@ extension ObservableStore: ValueAccess {
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        if let reading = key.body.currentReading(in: memory.id) { return key.body.value(of: reading) }
+        if let reading = currentReading(of: key) { return reading.value() }
+        return try readValue(of: key)
+    }
+
+    /// Reads a value anew, and remembers it.
+    private nonisolated func readValue<Value>(of key: StorageKey<Value>) throws(StorageError) -> Value {
         keepUp(key)
         let (entry, reading) = memory.read(key.body.entryName)
         let value = try key.value(of: entry)

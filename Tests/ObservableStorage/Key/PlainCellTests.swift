@@ -95,14 +95,25 @@ struct PlainCellTests {
                 for _ in 0..<20_000 {
                     let number = UInt64.random(in: 0..<8)
                     // Whatever is found for a count was remembered for it.
-                    if let bits = cell.cell.bits(store: 1, changes: number), bits != number &* 3 { readings.record(1) }
-                    cell.cell.remember(number &* 3, store: 1, changes: number)
+                    if let bits = cell.cell.bits(watch: 1, changes: number), bits != number &* 3 { readings.record(1) }
+                    cell.cell.remember(number &* 3, watch: 1, changes: number)
                 }
                 readings.record(0)
             }
         }
         let found = try await readings.elements { found in found.count { $0 == 0 } == 2 }
         #expect(found == [0, 0])
+    }
+
+    @Test("What was remembered of an entry is for the watch it was read with, and no other that has counted as far")
+    func otherWatch() {
+        // A store makes a watch anew where the one before was forgotten.
+        let (earlier, later) = (EntryWatch(), EntryWatch())
+        let cell = CellInUse()
+        cell.cell.remember(1, watch: earlier.id, changes: earlier.changes)
+        #expect(earlier.changes == later.changes)
+        #expect(cell.cell.bits(watch: earlier.id, changes: earlier.changes) == 1)
+        #expect(cell.cell.bits(watch: later.id, changes: later.changes) == nil)
     }
 
     @Test("Plain are values of at most eight bytes that hold no references")
