@@ -95,7 +95,7 @@ extension BinaryWriter {
 
     private mutating func value(at position: Int, depth: Int) throws(PropertyListError) -> Int {
         let leaf = entries.leaf(at: position)
-        if leaf.bytes.isEmpty { return try container(entries.container(at: position), depth: depth) }
+        if leaf.bytes.isEmpty { return try object(for: entries.value(at: position), depth: depth) }
         return object(of: leaf.bytes, hash: leaf.hash)
     }
 

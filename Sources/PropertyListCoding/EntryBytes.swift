@@ -1,3 +1,5 @@
+import Foundation
+
 /// The entries of a dictionary as encoded leaves: made in the order that they have in memory, taken in that of their keys.
 ///
 /// To look them up in the order of the keys, and to hash each when its hash is needed, would be to wait for memory every time.
@@ -7,14 +9,15 @@ struct EntryBytes: ~Copyable {
         var middle = 0
         var end = 0
         var keyHash: UInt32 = 0
-        /// Of a container, which of them it is.
+        /// Of a value that is kept as it is, which of them it is.
         var valueHash: UInt32 = 0
     }
 
     private var keys = KeyOrder()
     private var bytes = ByteSink()
     private var entries: [Entry] = []
-    private var containers: [PropertyListValue] = []
+    // Containers, and leaves so long that to copy their bytes would cost more than to look them up.
+    private var kept: [PropertyListValue] = []
     private let hash = ByteHash()
 
     /// Takes the entries of a dictionary, and forgets those of the one before.
@@ -24,7 +27,7 @@ struct EntryBytes: ~Copyable {
         bytes.reserve(dictionary.count * 32)
         entries.removeAll(keepingCapacity: true)
         entries.reserveCapacity(dictionary.count)
-        containers.removeAll(keepingCapacity: true)
+        kept.removeAll(keepingCapacity: true)
         for (key, value) in dictionary {
             var entry = Entry()
             let start = bytes.count
@@ -34,9 +37,9 @@ struct EntryBytes: ~Copyable {
             }
             entry.middle = bytes.count
             entry.keyHash = hash(of: bytes.bytes(from: start))
-            if value.isContainer {
-                entry.valueHash = UInt32(containers.count)
-                containers.append(value)
+            if value.isContainer || value.isLong {
+                entry.valueHash = UInt32(kept.count)
+                kept.append(value)
             } else {
                 bytes.put(leaf: value)
                 entry.valueHash = hash(of: bytes.bytes(from: entry.middle))
@@ -54,14 +57,24 @@ struct EntryBytes: ~Copyable {
         return (bytes.bytes(from: start, to: entries[place].middle), entries[place].keyHash)
     }
 
-    /// The leaf that comes at a position, encoded, and its hash; no bytes if it is a container.
+    /// The leaf that comes at a position, encoded, and its hash; no bytes if it is kept as it is.
     func leaf(at position: Int) -> (bytes: UnsafeRawBufferPointer, hash: UInt32) {
         let entry = entries[keys[position]]
         return (bytes.bytes(from: entry.middle, to: entry.end), entry.valueHash)
     }
 
-    /// The container that comes at a position.
-    func container(at position: Int) -> PropertyListValue {
-        containers[Int(entries[keys[position]].valueHash)]
+    /// The value that comes at a position, where it is kept as it is.
+    func value(at position: Int) -> PropertyListValue {
+        kept[Int(entries[keys[position]].valueHash)]
+    }
+}
+
+extension PropertyListValue {
+    fileprivate var isLong: Bool {
+        switch self {
+        case .string(let string): string.utf8.count > 4096
+        case .data(let data): data.count > 4096
+        default: false
+        }
     }
 }

@@ -70,4 +70,15 @@ import Testing
         #expect(data[data.endIndex - 25] == (count < 255 ? 1 : count < 65_535 ? 2 : 4))
         #expect(try PropertyListValue.decode(data).value == value)
     }
+
+    @Test("Long leaves among short ones keep their places, and equal ones are written once")
+    func longLeaves() throws {
+        let (text, data) = (String(repeating: "é", count: 5_000), Data(repeating: 7, count: 10_000))
+        let entries: [String: PropertyListValue] = [
+            "a": .string(text), "b": 1, "c": .data(data), "d": [.data(data)], "e": .string(text), "f": "x", "g": .data(Data(count: 10_000)),
+        ]
+        let bytes = try PropertyListValue.dictionary(entries).encoded(as: .binary)
+        #expect(bytes.count < 10_000 * 3 + 500)
+        #expect(try PropertyListValue.decode(bytes).value == .dictionary(entries))
+    }
 }
