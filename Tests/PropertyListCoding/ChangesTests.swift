@@ -56,6 +56,35 @@ import Testing
         }
     }
 
+    @Test(
+        "What differs far inside is told, however deep it stands and whatever comes before and behind it", arguments: [1, 15, 16, 17, 500])
+    func depths(_ depth: Int) throws {
+        func nested(_ inner: PropertyListValue) -> PropertyListValue {
+            (0..<depth).reduce(inner) { value, level in
+                level.isMultiple(of: 2) ? ["before": 1, "inside": value, "later": "text"] : ["before", value, 2.5]
+            }
+        }
+        let old: Entries = ["a": "first", "k": nested("inner"), "l": nested("other"), "z": [true]]
+        #expect(try changes(from: old, to: old) == [:])
+        for inner in ["outer", "longer than before", 7, [], [:]] as [PropertyListValue] {
+            let later = nested(inner)
+            #expect(try changes(from: old, to: old.merging(["k": later]) { $1 }) == ["k": .some(later)])
+        }
+    }
+
+    @Test("Containers with fewer or more elements, or of another kind, are told")
+    func containers() throws {
+        let lists: [PropertyListValue] = [[], [1], [1, 2], [2, 1], [[1], [2]], [:], ["1": 2], ["2": 1], ["1": 2, "2": 1], 1, "12"]
+        for old in lists {
+            for new in lists where new != old {
+                #expect(
+                    try changes(from: ["a": [1, 2], "k": old, "z": ["1": 2]], to: ["a": [1, 2], "k": new, "z": ["1": 2]]) == [
+                        "k": .some(new)
+                    ])
+            }
+        }
+    }
+
     @Test("A key in another normalization is for the whole to be read")
     func normalization() throws {
         #expect(try changes(from: ["a": 0, "\u{E9}": 1, "z": 0], to: ["a": 0, "e\u{301}": 1, "z": 0]) == nil)
