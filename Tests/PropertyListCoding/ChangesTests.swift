@@ -85,6 +85,30 @@ import Testing
         }
     }
 
+    @Test("An entry that refers to another object is told where the objects stay as they are, behind the root and in front of it")
+    func otherReferences() throws {
+        let old: Entries = ["a": "one", "b": "two", "c": "one", "d": "two"]
+        let new: Entries = ["a": "one", "b": "two", "c": "two", "d": "two"]
+        #expect(try changes(from: old, to: new) == ["c": "two"])
+        #expect(PropertyListValue.changes(in: rootFirst([5, 6, 6, 6]), since: rootFirst([5, 6, 5, 6]), of: old) == ["c": "two"])
+    }
+
+    /// The entries a to d with their root in front, which refers to these objects as values: 5 is "one", 6 is "two".
+    private func rootFirst(_ values: [UInt8]) -> Data {
+        let root: [UInt8] = [0xD4, 1, 2, 3, 4] + values
+        let objects = [root] + ["Qa", "Qb", "Qc", "Qd", "Sone", "Stwo"].map { Array($0.utf8) }
+        var bytes = Array("bplist00".utf8)
+        var offsets: [UInt8] = []
+        for object in objects {
+            offsets.append(UInt8(bytes.count))
+            bytes += object
+        }
+        let table = UInt8(bytes.count)
+        bytes += offsets
+        for number in [0x0101, 7, 0, UInt64(table)] { withUnsafeBytes(of: number.bigEndian) { bytes += $0 } }
+        return Data(bytes)
+    }
+
     @Test("A key in another normalization is for the whole to be read")
     func normalization() throws {
         #expect(try changes(from: ["a": 0, "\u{E9}": 1, "z": 0], to: ["a": 0, "e\u{301}": 1, "z": 0]) == nil)
