@@ -38,21 +38,7 @@ struct KeyOrder: ~Copyable {
         let text = text.bytes
         places.withUnsafeMutableBufferPointer { places in
             starts.withUnsafeBufferPointer { starts in
-                let keys = Keys(text: text, starts: starts)
-                keys.readFronts(of: places)
-                places.sortByFront()
-                // Keys that are still together have more in common than all of them: behind that they are told apart.
-                var start = 0
-                while start < places.count {
-                    var end = start + 1
-                    while end < places.count, places[end].front == places[start].front { end += 1 }
-                    if end - start > 1 {
-                        var group = UnsafeMutableBufferPointer(rebasing: places[start..<end])
-                        keys.readFronts(of: group)
-                        group.sort { keys.stands($0, before: $1) }
-                    }
-                    start = end
-                }
+                Keys(text: text, starts: starts).sort(places)
             }
         }
     }
@@ -69,17 +55,39 @@ private struct Keys {
     let text: UnsafeRawBufferPointer
     let starts: UnsafeBufferPointer<Int>
 
+    // Below, and deeper, keys are compared one by one.
+    private static let fewestToDistribute = 64
+    private static let deepest = 8
+
+    /// Sorts keys by the bytes behind what all of them begin with.
+    func sort(_ places: UnsafeMutableBufferPointer<KeyPlace>, depth: Int = 0) {
+        readFronts(of: places)
+        guard places.count > Self.fewestToDistribute, depth < Self.deepest else {
+            var places = places
+            return places.sort { stands($0, before: $1) }
+        }
+        places.sortByFront()
+        // Those that are still together have more in common than all of them: behind that they are told apart.
+        var start = 0
+        while start < places.count {
+            var end = start + 1
+            while end < places.count, places[end].front == places[start].front { end += 1 }
+            if end - start > 1 { sort(UnsafeMutableBufferPointer(rebasing: places[start..<end]), depth: depth + 1) }
+            start = end
+        }
+    }
+
     private func range(_ place: KeyPlace) -> Range<Int> {
         starts[place.position]..<starts[place.position + 1]
     }
 
-    func stands(_ place: KeyPlace, before other: KeyPlace) -> Bool {
+    private func stands(_ place: KeyPlace, before other: KeyPlace) -> Bool {
         if place.front != other.front { return place.front < other.front }
         return text[range(place)].lexicographicallyPrecedes(text[range(other)])
     }
 
     /// Reads the fronts behind what all of the keys begin with.
-    func readFronts(of places: UnsafeMutableBufferPointer<KeyPlace>) {
+    private func readFronts(of places: UnsafeMutableBufferPointer<KeyPlace>) {
         guard let first = places.first else { return }
         let start = text[range(first)]
         var shared = start.count
@@ -106,10 +114,9 @@ private struct Keys {
 }
 
 extension UnsafeMutableBufferPointer<KeyPlace> {
-    /// Sorts byte by byte from the last on, where there are so many that comparing takes several times as long.
+    /// Sorts byte by byte from the last on: where there are many, comparing takes several times as long.
     fileprivate func sortByFront() {
         var places = self
-        guard count > 64 else { return places.sort { $0.front < $1.front } }
         let differences = reduce(0) { $0 | $1.front ^ self[0].front }
         withUnsafeTemporaryAllocation(of: KeyPlace.self, capacity: count) { spare in
             var spare = spare

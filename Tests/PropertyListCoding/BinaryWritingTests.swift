@@ -53,6 +53,15 @@ import Testing
         try expectOrder(of: Set((0x20..<0x7F as Range<UInt8>).map { String(repeating: Character(Unicode.Scalar($0)), count: size) }))
     }
 
+    @Test("Many keys behind the same beginnings are sorted, however often those go on, and where zeros follow")
+    func manyBeginnings() throws {
+        let ends = (0..<70).map { "\($0)" }
+        let levels = (0..<12).map { String(repeating: "12345678", count: $0) }
+        try expectOrder(of: Set(levels.flatMap { level in ends.map { level + "." + $0 } + ["", "\0", level].map { level + $0 } }))
+        let zeros = String(repeating: "\0", count: 8)
+        try expectOrder(of: Set(["a", "a\0", "a" + zeros] + ends.flatMap { ["a" + zeros + $0, "a" + zeros + zeros + $0] }))
+    }
+
     private func expectOrder(of names: Set<String>) throws {
         let sorted = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         let expected = sorted.flatMap { name -> [UInt8] in
