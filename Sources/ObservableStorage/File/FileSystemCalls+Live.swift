@@ -38,7 +38,9 @@ extension FileSystemCalls {
     )
 }
 
-private let closer = LaterCloser(queue: DispatchQueue(label: "ObservableStorage.closing", qos: .utility), mostWaiting: 16) { close($0) }
+private let closer = LaterCloser(
+    queue: DispatchQueue(label: "ObservableStorage.closing", qos: .utility), delay: .milliseconds(10), mostWaiting: 16
+) { close($0) }
 
 @discardableResult
 private func call<Result: SignedInteger>(_ body: () -> Result) throws(SystemError) -> Result {

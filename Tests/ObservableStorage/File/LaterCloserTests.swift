@@ -11,7 +11,9 @@ import Testing
     @Test("Files wait to be closed until so many wait; one more is closed at once")
     func bound() {
         let closed = Guarded<[Int32]>([])
-        let closer = LaterCloser(queue: queue, mostWaiting: 2) { descriptor in closed.withLock { $0.append(descriptor) } }
+        let closer = LaterCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 2) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
         queue.suspend()
         for descriptor in 1...4 as ClosedRange<Int32> { closer.closeLater(descriptor) }
         #expect(closed.withLock { $0 } == [3, 4])
@@ -23,7 +25,9 @@ import Testing
     @Test("Who has closed its files may have others wait")
     func again() {
         let closed = Guarded<[Int32]>([])
-        let closer = LaterCloser(queue: queue, mostWaiting: 1) { descriptor in closed.withLock { $0.append(descriptor) } }
+        let closer = LaterCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 1) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
         for descriptor in 1...3 as ClosedRange<Int32> {
             queue.suspend()
             closer.closeLater(descriptor)
@@ -32,6 +36,17 @@ import Testing
             queue.sync {}
         }
         #expect(closed.withLock { $0 } == [1, 2, 3])
+    }
+
+    @Test("A file is not closed before its time, but for one too many")
+    func delay() {
+        let closed = Guarded<[Int32]>([])
+        let closer = LaterCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 1) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
+        for descriptor in 1...2 as ClosedRange<Int32> { closer.closeLater(descriptor) }
+        queue.sync {}
+        #expect(closed.withLock { $0 } == [2])
     }
 
     @Test("A replaced file is held open over the rename, and handed over to be closed later after the folder was synchronized")
