@@ -5,7 +5,7 @@ extension BinaryReader {
     /// Entries are compared as they are encoded, so that only what has changed is decoded. Nothing if that does not tell; the whole has to be
     /// read then, and so it has after an error, to know the right one.
     mutating func changes(
-        since earlier: BinaryReader, of entries: [String: PropertyListValue]
+        since earlier: BinaryReader, of entries: (String) -> PropertyListValue?
     ) throws(PropertyListError) -> [String: PropertyListValue?]? {
         var earlier = earlier
         guard let old = try earlier.root(), let new = try root() else { return nil }
@@ -29,7 +29,7 @@ extension BinaryReader {
             let key = try key(reference(new.key(position)))
             let node = try value(of: reference(new.value(position)), inside: 1)
             units = units.saturatingSum(node.units)
-            if entries[key] != node.value { changes[key] = .some(node.value) }
+            if entries(key) != node.value { changes[key] = .some(node.value) }
         }
         for position in front..<old.count - back {
             changes[try earlier.key(earlier.reference(old.key(position)))] = .some(nil)
@@ -39,7 +39,7 @@ extension BinaryReader {
             let node = try value(of: reference(new.value(position)), inside: 1)
             units = units.saturatingSum(node.units).saturatingSum(Bounds.units(ofLeaf: key.utf8.count))
             // Entries in another order, or a key that stands twice or with other bytes: comparing does not tell.
-            guard entries[key] == nil, changes[key] == nil else { return nil }
+            guard entries(key) == nil, changes[key] == nil else { return nil }
             changes[key] = .some(node.value)
         }
         return units <= limit ? changes : nil

@@ -21,9 +21,9 @@ extension PropertyListValue {
     ///
     /// - Parameters:
     ///   - earlier: bytes that ``decode(_:)`` has accepted.
-    ///   - entries: what it made of them.
+    ///   - entries: what it made of them, by name.
     package static func changes(
-        in data: Data, since earlier: Data, of entries: [String: PropertyListValue]
+        in data: Data, since earlier: Data, of entries: (String) -> PropertyListValue?
     ) -> [String: PropertyListValue?]? {
         data.withUnsafeBytes { buffer in
             earlier.withUnsafeBytes { earlierBuffer in

@@ -30,7 +30,7 @@ public final class InMemoryBackend: StorageBackend {
             var entries = before
             try body(&entries)
             guard !entries.editedKeys.isEmpty else { return before }
-            let edited = StorageEntries(entries.values)
+            let edited = entries.unedited
             // The edit is the user's and ran outside the lock: it runs again if somebody else was faster.
             let isStored = state.withLock { state in
                 guard state.version == version else { return false }

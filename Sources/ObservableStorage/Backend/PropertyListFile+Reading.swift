@@ -42,7 +42,7 @@ extension PropertyListFile {
             if last.bytes == bytes {
                 return FileContent(identity: identity, bytes: last.bytes, entries: last.entries, format: last.format)
             }
-            if let changes = PropertyListValue.changes(in: bytes, since: last.bytes, of: last.entries.values) {
+            if let changes = PropertyListValue.changes(in: bytes, since: last.bytes, of: { last.entries[$0] }) {
                 return FileContent(
                     identity: identity, bytes: bytes, entries: StorageEntries(last.entries, with: changes), format: last.format)
             }

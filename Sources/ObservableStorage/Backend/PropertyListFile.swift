@@ -136,6 +136,8 @@ public final class PropertyListFile: StorageBackend {
     }
 
     private func write(_ entries: StorageEntries, format: PropertyListFormat, to path: String) throws -> FileContent {
+        var entries = entries
+        entries.gather()
         let (bytes, format) = try encode(entries, format: format)
         guard bytes.count <= AtomicFile.largestSize else {
             throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")

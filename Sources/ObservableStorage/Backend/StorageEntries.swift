@@ -2,10 +2,11 @@ public import PropertyListCoding
 
 /// All entries of a storage by name, and which of them were edited since they were read.
 public struct StorageEntries: Sendable {
-    /// The entries by name.
-    public private(set) var values: [String: PropertyListValue]
     /// The names of the entries that were set or removed through this value.
     public private(set) var editedKeys: Set<String> = []
+    private var base: [String: PropertyListValue]
+    // What was made of some entries of the base: one that others hold is not copied for few edits.
+    private var edits: [String: PropertyListValue?] = [:]
     // Copies that were not edited since share a stamp, and so are known to be equal without looking.
     private var stamp: UInt64
     // The stamp of the entries that these were made from, and what is different: it need not be looked for again.
@@ -13,36 +14,62 @@ public struct StorageEntries: Sendable {
 
     /// Takes entries as they were read.
     public init(_ values: [String: PropertyListValue] = [:]) {
-        self.values = values
+        base = values
         stamp = UniqueNumber.next()
     }
 
     /// Takes earlier entries and what is different from them.
     init(_ earlier: StorageEntries, with changes: [String: PropertyListValue?]) {
-        self.init(earlier.values)
-        for (key, value) in changes { values[key] = value }
+        self = earlier.unedited
+        for (key, value) in changes { put(value, for: key) }
+        stamp = UniqueNumber.next()
         difference = (earlier.stamp, changes)
+    }
+
+    /// The entries by name.
+    public var values: [String: PropertyListValue] {
+        edits.reduce(into: base) { $0[$1.key] = $1.value }
     }
 
     /// The value of an entry; nil removes it. Setting what is there already is no edit.
     public subscript(key: String) -> PropertyListValue? {
-        get { values[key] }
+        get {
+            if !edits.isEmpty, let edit = edits[key] { return edit }
+            return base[key]
+        }
         set {
-            guard values[key] != newValue else { return }
-            values[key] = newValue
+            guard self[key] != newValue else { return }
+            put(newValue, for: key)
             editedKeys.insert(key)
             stamp = UniqueNumber.next()
             difference = nil
         }
     }
 
+    private mutating func put(_ value: PropertyListValue?, for key: String) {
+        edits.updateValue(value, forKey: key)
+        if edits.count > 16 + base.count / 16 { gather() }
+    }
+
+    /// Makes ``values`` cost nothing until the next edit. Copies them once, if others hold them.
+    mutating func gather() {
+        for (key, value) in edits { base[key] = value }
+        edits = [:]
+    }
+
+    /// The same entries, none of them edited.
+    var unedited: StorageEntries {
+        var entries = self
+        entries.editedKeys = []
+        return entries
+    }
+
     /// The entries as they read back from a format they were written in, none of them edited.
     func stored(as format: PropertyListFormat) -> StorageEntries {
-        var stored = self
-        stored.editedKeys = []
+        var stored = unedited
         // Binary loses nothing, and a copy of the values takes as long as writing them.
         guard format == .xml else { return stored }
-        for key in editedKeys { stored.values[key] = values[key]?.rounded(for: format) }
+        for key in editedKeys { stored.put(self[key]?.rounded(for: format), for: key) }
         stored.stamp = UniqueNumber.next()
         stored.difference = nil
         return stored
@@ -52,15 +79,16 @@ public struct StorageEntries: Sendable {
     public func changes(since earlier: StorageEntries) -> [String: PropertyListValue?] {
         guard stamp != earlier.stamp else { return [:] }
         if let difference, difference.stamp == earlier.stamp { return difference.changes }
+        let (old, new) = (earlier.values, values)
         var changes: [String: PropertyListValue?] = [:]
         var common = 0
-        for (key, value) in values {
-            let old = earlier.values[key]
-            if old != nil { common += 1 }
-            if old != value { changes[key] = .some(value) }
+        for (key, value) in new {
+            let before = old[key]
+            if before != nil { common += 1 }
+            if before != value { changes[key] = .some(value) }
         }
-        if common < earlier.values.count {
-            for key in earlier.values.keys where values[key] == nil { changes[key] = .some(nil) }
+        if common < old.count {
+            for key in old.keys where new[key] == nil { changes[key] = .some(nil) }
         }
         return changes
     }

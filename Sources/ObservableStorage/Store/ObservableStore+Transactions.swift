@@ -42,7 +42,7 @@ extension ObservableStore {
             let found = entries
             let counting = own.filter { $0.value.counts(over: found) }
             for (key, edit) in counting { entries[key] = edit.value }
-            var transaction = StoreTransaction(entries: StorageEntries(entries.values), registered: registered)
+            var transaction = StoreTransaction(entries: entries.unedited, registered: registered)
             let result = try body(&transaction)
             let edits = try transaction.finish()
             for (key, value) in edits { entries[key] = value }

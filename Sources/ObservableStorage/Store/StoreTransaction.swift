@@ -60,7 +60,9 @@ public struct StoreTransaction: ValueAccess {
 
     /// Everything that is stored, by name.
     public var entries: [String: PropertyListValue] {
-        contents.latest.values
+        // Asked for again and again, they are put together once.
+        contents.latest.gather()
+        return contents.latest.values
     }
 
     private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {

@@ -25,6 +25,23 @@ struct StorageEntriesTests {
         #expect(StorageEntries(earlier.values).changes(since: earlier).isEmpty)
     }
 
+    @Test("However many entries are set, set back, removed and set again, the values are those of a dictionary", arguments: [0, 1, 40, 400])
+    func manyEdits(count: Int) {
+        var expected = Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0)", PropertyListValue.integer(0)) })
+        let original = StorageEntries(expected)
+        var entries = original
+        for number in 0..<500 {
+            let (key, value) = ("\(number * 7 % 90)", number % 3 == 0 ? nil : PropertyListValue.boolean(number.isMultiple(of: 2)))
+            entries[key] = value
+            expected[key] = value
+            #expect(entries[key] == value)
+            if number.isMultiple(of: 99) { #expect(entries.values == expected) }
+        }
+        #expect(entries.values == expected)
+        #expect(entries.changes(since: StorageEntries(expected)).isEmpty)
+        for (key, value) in entries.changes(since: original) { #expect(original[key] != value && entries[key] == value) }
+    }
+
     @Test("An edited copy differs from its original")
     func editedCopy() {
         let original = StorageEntries(["a": 1])
