@@ -25,7 +25,8 @@ struct StorageEntriesTests {
         #expect(StorageEntries(earlier.values).changes(since: earlier).isEmpty)
     }
 
-    @Test("However many entries are set, set back, removed and set again, the values are those of a dictionary", arguments: [0, 1, 40, 400])
+    @Test(
+        "However many entries are set, set back, removed and set again, the values are those of a dictionary", arguments: [0, 1, 40, 400])
     func manyEdits(count: Int) {
         var expected = Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0)", PropertyListValue.integer(0)) })
         let original = StorageEntries(expected)
