@@ -10,6 +10,8 @@ class AnyKeyBody: @unchecked Sendable {
     fileprivate let last = Guarded<Reading?>(nil)
     /// The same, where the value is plain.
     let plain = PlainCell()
+    /// Where in a store the entry was last written; at first nowhere.
+    let place = PlaceHint()
 
     init(_ entryName: EntryName, needsUpkeep: Bool) {
         self.entryName = entryName

@@ -11,6 +11,8 @@ struct EntrySlot: Sendable {
         let isTracked: Bool
     }
 
+    /// What the entry is called.
+    let name: String
     private(set) var value: PropertyListValue?
     /// What readers hold on to, once somebody has read the entry.
     var watch: EntryWatch?
@@ -19,7 +21,8 @@ struct EntrySlot: Sendable {
     // Nothing for what a user set.
     private var condition: MemoryState.Edits?
 
-    init(value: PropertyListValue? = nil) {
+    init(_ name: String, value: PropertyListValue? = nil) {
+        self.name = name
         self.value = value
     }
 
@@ -31,6 +34,11 @@ struct EntrySlot: Sendable {
     /// Whether there is nothing to keep but perhaps what readers hold on to.
     var isVacant: Bool {
         value == nil && pendingRevision == 0
+    }
+
+    /// Whether a reader holds on to something.
+    var isWatched: Bool {
+        mutating get { watch != nil && !isKnownUniquelyReferenced(&watch) }
     }
 
     /// Puts another value in place; nothing if it is the same.

@@ -67,13 +67,16 @@ final class Memory: Sendable {
         return (!outcome.changes.isEmpty, outcome.needsFlush)
     }
 
-    /// Sets or removes one entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.
+    /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.
     func edit(
-        _ name: String, _ value: PropertyListValue?, muting muted: UInt64
+        _ key: AnyKeyBody, _ value: PropertyListValue?, muting muted: UInt64
     ) throws(StorageError) -> (hasNews: Bool, needsFlush: Bool) {
+        let name = key.entryName.own
+        var place = key.place.value
+        defer { key.place.value = place }
         // The old value leaves the lock, since its release may run code of the user's.
         let outcome = try guarded.withLock { (contents) throws(StorageError) in
-            let exchange = try contents.state.exchange(name, value)
+            let exchange = try contents.state.exchange(name, value, hint: &place)
             var hasNews = false
             if let exchange, exchange.isTracked || contents.hasAllObservers || !contents.observers.isEmpty {
                 let change = contents.state.change(

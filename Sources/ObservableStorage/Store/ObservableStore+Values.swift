@@ -61,13 +61,13 @@ extension ObservableStore: ValueAccess {
         if key.leavesLastValue {
             try edit(muting: token) { (state) throws(StorageError) in try state.edit(key.edits(storing: stored)) }
         } else {
-            follow(try memory.edit(key.name, stored, muting: token?.subscription ?? 0))
+            follow(try memory.edit(key.body, stored, muting: token?.subscription ?? 0))
         }
     }
 
     /// Removes what is stored for a key, so that it has its default again. Does nothing in a closed store but report it in ``failures``.
     public nonisolated func remove<Value>(_ key: StorageKey<Value>, muting token: ObservationToken? = nil) {
-        reporting { () throws(StorageError) in follow(try memory.edit(key.name, nil, muting: token?.subscription ?? 0)) }
+        reporting { () throws(StorageError) in follow(try memory.edit(key.body, nil, muting: token?.subscription ?? 0)) }
     }
 
     /// Removes everything that is stored, as one revision, so that every key has its default again.

@@ -147,13 +147,13 @@ struct HostileUseTests {
     func flushState() throws {
         var state = MemoryState(entries: [:])
         var scheduled = [state.needsFlushScheduled()]
-        _ = try state.exchange("a", 1)
+        _ = try state.edit(["a": .some(1)])
         for _ in 0..<2 { scheduled.append(state.needsFlushScheduled()) }
         #expect(scheduled == [false, true, false])
         state.beginScheduledFlush()
         let written = state.pending
-        _ = try state.exchange("b", 2)
-        _ = try state.exchange("a", 3)
+        _ = try state.edit(["b": .some(2)])
+        _ = try state.edit(["a": .some(3)])
         state.noteStored(written)
         #expect(state.pending.mapValues(\.value) == ["a": 3, "b": 2])
         let merged = state.merge(["a": .some(9), "c": .some(4)], origin: .external)
