@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import ObservableStorage
 import PropertyListCoding
 import Synchronization
 import TestSupport
@@ -7,16 +8,30 @@ import TestSupport
 /// What the smallest program takes that does the same as the library in a row whose goal is out of reach, beside that row's bare cost.
 enum Limits {
     static let rows = [
+        readers("limit.readers", "wake 1,000 tasks that wait, with the newest value, and nothing else") { seat, receive in
+            Task {
+                while let value = await seat.next() { receive(value) }
+            }
+        },
+        readers("limit.streams", "the same, an `AsyncStream` around each, whatever is between it and the writer") { seat, receive in
+            let values = AsyncStream {
+                await seat.next()
+            } onCancel: {
+                seat.put(nil)?.resume(returning: nil)
+            }
+            return Task {
+                for await value in values { receive(value) }
+            }
+        },
         Row(
-            "limit.readers", "wake 1,000 tasks that wait, with the newest value, and nothing else",
+            "limit.memory", "tell 1,000 `values(of:)` readers of a store in memory, beside which nothing is written to a disk",
             against: "1,000 buffering `AsyncStream`s, `yield` to delivery", parts: 1_000
         ) { _ in
-            let seats = (0..<1_000).map { _ in Seat() }
-            let subject = await wake(seats)
-            let (baseline, tasks) = await Readers.bareTell(seats.count, \.end)
+            let store = try ObservableStore(backend: InMemoryBackend())
+            let (subject, tasks) = try await Readers.tell(1_000, in: store, \.end)
+            let (baseline, bareTasks) = await Readers.bareTell(1_000, \.end)
             return Pair(subject: subject, baseline: baseline) {
-                for task in tasks { task.cancel() }
-                for seat in seats { seat.put(nil)?.resume(returning: nil) }
+                for task in tasks + bareTasks { task.cancel() }
             }
         },
         Row(
@@ -30,18 +45,29 @@ enum Limits {
         },
     ]
 
-    /// Each reader is a task that waits for a continuation; one other thread resumes them all while the writer goes on.
-    private static func wake(_ seats: [Seat]) async -> Work {
-        let arrivals = Countdown()
-        for seat in seats {
-            Task {
-                while let value = await seat.next() {
+    /// Each reader waits at a seat of its own; one other thread resumes them all while the writer goes on.
+    private static func readers(
+        _ name: String, _ text: String, _ reader: @escaping @Sendable (Seat, @escaping @Sendable (Int) -> Void) -> Task<Void, Never>
+    ) -> Row {
+        Row(name, text, against: "1,000 buffering `AsyncStream`s, `yield` to delivery", parts: 1_000) { _ in
+            let seats = (0..<1_000).map { _ in Seat() }
+            let arrivals = Countdown()
+            let readers = seats.map { seat in
+                reader(seat) { value in
                     consume(value)
                     arrivals.arrive()
                 }
             }
+            let (baseline, tasks) = await Readers.bareTell(seats.count, \.end)
+            return Pair(subject: wake(seats, arrivals), baseline: baseline) {
+                for task in tasks + readers { task.cancel() }
+                for seat in seats { seat.put(nil)?.resume(returning: nil) }
+            }
         }
-        return Work { count in
+    }
+
+    private static func wake(_ seats: [Seat], _ arrivals: Countdown) -> Work {
+        Work { count in
             var total = 0.0
             for value in 0..<count {
                 total += await arrivals.time(seats.count) {
