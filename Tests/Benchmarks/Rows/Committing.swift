@@ -41,7 +41,8 @@ enum Committing {
             for _ in 0..<count {
                 let old = isOldHeldOpen ? open(file, O_RDONLY | O_CLOEXEC) : -1
                 try replace(file, in: folder.url.path, by: bytes)
-                if old >= 0 { closing.async { close(old) } }
+                // As late as that, it is not part of what the next one waits for.
+                if old >= 0 { closing.asyncAfter(deadline: .now() + .milliseconds(10)) { close(old) } }
             }
         }
     }
