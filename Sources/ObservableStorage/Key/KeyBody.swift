@@ -11,7 +11,7 @@ class AnyKeyBody: @unchecked Sendable {
     /// The same, where the value is plain.
     let plain = PlainCell()
     /// Where in a store the entry was last written; at first nowhere.
-    let place = PlaceHint()
+    let place = EntryPlace()
 
     init(_ entryName: EntryName, needsUpkeep: Bool) {
         self.entryName = entryName

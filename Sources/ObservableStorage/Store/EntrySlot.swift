@@ -11,8 +11,6 @@ struct EntrySlot: Sendable {
         let isTracked: Bool
     }
 
-    /// What the entry is called.
-    let name: String
     private(set) var value: PropertyListValue?
     /// What readers hold on to, once somebody has read the entry.
     var watch: EntryWatch?
@@ -20,10 +18,17 @@ struct EntrySlot: Sendable {
     private(set) var pendingRevision: UInt64 = 0
     // Nothing for what a user set.
     private var condition: MemoryState.Edits?
+    /// Tells this slot from every other one that the process ever had, once somebody has a hint that leads to it; 0 until then.
+    private(set) var id: UInt64 = 0
 
-    init(_ name: String, value: PropertyListValue? = nil) {
-        self.name = name
+    init(value: PropertyListValue? = nil) {
         self.value = value
+    }
+
+    /// Makes the slot known to those who have a hint.
+    mutating func madeID() -> UInt64 {
+        if id == 0 { id = UniqueNumber.next() }
+        return id
     }
 
     /// The edit that is not on disk yet.

@@ -1,41 +1,40 @@
 import PropertyListCoding
 
-/// The entries of a store, each in a slot of its own that it keeps for as long as there is something to keep.
+/// The entries of a store. From when one is first written or watched, it has a slot of its own, as long as there is something to keep.
 struct EntryTable: Sendable {
-    // Nothing in those that are free.
-    private var slots: [EntrySlot?]
-    private var places: [String: Int]
+    // Those without a slot.
+    private var untouched: [String: PropertyListValue]
+    private var slots: [EntrySlot] = []
+    private var places: [String: Int] = [:]
     private var freePlaces: [Int] = []
     /// The names of the entries with an edit that is not on disk yet, in the order of their first one.
     private(set) var pendingNames: [String] = []
     private var crowdSize = 64
 
     init(_ entries: [String: PropertyListValue]) {
-        slots = entries.map { EntrySlot($0, value: $1) }
-        places = [:]
-        places.reserveCapacity(slots.count)
-        for (place, name) in entries.keys.enumerated() { places[name] = place }
+        // A copy of its own, or the first write would have to make one.
+        untouched = entries.mapValues { $0 }
     }
 
     /// The value of an entry.
     subscript(name: String) -> PropertyListValue? {
-        guard let place = places[name] else { return nil }
-        return slots[place]?.value
+        guard let place = places[name] else { return untouched[name] }
+        return slots[place].value
     }
 
     /// All values by name.
     var values: [String: PropertyListValue] {
-        places.compactMapValues { slots[$0]?.value }
+        places.reduce(into: untouched) { $0[$1.key] = slots[$1.value].value }
     }
 
     /// The names of the entries that have a value.
     var names: [String] {
-        slots.compactMap { $0?.value == nil ? nil : $0?.name }
+        untouched.keys + places.compactMap { slots[$1].value == nil ? nil : $0 }
     }
 
     /// How many entries are kept, those without a value included.
     var count: Int {
-        places.count
+        untouched.count + places.count
     }
 
     /// Whether there are edits that are not on disk yet.
@@ -54,26 +53,30 @@ struct EntryTable: Sendable {
     }
 
     /// Puts another value in place; see ``EntrySlot/exchange(_:edit:condition:)``.
-    ///
-    /// - Parameter hint: where the entry may be, which saves looking its name up; where it is, afterwards.
     mutating func exchange(
-        _ name: String, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits? = nil, hint: inout Int
+        _ name: String, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits? = nil
     ) -> EntrySlot.Exchange? {
-        guard let place = place(of: name, hint: hint) ?? (value == nil ? nil : makeSlot(name)) else { return nil }
-        hint = place
-        let isRemoval = value == nil
-        let exchange = slots[place]?.exchange(value, edit: edit, condition: condition)
-        if edit != 0, exchange?.wasPending == false { pendingNames.append(name) }
-        if isRemoval { tidyUp(place) }
-        return exchange
+        exchange(name, at: madePlace(name), value, edit: edit, condition: condition)
+    }
+
+    /// The same without looking the name up, where the hint is right.
+    ///
+    /// - Parameter hint: where an entry of this name was, in any table; where this one is, afterwards.
+    mutating func exchange(_ name: String, _ value: PropertyListValue?, edit: UInt64, hint: inout EntryHint) -> EntrySlot.Exchange? {
+        if slots.indices.contains(hint.place), slots[hint.place].id == hint.id {
+            return exchange(name, at: hint.place, value, edit: edit, condition: nil)
+        }
+        let place = madePlace(name)
+        hint = EntryHint(place: place, id: slots[place].madeID())
+        return exchange(name, at: place, value, edit: edit, condition: nil)
     }
 
     /// Forgets edits that are on disk now, but for those made anew meanwhile.
     mutating func noteStored(_ edits: [String: PendingEdit]) {
         for (name, edit) in edits {
             guard let place = places[name] else { continue }
-            slots[place]?.noteStored(edit)
-            tidyUp(place)
+            slots[place].noteStored(edit)
+            tidyUp(name, at: place)
         }
         pendingNames = pendingNames.filter { edit(of: $0) != nil }
     }
@@ -82,29 +85,37 @@ struct EntryTable: Sendable {
 extension EntryTable {
     private func edit(of name: String) -> PendingEdit? {
         guard let place = places[name] else { return nil }
-        return slots[place]?.pending
+        return slots[place].pending
     }
 
     @inline(__always)
-    private func place(of name: String, hint: Int) -> Int? {
-        if hint >= 0, hint < slots.count, slots[hint]?.name == name { return hint }
-        return places[name]
+    private mutating func exchange(
+        _ name: String, at place: Int, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits?
+    ) -> EntrySlot.Exchange? {
+        let isRemoval = value == nil
+        let exchange = slots[place].exchange(value, edit: edit, condition: condition)
+        if edit != 0, exchange?.wasPending == false { pendingNames.append(name) }
+        if isRemoval { tidyUp(name, at: place) }
+        return exchange
     }
 
-    private mutating func makeSlot(_ name: String) -> Int {
+    /// Where the slot of an entry is, made if it has none.
+    private mutating func madePlace(_ name: String) -> Int {
+        if let place = places[name] { return place }
         let place = freePlaces.popLast() ?? slots.count
-        if place == slots.count { slots.append(nil) }
-        slots[place] = EntrySlot(name)
+        if place == slots.count { slots.append(EntrySlot()) }
+        slots[place] = EntrySlot(value: untouched.removeValue(forKey: name))
         places[name] = place
         return place
     }
 
-    private mutating func tidyUp(_ place: Int) {
-        if let slot = slots[place], slot.isVacant, slot.watch == nil { free(place) }
+    private mutating func tidyUp(_ name: String, at place: Int) {
+        if slots[place].isVacant, slots[place].watch == nil { free(name, at: place) }
     }
 
-    private mutating func free(_ place: Int) {
-        if let name = slots[place].take()?.name { places[name] = nil }
+    private mutating func free(_ name: String, at place: Int) {
+        places[name] = nil
+        slots[place] = EntrySlot()
         freePlaces.append(place)
     }
 }
@@ -113,23 +124,23 @@ extension EntryTable {
     /// What readers of an entry hold on to, if somebody may.
     func watch(_ name: String) -> EntryWatch? {
         guard let place = places[name] else { return nil }
-        return slots[place]?.watch
+        return slots[place].watch
     }
 
     /// The same, made if there is none.
     mutating func madeWatch(_ name: String) -> EntryWatch {
         if let watch = watch(name) { return watch }
-        if count >= crowdSize { forgetVacant() }
+        if places.count >= crowdSize { forgetVacant() }
         let watch = EntryWatch()
-        slots[places[name] ?? makeSlot(name)]?.watch = watch
+        slots[madePlace(name)].watch = watch
         return watch
     }
 
     // Names may be made without end: whenever there are twice as many, those go that have no value and that nobody holds.
     private mutating func forgetVacant() {
-        for place in slots.indices where slots[place]?.isVacant == true {
-            if slots[place]?.isWatched == false { free(place) }
+        for (name, place) in places where slots[place].isVacant {
+            if !slots[place].isWatched { free(name, at: place) }
         }
-        crowdSize = max(64, count * 2)
+        crowdSize = max(64, places.count * 2)
     }
 }

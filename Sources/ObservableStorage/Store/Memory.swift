@@ -72,11 +72,11 @@ final class Memory: Sendable {
         _ key: AnyKeyBody, _ value: PropertyListValue?, muting muted: UInt64
     ) throws(StorageError) -> (hasNews: Bool, needsFlush: Bool) {
         let name = key.entryName.own
-        var place = key.place.value
-        defer { key.place.value = place }
+        var hint = key.place.hint
+        defer { key.place.hint = hint }
         // The old value leaves the lock, since its release may run code of the user's.
         let outcome = try guarded.withLock { (contents) throws(StorageError) in
-            let exchange = try contents.state.exchange(name, value, hint: &place)
+            let exchange = try contents.state.exchange(name, value, hint: &hint)
             var hasNews = false
             if let exchange, exchange.isTracked || contents.hasAllObservers || !contents.observers.isEmpty {
                 let change = contents.state.change(

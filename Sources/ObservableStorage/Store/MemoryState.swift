@@ -63,7 +63,7 @@ struct MemoryState: Sendable {
     /// - Parameter hint: where the entry may be, and then is; see ``EntryTable``.
     /// - Returns: what was there before; nothing if the value is the same.
     mutating func exchange(
-        _ name: String, _ value: PropertyListValue?, hint: inout Int
+        _ name: String, _ value: PropertyListValue?, hint: inout EntryHint
     ) throws(StorageError) -> EntrySlot.Exchange? {
         guard !isClosed else { throw .closed }
         guard let exchange = table.exchange(name, value, edit: revision + 1, hint: &hint) else { return nil }
@@ -112,8 +112,7 @@ struct MemoryState: Sendable {
     private mutating func apply(_ edits: Edits, origin: ChangeOrigin, edit: UInt64 = 0, condition: Edits? = nil) -> [StoredChange] {
         var changes: [StoredChange] = []
         for (name, value) in edits {
-            var hint = -1
-            guard let exchange = table.exchange(name, value, edit: edit, condition: condition, hint: &hint) else { continue }
+            guard let exchange = table.exchange(name, value, edit: edit, condition: condition) else { continue }
             changes.append(change(name, from: exchange.old, to: value, origin: origin, revision: revision + 1))
         }
         if !changes.isEmpty { revision += 1 }

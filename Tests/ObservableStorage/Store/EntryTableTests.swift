@@ -7,7 +7,7 @@ import Testing
 struct EntryTableTests {
     @Test("An entry that is edited again is to be written once, until it is stored")
     func editedAgain() {
-        var hint = -1
+        var hint = EntryHint()
         var table = EntryTable([:])
         for number in 1...3 { _ = table.exchange("count", .integer(PropertyListInteger(Int64(number))), edit: UInt64(number), hint: &hint) }
         #expect(table.pendingNames == ["count"])
@@ -19,7 +19,7 @@ struct EntryTableTests {
 
     @Test("What is removed, and whoever removes it, leaves nothing behind once that is stored")
     func removed() {
-        var hint = -1
+        var hint = EntryHint()
         var table = EntryTable(["ours": 1, "theirs": 2])
         _ = table.exchange("theirs", nil, edit: 0, hint: &hint)
         _ = table.exchange("nobody's", nil, edit: 1, hint: &hint)
@@ -32,7 +32,7 @@ struct EntryTableTests {
 
     @Test("A removed entry keeps what its readers hold on to, which counts the removal and what is set later")
     func watched() {
-        var hint = -1
+        var hint = EntryHint()
         var table = EntryTable(["a": 1])
         let watch = table.madeWatch("a")
         _ = table.exchange("a", nil, edit: 0, hint: &hint)
@@ -41,22 +41,36 @@ struct EntryTableTests {
         #expect(table.watch("a") === watch)
     }
 
-    @Test("A hint leads to the entry of that name only, whoever has been put in its place meanwhile, or wherever it leads")
+    @Test("A hint leads to an entry for as long as that is kept, in the table that it is of, and a wrong one is made right")
     func hints() {
-        var table = EntryTable(["a": 1, "b": 2])
-        var (first, second) = (-1, 99)
-        _ = table.exchange("a", 10, edit: 0, hint: &first)
-        _ = table.exchange("b", 20, edit: 0, hint: &second)
-        #expect(first != second)
-        swap(&first, &second)
-        _ = table.exchange("a", 11, edit: 0, hint: &first)
-        _ = table.exchange("b", nil, edit: 0, hint: &second)
-        #expect(table.values == ["a": 11])
-        var vacated = second
-        _ = table.exchange("b", 21, edit: 0, hint: &vacated)
-        _ = table.exchange("a", nil, edit: 0, hint: &first)
-        _ = table.exchange("c", 3, edit: 0, hint: &first)
-        #expect(table.values == ["b": 21, "c": 3])
-        #expect(table.count == 2)
+        var (table, other) = (EntryTable(["a": 1, "b": 2]), EntryTable(["c": 3, "a": 4]))
+        var hint = EntryHint(place: 99, id: 99)
+        for value in [10, 11] as [PropertyListValue] {
+            _ = table.exchange("a", value, edit: 0, hint: &hint)
+            #expect(table.values == ["a": value, "b": 2])
+            _ = other.exchange("a", value, edit: 0, hint: &hint)
+            #expect(other.values == ["c": 3, "a": value])
+        }
+        _ = table.exchange("a", 12, edit: 0, hint: &hint)
+        let known = hint
+        _ = table.exchange("a", 13, edit: 0, hint: &hint)
+        #expect(hint == known)
+        _ = table.exchange("a", nil, edit: 0, hint: &hint)
+        _ = table.exchange("new", 14, edit: 0)
+        _ = table.exchange("a", 15, edit: 0, hint: &hint)
+        #expect(table.values == ["a": 15, "b": 2, "new": 14])
+        #expect(hint != known)
+    }
+
+    @Test("Entries that nobody has touched are there, and are touched once")
+    func untouched() {
+        var table = EntryTable(["read": 1, "watched": 2, "set": 3, "removed": 4])
+        _ = table.madeWatch("watched")
+        _ = table.exchange("set", 30, edit: 0)
+        _ = table.exchange("removed", nil, edit: 0)
+        #expect(table["read"] == 1 && table["watched"] == 2 && table["set"] == 30 && table["removed"] == nil)
+        #expect(table.values == ["read": 1, "watched": 2, "set": 30])
+        #expect(table.names.sorted() == ["read", "set", "watched"])
+        #expect(table.count == 3)
     }
 }
