@@ -34,7 +34,7 @@ extension BinaryReader {
             start += 1 + size
         }
         guard count <= (trailer.table - start) / width else {
-            throw PropertyListError(offset: offset, reason: "a count of \(count), more than there are bytes for")
+            throw moreThanThere(count, at: offset)
         }
         return (Int(count), start)
     }
@@ -45,20 +45,34 @@ extension BinaryReader {
         guard allowance >= 0 else { throw PropertyListError(offset: offset, reason: "objects overlap") }
     }
 
+    /// Whether an object holds others.
+    @inline(__always)
+    func isContainer(at offset: Int) -> Bool {
+        let type = bytes[offset] >> 4
+        return type == 0xA || type == 0xD
+    }
+
     /// The text of a key.
+    @inline(__always)
     mutating func key(_ object: Int) throws(PropertyListError) -> String {
-        if let key = keptText(object) { return key }
         let offset = try place(of: object)
-        guard let key = try text(object, at: offset) else {
-            _ = try leaf(object, at: offset)
-            throw PropertyListError(offset: offset, reason: "a key that is not a string")
+        if isShortASCII(at: offset) { return try shortASCII(at: offset) }
+        return try longKey(object, at: offset)
+    }
+
+    @inline(never)
+    private mutating func longKey(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
+        if let key = keptText(object) { return key }
+        switch bytes[offset] >> 4 {
+        case 5, 6: return try longText(object, at: offset)
+        case 0xA, 0xD: break
+        default: _ = try leaf(object, at: offset)
         }
-        return key
+        throw PropertyListError(offset: offset, reason: "a key that is not a string")
     }
 
     /// Decodes an object that is not a container.
-    @inline(__always)
-    mutating func leaf(_ object: Int, at offset: Int) throws(PropertyListError) -> PropertyListValue? {
+    mutating func leaf(_ object: Int, at offset: Int) throws(PropertyListError) -> PropertyListValue {
         let marker = bytes[offset]
         switch marker >> 4 {
         case 0 where marker == 0x08: return .boolean(false)
@@ -69,22 +83,21 @@ extension BinaryReader {
         case 3 where marker == 0x33:
             return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try number(at: offset, size: 8))))
         case 4: return .data(try data(object, at: offset))
-        case 5, 6: return try text(object, at: offset).map(PropertyListValue.string)
+        case 5 where marker != 0x5F: return .string(try shortASCII(at: offset))
+        case 5, 6: return .string(try longText(object, at: offset))
         case 8 where marker <= 0x87: return .uid(try number(at: offset, size: Int(marker & 0xF) + 1))
-        case 0xA, 0xD: return nil
         default: throw unreadable(marker, at: offset)
         }
     }
 
-    /// The text of an object; nothing if it is none.
     @inline(__always)
-    private mutating func text(_ object: Int, at offset: Int) throws(PropertyListError) -> String? {
-        let text: String
-        switch bytes[offset] >> 4 {
-        case 5: text = try ascii(at: offset)
-        case 6: text = try utf16(at: offset)
-        default: return nil
-        }
+    private func isShortASCII(at offset: Int) -> Bool {
+        let marker = bytes[offset]
+        return marker >> 4 == 5 && marker != 0x5F
+    }
+
+    private mutating func longText(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
+        let text = bytes[offset] >> 4 == 5 ? try ascii(at: offset) : try utf16(at: offset)
         let size = text.utf8.count
         if size > Self.freeSize { try meet(object, .string(text), size: size, at: offset) }
         return text
@@ -125,14 +138,35 @@ extension BinaryReader {
         }
     }
 
+    /// Text so short that its size stands in the marker, and that a string holds it without memory of its own.
     @inline(__always)
+    private func shortASCII(at offset: Int) throws(PropertyListError) -> String {
+        let count = Int(bytes[offset] & 0xF)
+        let start = offset + 1
+        guard count <= trailer.table - start else { throw moreThanThere(UInt64(count), at: offset) }
+        // The trailer stands behind all objects, so that there are always so many bytes.
+        let low = bytes.word(at: start) & .lowest(bytes: count)
+        let high = bytes.word(at: start + 7) & .lowest(bytes: count - 7)
+        guard (low | high) & 0x8080_8080_8080_8080 == 0 else { throw notASCII(count, at: start) }
+        return String(unsafeUninitializedCapacity: 15) { text in
+            let text = UnsafeMutableRawBufferPointer(text)
+            text.storeBytes(of: low, as: UInt64.self)
+            text.storeBytes(of: high, toByteOffset: 7, as: UInt64.self)
+            return count
+        }
+    }
+
     private func ascii(at offset: Int) throws(PropertyListError) -> String {
         let (count, start) = try payload(at: offset, width: 1)
         let text = bytes[start..<start + count]
-        guard text.isASCII else {
-            throw PropertyListError(offset: start + text.endOfASCII(), reason: "a byte that is not ASCII in an ASCII string")
-        }
+        guard text.isASCII else { throw notASCII(count, at: start) }
         return String(decoding: text, as: UTF8.self)
+    }
+
+    @inline(never)
+    private func notASCII(_ count: Int, at start: Int) -> PropertyListError {
+        let place = start + bytes[start..<start + count].endOfASCII()
+        return PropertyListError(offset: place, reason: "a byte that is not ASCII in an ASCII string")
     }
 
     private func utf16(at offset: Int) throws(PropertyListError) -> String {
@@ -152,6 +186,11 @@ extension BinaryReader {
     }
 
     @inline(never)
+    private func moreThanThere(_ count: UInt64, at offset: Int) -> PropertyListError {
+        PropertyListError(offset: offset, reason: "a count of \(count), more than there are bytes for")
+    }
+
+    @inline(never)
     private func outside(_ object: Int, at offset: UInt64, entry: Int) -> PropertyListError {
         PropertyListError(offset: entry, reason: "object \(object) lies outside the objects, at \(offset)")
     }
@@ -165,5 +204,13 @@ extension BinaryReader {
             default: "an object of unknown type 0x\(String(marker, radix: 16))"
             }
         return PropertyListError(offset: offset, reason: reason)
+    }
+}
+
+extension UInt64 {
+    /// A mask of so many bytes from the lowest on: none if there are fewer than that, all if there are more than 8.
+    @inline(__always)
+    fileprivate static func lowest(bytes: Int) -> UInt64 {
+        bytes >= 8 ? .max : ~(.max << UInt64(8 * Swift.max(bytes, 0)))
     }
 }

@@ -11,6 +11,8 @@ struct BinaryReader {
     private var marks: [Mark]
     /// Containers, and the texts and data that were met a second time.
     private var kept: [Node] = []
+    /// What long texts and data that were decoded so far count for beyond the one unit that every leaf does.
+    private var longUnits = 0
     let limit: Int
 
     init(_ bytes: ByteView) throws(PropertyListError) {
@@ -30,22 +32,24 @@ struct BinaryReader {
     /// Decodes an object that stands inside so many containers.
     mutating func value(of object: Int, inside outer: Int) throws(PropertyListError) -> Node {
         if let place = marks[object].place { return kept[place] }
-        if let leaf = try leaf(object, at: place(of: object)) { return Node(value: leaf, units: Bounds.units(of: leaf), height: 0) }
+        let offset = try place(of: object)
+        guard isContainer(at: offset) else {
+            let leaf = try leaf(object, at: offset)
+            return Node(value: leaf, units: Bounds.units(of: leaf), height: 0)
+        }
         var parents: [Frame] = []
         var frame = try open(object)
         while true {
             let depth = outer + parents.count + 1
-            if let container = try fill(&frame, depth: depth) {
-                guard depth < Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
-                let child = try open(container)
+            if let child = try fill(&frame, depth: depth) {
                 parents.append(consume frame)
                 frame = child
             } else {
-                let node = close(consume frame)
-                if parents.isEmpty { return node }
+                let place = close(consume frame)
+                if parents.isEmpty { return kept[place] }
                 // Moved, not bound to a name first: a second reference would make each further child copy those before it.
                 frame = parents.removeLast()
-                try add(node, to: &frame, depth: depth - 1)
+                try add(keptAt: place, to: &frame, depth: depth - 1)
             }
         }
     }
@@ -53,6 +57,7 @@ struct BinaryReader {
     /// Takes note that a text or data is met, and of its value when it is met again: few are, and to keep all of them would cost
     /// more than to decode some twice.
     mutating func meet(_ object: Int, _ leaf: PropertyListValue, size: Int, at offset: Int) throws(PropertyListError) {
+        count(longLeaf: size)
         if marks[object] == .unmet {
             try charge(size, for: offset)
             marks[object] = .met
@@ -62,9 +67,14 @@ struct BinaryReader {
     }
 
     /// The text of an object that is kept.
-    @inline(__always)
-    func keptText(_ object: Int) -> String? {
-        if let place = marks[object].place, case .string(let text) = kept[place].value { text } else { nil }
+    mutating func keptText(_ object: Int) -> String? {
+        guard let place = marks[object].place, case .string(let text) = kept[place].value else { return nil }
+        count(longLeaf: text.utf8.count)
+        return text
+    }
+
+    private mutating func count(longLeaf size: Int) {
+        longUnits = longUnits.saturatingSum(Bounds.units(ofLeaf: size) - 1)
     }
 }
 
@@ -99,7 +109,8 @@ extension BinaryReader {
         /// Where its references begin.
         let references: Int
         var next = 0
-        var units = 1
+        /// Those of its keys and children, one each until more is known.
+        var units: Int
         var height: Int32 = 1
         var elements: [PropertyListValue] = []
         var entries: [String: PropertyListValue] = [:]
@@ -111,7 +122,9 @@ extension BinaryReader {
         let width = trailer.referenceSize * (isDictionary ? 2 : 1)
         let (count, references) = try payload(at: offset, width: width)
         try charge(count * width, for: offset)
-        var frame = Frame(object: object, offset: offset, isDictionary: isDictionary, count: count, references: references)
+        var frame = Frame(
+            object: object, offset: offset, isDictionary: isDictionary, count: count, references: references,
+            units: 1 + (isDictionary ? count * 2 : count))
         if isDictionary {
             frame.entries.reserveCapacity(count)
         } else {
@@ -121,66 +134,97 @@ extension BinaryReader {
         return frame
     }
 
-    private mutating func close(_ frame: consuming Frame) -> Node {
+    /// Keeps a container that is read, and says where.
+    private mutating func close(_ frame: consuming Frame) -> Int {
+        let (object, units, height) = (frame.object, frame.units, frame.height)
         let value: PropertyListValue = frame.isDictionary ? .dictionary(frame.entries) : .array(frame.elements)
-        let node = Node(value: value, units: frame.units, height: frame.height)
-        keep(node, for: frame.object)
-        return node
+        keep(Node(value: value, units: units, height: height), for: object)
+        return kept.count - 1
     }
 
-    private mutating func keep(_ node: Node, for object: Int) {
+    private mutating func keep(_ node: consuming Node, for object: Int) {
         marks[object] = .kept(at: kept.count)
         kept.append(node)
     }
 
-    /// Reads children until there are none left, or one is a container that has to be read first, and returns that.
-    private mutating func fill(_ frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
+    /// Reads children until there are none left, or one holds a container that has to be read first, and returns that child.
+    private mutating func fill(_ frame: inout Frame, depth: Int) throws(PropertyListError) -> Frame? {
+        while let object = try fillLeaves(of: &frame, depth: depth) {
+            guard marks[object] != .open else { throw PropertyListError(offset: frame.offset, reason: "a container contains itself") }
+            guard depth < Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
+            var child = try open(object)
+            if try fillLeaves(of: &child, depth: depth + 1) != nil { return child }
+            try add(keptAt: close(consume child), to: &frame, depth: depth)
+        }
+        return nil
+    }
+
+    /// Reads children until there are none left, or one is a container that is not kept, and returns that.
+    private mutating func fillLeaves(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
+        let before = longUnits
+        let container = frame.isDictionary ? try fillEntries(of: &frame, depth: depth) : try fillElements(of: &frame, depth: depth)
+        frame.units = frame.units.saturatingSum(longUnits - before)
+        guard frame.units <= limit else { throw tooLarge(frame.offset) }
+        return container
+    }
+
+    private mutating func fillElements(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
         while frame.next < frame.count {
-            let position = frame.isDictionary ? frame.count + frame.next : frame.next
-            let object = try reference(frame.references + position * trailer.referenceSize)
+            let object = try reference(frame.references + frame.next * trailer.referenceSize)
             if let place = marks[object].place {
-                try add(kept[place], to: &frame, depth: depth)
-            } else if let leaf = try leaf(object, at: place(of: object)) {
-                frame.units = frame.units.saturatingSum(Bounds.units(of: leaf))
-                try add(leaf, to: &frame)
-            } else if marks[object] == .open {
-                throw PropertyListError(offset: frame.offset, reason: "a container contains itself")
+                try add(keptAt: place, to: &frame, depth: depth)
             } else {
-                return object
+                let offset = try place(of: object)
+                if isContainer(at: offset) { return object }
+                frame.elements.append(try leaf(object, at: offset))
+                frame.next += 1
+            }
+        }
+        return nil
+    }
+
+    private mutating func fillEntries(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
+        while frame.next < frame.count {
+            let object = try reference(frame.references + (frame.count + frame.next) * trailer.referenceSize)
+            if let place = marks[object].place {
+                try add(keptAt: place, to: &frame, depth: depth)
+            } else {
+                let offset = try place(of: object)
+                if isContainer(at: offset) { return object }
+                try addEntry(leaf(object, at: offset), to: &frame)
             }
         }
         return nil
     }
 
     /// Adds the next child to a container.
-    private mutating func add(_ node: borrowing Node, to frame: inout Frame, depth: Int) throws(PropertyListError) {
-        frame.height = max(frame.height, 1 + node.height)
+    private mutating func add(keptAt place: Int, to frame: inout Frame, depth: Int) throws(PropertyListError) {
+        frame.height = max(frame.height, 1 + kept[place].height)
         guard depth + Int(frame.height) - 1 <= Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
-        frame.units = frame.units.saturatingSum(node.units)
-        try add(node.value, to: &frame)
-    }
-
-    private mutating func add(_ value: consuming PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
-        if frame.isDictionary {
-            try addEntry(value, to: &frame)
-        } else {
-            frame.elements.append(value)
-        }
+        frame.units = frame.units.saturatingSum(kept[place].units - 1)
         guard frame.units <= limit else { throw tooLarge(frame.offset) }
-        frame.next += 1
+        if frame.isDictionary {
+            try addEntry(kept[place].value, to: &frame)
+        } else {
+            frame.elements.append(kept[place].value)
+            frame.next += 1
+        }
     }
 
     @inline(__always)
     private mutating func addEntry(_ value: consuming PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
         let object = try reference(frame.references + frame.next * trailer.referenceSize)
         let key = try key(object)
-        frame.units = frame.units.saturatingSum(Bounds.units(ofLeaf: key.utf8.count))
-        frame.entries[key] = value
-        if frame.entries.count == frame.next {
-            let offset = try place(of: object)
-            // Foundation would keep the first of them and `plistlib` the last.
-            throw frame.entries.hasSameBytes(key) ? .repeatedKey(key, at: offset) : .equivalentKey(key, at: offset)
-        }
+        frame.entries[key] = consume value
+        guard frame.entries.count > frame.next else { throw try repeated(key, object, in: frame) }
+        frame.next += 1
+    }
+
+    @inline(never)
+    private func repeated(_ key: String, _ object: Int, in frame: borrowing Frame) throws(PropertyListError) -> PropertyListError {
+        let offset = try place(of: object)
+        // Foundation would keep the first of them and `plistlib` the last.
+        return frame.entries.hasSameBytes(key) ? .repeatedKey(key, at: offset) : .equivalentKey(key, at: offset)
     }
 
     /// The object that the reference at an offset names.

@@ -22,18 +22,19 @@ struct ByteView {
         return UnsafeRawBufferPointer(start: start + range.lowerBound, count: range.count)
     }
 
-    /// A big-endian number of 1 to 8 bytes.
+    /// A big-endian number of 1 to 8 bytes, behind which others stand, so that there are 8.
     @inline(__always)
     func number(at offset: Int, size: Int) -> UInt64 {
-        precondition(offset >= 0 && size >= 1 && size <= 8 && size <= count && offset <= count - size)
-        let place = start + offset
-        switch size {
-        case 1: return UInt64(place.load(as: UInt8.self))
-        case 2: return UInt64(UInt16(bigEndian: place.loadUnaligned(as: UInt16.self)))
-        case 4: return UInt64(UInt32(bigEndian: place.loadUnaligned(as: UInt32.self)))
-        case 8: return UInt64(bigEndian: place.loadUnaligned(as: UInt64.self))
-        default: return self[offset..<offset + size].reduce(0) { $0 << 8 | UInt64($1) }
-        }
+        precondition(size >= 1 && size <= 8)
+        // One load and a shift, whatever the size: to choose a load for each would cost more.
+        return word(at: offset).bigEndian >> UInt64(64 - 8 * size)
+    }
+
+    /// The 8 bytes at an offset, as the machine orders them.
+    @inline(__always)
+    func word(at offset: Int) -> UInt64 {
+        precondition(offset >= 0 && offset <= count - 8)
+        return start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
     }
 
     /// Whether the bytes at an offset are those of the text.

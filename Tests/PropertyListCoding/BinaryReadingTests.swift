@@ -78,7 +78,8 @@ import Testing
         ([0x21, 0, 0], 0, "unknown type 0x21"), ([0x22, 0, 0, 0], 0, "cut short"), ([0x23, 0, 0, 0, 0, 0, 0, 0], 0, "cut short"),
         ([0x32, 0, 0, 0, 0], 0, "unknown type 0x32"), ([0x33, 0], 0, "cut short"),
         ([0x88] + [UInt8](repeating: 0, count: 9), 0, "unknown type 0x88"),
-        ([0x41], 0, "more than there are bytes for"), ([0x4F], 0, "cut short"), ([0x4F, 0x10], 0, "cut short"),
+        ([0x41], 0, "more than there are bytes for"), ([0x51], 0, "more than there are bytes for"), ([0x4F], 0, "cut short"),
+        ([0x4F, 0x10], 0, "cut short"),
         ([0x4F, 0x14] + [UInt8](repeating: 0, count: 16), 1, "a count"),
         ([0x4F, 0x22, 0, 0, 0, 1, 0x61], 1, "a count that is not an integer"),
         ([0x4F, 0x13] + [UInt8](repeating: 0xFF, count: 8), 0, "more than"),
@@ -93,6 +94,23 @@ import Testing
         ([0xA1, 2], 0, "contains itself"),
         ([0xD1, 2, 1], 0, "not a string"), ([0xD1, 0, 1], -5, "not a string"),
     ]
+
+    @Test("Short text is read to its end and no further, and each of its bytes has to be ASCII", arguments: 0...15)
+    func shortText(size: Int) throws {
+        let text = (0..<size).map { UInt8(0x61 + $0) }
+        // A text that is as short as this may also have its count behind the marker.
+        for head in [[0x50 | UInt8(size)], [0x5F, 0x10, UInt8(size)]] where size < 15 || head.count == 3 {
+            let behind: [UInt8] = [0x47] + [UInt8](repeating: 0xFF, count: 7)
+            let list = BinaryList([0xD1, 1, 1], head + text, behind)
+            let string = String(decoding: text, as: UTF8.self)
+            #expect(try PropertyListValue.decode(list.data).value == [string: .string(string)])
+            for place in text.indices {
+                var damaged = list
+                damaged.objects[1][head.count + place] |= 0x80
+                #expect(failure(of: damaged.data)?.offset == list.offset(of: 1) + head.count + place)
+            }
+        }
+    }
 
     @Test("A key that is not a string, stands twice or is canonically equal to another is an error")
     func keys() throws {
