@@ -9,12 +9,18 @@ struct ByteSink: ~Copyable {
     private var start: UnsafeMutableRawPointer
 
     init(capacity: Int = 4096) {
-        self.capacity = max(capacity, 8)
-        start = .allocate(byteCount: self.capacity, alignment: 8)
+        self.capacity = max(capacity, 16)
+        start = Self.memory(of: self.capacity, insteadOf: nil)
     }
 
     deinit {
-        start.deallocate()
+        free(start)
+    }
+
+    /// Memory of a size, with what stands in an old one. Large memory grows without being copied.
+    private static func memory(of size: Int, insteadOf old: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer {
+        guard let memory = realloc(old, size) else { fatalError("there is no memory for \(size) bytes") }
+        return memory
     }
 
     /// What was written so far, until more is.
@@ -36,10 +42,17 @@ struct ByteSink: ~Copyable {
 
     /// Makes the bytes data.
     consuming func data() -> Data {
+        let spare = capacity - count
+        if spare > Self.mostSpare, spare > count / 8 {
+            start = Self.memory(of: max(count, 1), insteadOf: start)
+        }
         let (start, count) = (start, count)
         discard self
-        return Data(bytesNoCopy: start, count: count, deallocator: .custom { start, _ in start.deallocate() })
+        return Data(bytesNoCopy: start, count: count, deallocator: .free)
     }
+
+    /// How much memory data may keep without need. The system takes less back only to give it out again for the next property list.
+    private static var mostSpare: Int { 4_194_304 }
 
     @inline(__always)
     mutating func append(_ byte: UInt8) {
@@ -85,9 +98,6 @@ struct ByteSink: ~Copyable {
     @inline(never)
     private mutating func grow(_ more: Int) {
         capacity = max(capacity * 2, count + more)
-        let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
-        larger.copyMemory(from: start, byteCount: count)
-        start.deallocate()
-        start = larger
+        start = Self.memory(of: capacity, insteadOf: start)
     }
 }

@@ -90,4 +90,14 @@ import Testing
         #expect(bytes.count < 10_000 * 3 + 500)
         #expect(try PropertyListValue.decode(bytes).value == .dictionary(entries))
     }
+
+    @Test("Data keeps little more memory than it has bytes, however large")
+    func spareMemory() throws {
+        for size in [1, 40_000, 12_000_000] {
+            let bytes = try PropertyListValue.array([.data(Data(count: size))]).encoded(as: .binary)
+            let taken = try bytes.withUnsafeBytes { try memorySize(of: $0.baseAddress) }
+            #expect(taken >= bytes.count)
+            #expect(taken < bytes.count + bytes.count / 8 + 5_000_000)
+        }
+    }
 }
