@@ -69,6 +69,15 @@ struct ByteSink: ~Copyable {
         count += bytes.count
     }
 
+    /// Appends a byte and others behind it.
+    @inline(__always)
+    mutating func append(_ first: UInt8, _ others: UnsafeRawBufferPointer) {
+        reserve(1 + others.count)
+        start.storeBytes(of: first, toByteOffset: count, as: UInt8.self)
+        if let source = others.baseAddress { (start + count + 1).copyMemory(from: source, byteCount: others.count) }
+        count += 1 + others.count
+    }
+
     mutating func append(_ text: StaticString) {
         append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
@@ -81,6 +90,22 @@ struct ByteSink: ~Copyable {
         reserve(8)
         start.storeBytes(of: (number << UInt64(64 - 8 * size)).bigEndian, toByteOffset: count, as: UInt64.self)
         count += size
+    }
+
+    /// Appends a byte and behind it the lowest bytes of a number, 1 to 8 of them, the highest first.
+    @inline(__always)
+    mutating func append(_ first: UInt8, _ number: UInt64, size: Int) {
+        precondition(size >= 1 && size <= 8)
+        reserve(9)
+        start.storeBytes(of: first, toByteOffset: count, as: UInt8.self)
+        start.storeBytes(of: (number << UInt64(64 - 8 * size)).bigEndian, toByteOffset: count + 1, as: UInt64.self)
+        count += 1 + size
+    }
+
+    /// Appends the lowest bytes of numbers.
+    mutating func append(_ numbers: some Sequence<some BinaryInteger>, count more: Int, size: Int) {
+        reserve(more * size + 8)
+        for number in numbers { append(UInt64(truncatingIfNeeded: number), size: size) }
     }
 
     /// Takes back what was written behind a place.

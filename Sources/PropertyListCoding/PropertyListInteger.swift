@@ -1,8 +1,8 @@
 /// A whole number from `Int64.min` to `UInt64.max`: what a property list calls an integer.
 public struct PropertyListInteger: Sendable, Hashable {
     // One number has one representation: the bits are unsigned unless the number is negative.
-    private let bits: UInt64
-    private let isNegative: Bool
+    let bits: UInt64
+    let isNegative: Bool
 
     /// Stores a number of any width, or nothing if it is out of range.
     public init?(exactly number: some BinaryInteger) {

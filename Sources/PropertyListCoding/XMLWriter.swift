@@ -3,10 +3,15 @@ import Foundation
 /// Writes Apple's XML, in the layout Foundation gives it.
 struct XMLWriter: ~Copyable {
     var output: ByteSink
-    private var keys = KeyOrder()
+    private var keys: KeyOrder
+    /// The keys' bytes side by side, which compare faster than strings do.
+    private var keyTexts = ByteSink()
 
-    private init(output: consuming ByteSink) {
-        self.output = output
+    private init(for value: PropertyListValue) {
+        // Roughly what it will take: memory that grows by doubling costs as much as all the rest.
+        output = ByteSink(capacity: 1024 + value.childCount * 96)
+        let count = value.isDictionary ? value.childCount : 0
+        keys = KeyOrder(capacity: count, in: Scratch(size: KeyOrder.scratchSize(for: count)))
     }
 
     private static let header: StaticString = """
@@ -18,8 +23,7 @@ struct XMLWriter: ~Copyable {
 
     /// Encodes the value.
     static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
-        // Roughly what it will take: memory that grows by doubling costs as much as all the rest.
-        var writer = XMLWriter(output: ByteSink(capacity: 1024 + value.childCount * 96))
+        var writer = XMLWriter(for: value)
         writer.put(header)
         try writer.put(root: value)
         writer.put("</plist>\n")
@@ -78,8 +82,13 @@ extension XMLWriter {
     private mutating func sorted(_ dictionary: [String: PropertyListValue]) -> [(key: String, value: PropertyListValue)] {
         let entries = Array(dictionary)
         keys.removeAll(roomFor: entries.count)
-        for (key, _) in entries { key.withBytes { keys.append($0) } }
-        keys.sort()
+        keyTexts.removeAll(from: 0)
+        for (key, _) in entries {
+            let start = keyTexts.count
+            key.withBytes { keyTexts.append($0) }
+            keys.append(from: start, count: keyTexts.count - start)
+        }
+        keys.sort(in: keyTexts.bytes)
         return (0..<keys.count).map { entries[keys[$0]] }
     }
 

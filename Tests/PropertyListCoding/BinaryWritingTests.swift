@@ -48,6 +48,11 @@ import Testing
         for _ in 0..<20 { try expectOrder(of: names) }
     }
 
+    @Test("Keys that are not ASCII stand in the order of their UTF-8, which is not that of their UTF-16")
+    func otherOrder() throws {
+        try expectOrder(of: ["z", "\u{E9}", "\u{FFFD}", "\u{1F642}", "\u{65E5}\u{672C}", "", "\u{E9}1", "a\u{E9}", "a"])
+    }
+
     @Test("Many keys are sorted by however many bytes they differ in", arguments: 1...9)
     func manyKeys(size: Int) throws {
         try expectOrder(of: Set((0x20..<0x7F as Range<UInt8>).map { String(repeating: Character(Unicode.Scalar($0)), count: size) }))
@@ -64,12 +69,17 @@ import Testing
 
     private func expectOrder(of names: Set<String>) throws {
         let sorted = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-        let expected = sorted.flatMap { name -> [UInt8] in
-            let count = UInt8(name.utf8.count)
+        var expected = sorted.map { name -> [UInt8] in
+            let count = UInt8(name.utf16.count)
+            if !name.utf8.allSatisfy({ $0 < 0x80 }) {
+                return [0x60 | count] + name.utf16.flatMap { BinaryList.bytes(UInt64($0), 2) }
+            }
             return (count < 15 ? [0x50 | count] : [0x5F, 0x10, count]) + Array(name.utf8)
         }
+        // The value that all of them have stands behind the first.
+        expected.insert([0x09], at: 1)
         let entries = Dictionary(uniqueKeysWithValues: names.shuffled().map { ($0, PropertyListValue.boolean(true)) })
-        #expect(try object(.dictionary(entries)).starts(with: expected))
+        #expect(try object(.dictionary(entries)).starts(with: expected.joined()))
     }
 
     @Test("References and offsets are as wide as they need to be", arguments: [10, 254, 255, 256, 300, 70_000])

@@ -93,6 +93,9 @@ import Testing
         let value = PropertyListValue.array(Array(repeating: .string(long), count: 400))
         let data = try value.encoded(as: .binary)
         #expect(try PropertyListValue.decode(data).value == value)
+        // Text that is half as long again once it is read.
+        let wide = PropertyListValue.array(Array(repeating: .string(String(repeating: "\u{65E5}", count: 30_000)), count: 600))
+        #expect(try PropertyListValue.decode(wide.encoded(as: .binary)).value == wide)
         let short = PropertyListValue.array(
             Array(repeating: ["a rather ordinary key": "and its value", "data": .data(Data(count: 400))], count: 5_000))
         let small = try short.encoded(as: .binary)
