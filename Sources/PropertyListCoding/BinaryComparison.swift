@@ -23,26 +23,27 @@ struct BinaryComparison {
         back = front == min(old.count, new.count) ? 0 : old.countOfSameBytesAtEnd(as: new)
     }
 
-    /// How many of the references at two offsets, and of those behind them, name the same objects, up to the first that do not.
+    /// How many references, from two positions on, name the same objects, up to the first that do not.
     ///
     /// Where objects are the same, the later ones are as valid as the earlier ones.
     ///
     /// - Parameters:
     ///   - count: how many are looked at.
     ///   - step: 1 to go forward, -1 to go backward.
-    mutating func countOfSame(_ old: Int, as new: Int, count: Int, step: Int = 1) throws(PropertyListError) -> Int {
-        try countOfSame(old, as: new, count: count, step: step, depth: 0)
+    mutating func countOfSame(
+        _ old: NumberRow, _ oldStart: Int, as new: NumberRow, _ newStart: Int, count: Int, step: Int = 1
+    ) throws(PropertyListError) -> Int {
+        try countOfSame(old, oldStart, as: new, newStart, count: count, step: step, depth: 0)
     }
 
     // Walks nothing that the reader of the earlier version did not walk, however often it is shared.
     private mutating func countOfSame(
-        _ old: Int, as new: Int, count: Int, step: Int, depth: Int
+        _ old: NumberRow, _ oldStart: Int, as new: NumberRow, _ newStart: Int, count: Int, step: Int, depth: Int
     ) throws(PropertyListError) -> Int {
         var same = 0
         while same < count {
-            let position = same * step
-            let oldPlace = try earlier.place(of: earlier.reference(old + position * earlier.trailer.referenceSize))
-            let place = try later.place(of: later.reference(new + position * later.trailer.referenceSize))
+            let oldPlace = try earlier.place(of: earlier.reference(oldStart + same * step, in: old))
+            let place = try later.place(of: later.reference(newStart + same * step, in: new))
             if let end = try later.endOfLeaf(at: place) {
                 units = units.saturatingSum(Bounds.units(ofLeaf: (end - place) * 2))
                 guard try isSameLeaf(oldPlace, as: place..<end) else { break }
@@ -68,12 +69,13 @@ struct BinaryComparison {
         let kind = later.bytes[new] >> 4
         guard depth <= Self.deepest, earlier.bytes[old] >> 4 == kind else { return false }
         let perElement = kind == 0xD ? 2 : 1
-        let (count, references) = try later.payload(at: new, width: later.trailer.referenceSize * perElement)
-        let (oldCount, oldReferences) = try earlier.payload(at: old, width: earlier.trailer.referenceSize * perElement)
+        let (count, start) = try later.payload(at: new, width: later.trailer.referenceSize * perElement)
+        let (oldCount, oldStart) = try earlier.payload(at: old, width: earlier.trailer.referenceSize * perElement)
         guard count == oldCount else { return false }
         units = units.saturatingSum(1)
         let all = count * perElement
-        return try countOfSame(oldReferences, as: references, count: all, step: 1, depth: depth) == all
+        let (children, oldChildren) = (later.references(at: start, count: all), earlier.references(at: oldStart, count: all))
+        return try countOfSame(oldChildren, 0, as: children, 0, count: all, step: 1, depth: depth) == all
     }
 }
 

@@ -11,14 +11,14 @@ extension BinaryReader {
         guard let old = try earlier.root(), let new = try root() else { return nil }
         var comparison = BinaryComparison(of: self, since: earlier)
         let fewest = min(old.count, new.count)
-        let front = try comparison.countOfSame(old.key(0), as: new.key(0), count: fewest)
-        let back = try comparison.countOfSame(old.key(old.count - 1), as: new.key(new.count - 1), count: fewest - front, step: -1)
+        let front = try comparison.countOfSame(old.keys, 0, as: new.keys, 0, count: fewest)
+        let back = try comparison.countOfSame(old.keys, old.count - 1, as: new.keys, new.count - 1, count: fewest - front, step: -1)
         var changed: [Int] = []
         for (range, moved) in [(0..<front, 0), (new.count - back..<new.count, old.count - new.count)] {
             var position = range.lowerBound
             while position < range.upperBound {
                 position += try comparison.countOfSame(
-                    old.value(position + moved), as: new.value(position), count: range.upperBound - position)
+                    old.values, position + moved, as: new.values, position, count: range.upperBound - position)
                 if position < range.upperBound { changed.append(position) }
                 position += 1
             }
@@ -26,17 +26,17 @@ extension BinaryReader {
         var units = comparison.units
         var changes: [String: PropertyListValue?] = [:]
         for position in changed {
-            let key = try key(reference(new.key(position)))
-            let node = try value(of: reference(new.value(position)), inside: 1)
+            let key = try key(reference(position, in: new.keys))
+            let node = try value(of: reference(position, in: new.values), inside: 1)
             units = units.saturatingSum(node.units)
             if entries(key) != node.value { changes[key] = .some(node.value) }
         }
         for position in front..<old.count - back {
-            changes[try earlier.key(earlier.reference(old.key(position)))] = .some(nil)
+            changes[try earlier.key(earlier.reference(position, in: old.keys))] = .some(nil)
         }
         for position in front..<new.count - back {
-            let key = try key(reference(new.key(position)))
-            let node = try value(of: reference(new.value(position)), inside: 1)
+            let key = try key(reference(position, in: new.keys))
+            let node = try value(of: reference(position, in: new.values), inside: 1)
             units = units.saturatingSum(node.units).saturatingSum(Bounds.units(ofLeaf: key.utf8.count))
             // Entries in another order, or a key that stands twice or with other bytes: comparing does not tell.
             guard entries(key) == nil, changes[key] == nil else { return nil }
@@ -45,21 +45,19 @@ extension BinaryReader {
         return units <= limit ? changes : nil
     }
 
-    /// Where the references of a dictionary stand.
+    /// The references of a dictionary.
     private struct Root {
-        let count: Int
-        let references: Int
-        let width: Int
+        let keys: NumberRow
+        let values: NumberRow
 
-        func key(_ position: Int) -> Int { references + position * width }
-        func value(_ position: Int) -> Int { references + (count + position) * width }
+        var count: Int { keys.count }
     }
 
     /// The root, if it is a dictionary.
     private func root() throws(PropertyListError) -> Root? {
         let offset = try place(of: trailer.root)
         guard bytes[offset] >> 4 == 0xD else { return nil }
-        let (count, references) = try payload(at: offset, width: trailer.referenceSize * 2)
-        return Root(count: count, references: references, width: trailer.referenceSize)
+        let (count, start) = try payload(at: offset, width: trailer.referenceSize * 2)
+        return Root(keys: references(at: start, count: count), values: references(at: start + count * trailer.referenceSize, count: count))
     }
 }

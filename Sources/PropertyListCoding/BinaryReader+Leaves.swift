@@ -4,10 +4,11 @@ extension BinaryReader {
     /// Where an object begins.
     @inline(__always)
     func place(of object: Int) throws(PropertyListError) -> Int {
-        let entry = trailer.table + object * trailer.offsetSize
-        let offset = bytes.number(at: entry, size: trailer.offsetSize)
-        guard offset >= BinaryTrailer.headerSize, offset < trailer.table else { throw outside(object, at: offset, entry: entry) }
-        return Int(offset)
+        let offset = offsets[object]
+        guard offset >= BinaryTrailer.headerSize, offset < trailer.table else {
+            throw .object(object, outsideAt: offset, entry: offsets.offset(of: object))
+        }
+        return Int(truncatingIfNeeded: offset)
     }
 
     /// How many elements of a width an object has and where they begin, all of them inside the objects.
@@ -23,18 +24,18 @@ extension BinaryReader {
         var count = UInt64(bytes[offset] & 0xF)
         var start = offset + 1
         if count == 0xF {
-            guard start < trailer.table else { throw cutShort(offset) }
+            guard start < trailer.table else { throw .cutShort(offset) }
             let marker = bytes[start]
             guard marker >> 4 == 1, marker & 0xF <= 3 else {
                 throw PropertyListError(offset: start, reason: "a count that is not an integer of 1 to 8 bytes")
             }
             let size = 1 << Int(marker & 0xF)
-            guard trailer.table - start > size else { throw cutShort(offset) }
+            guard trailer.table - start > size else { throw .cutShort(offset) }
             count = bytes.number(at: start + 1, size: size)
             start += 1 + size
         }
         guard count <= (trailer.table - start) / width else {
-            throw moreThanThere(count, at: offset)
+            throw .count(count, tooLargeAt: offset)
         }
         return (Int(count), start)
     }
@@ -86,7 +87,7 @@ extension BinaryReader {
         case 5 where marker != 0x5F: return .string(try shortASCII(at: offset))
         case 5, 6: return .string(try longText(object, at: offset))
         case 8 where marker <= 0x87: return .uid(try number(at: offset, size: Int(marker & 0xF) + 1))
-        default: throw unreadable(marker, at: offset)
+        default: throw .unreadable(marker, at: offset)
         }
     }
 
@@ -117,7 +118,7 @@ extension BinaryReader {
 
     @inline(__always)
     private func number(at offset: Int, size: Int) throws(PropertyListError) -> UInt64 {
-        guard trailer.table - offset > size else { throw cutShort(offset) }
+        guard trailer.table - offset > size else { throw .cutShort(offset) }
         return bytes.number(at: offset + 1, size: size)
     }
 
@@ -128,7 +129,7 @@ extension BinaryReader {
             // Only 8 bytes carry a sign.
             return size == 8 ? PropertyListInteger(Int64(bitPattern: bits)) : PropertyListInteger(bits)
         }
-        guard trailer.table - offset > size else { throw cutShort(offset) }
+        guard trailer.table - offset > size else { throw .cutShort(offset) }
         let high = bytes.number(at: offset + 1, size: 8)
         let low = bytes.number(at: offset + 9, size: 8)
         switch high {
@@ -143,11 +144,13 @@ extension BinaryReader {
     private func shortASCII(at offset: Int) throws(PropertyListError) -> String {
         let count = Int(bytes[offset] & 0xF)
         let start = offset + 1
-        guard count <= trailer.table - start else { throw moreThanThere(UInt64(count), at: offset) }
+        guard count <= trailer.table - start else { throw .count(UInt64(count), tooLargeAt: offset) }
         // The trailer stands behind all objects, so that there are always so many bytes.
         let low = bytes.word(at: start) & .lowest(bytes: count)
         let high = bytes.word(at: start + 7) & .lowest(bytes: count - 7)
-        guard (low | high) & 0x8080_8080_8080_8080 == 0 else { throw notASCII(count, at: start) }
+        guard (low | high) & 0x8080_8080_8080_8080 == 0 else {
+            throw .notASCII(bytes[start..<start + count], at: start)
+        }
         return String(unsafeUninitializedCapacity: 15) { text in
             let text = UnsafeMutableRawBufferPointer(text)
             text.storeBytes(of: low, as: UInt64.self)
@@ -159,14 +162,8 @@ extension BinaryReader {
     private func ascii(at offset: Int) throws(PropertyListError) -> String {
         let (count, start) = try payload(at: offset, width: 1)
         let text = bytes[start..<start + count]
-        guard text.isASCII else { throw notASCII(count, at: start) }
+        guard text.isASCII else { throw .notASCII(text, at: start) }
         return String(decoding: text, as: UTF8.self)
-    }
-
-    @inline(never)
-    private func notASCII(_ count: Int, at start: Int) -> PropertyListError {
-        let place = start + bytes[start..<start + count].endOfASCII()
-        return PropertyListError(offset: place, reason: "a byte that is not ASCII in an ASCII string")
     }
 
     private func utf16(at offset: Int) throws(PropertyListError) -> String {
@@ -178,32 +175,6 @@ extension BinaryReader {
         case .invalid(let place):
             throw PropertyListError(offset: start + place, reason: "half of a surrogate pair in a string")
         }
-    }
-
-    @inline(never)
-    private func cutShort(_ offset: Int) -> PropertyListError {
-        PropertyListError(offset: offset, reason: "an object is cut short")
-    }
-
-    @inline(never)
-    private func moreThanThere(_ count: UInt64, at offset: Int) -> PropertyListError {
-        PropertyListError(offset: offset, reason: "a count of \(count), more than there are bytes for")
-    }
-
-    @inline(never)
-    private func outside(_ object: Int, at offset: UInt64, entry: Int) -> PropertyListError {
-        PropertyListError(offset: entry, reason: "object \(object) lies outside the objects, at \(offset)")
-    }
-
-    @inline(never)
-    private func unreadable(_ marker: UInt8, at offset: Int) -> PropertyListError {
-        let reason =
-            switch marker >> 4 {
-            case 0 where marker == 0: "a null, which a property list cannot hold"
-            case 0xB, 0xC: "a set, which a property list cannot hold"
-            default: "an object of unknown type 0x\(String(marker, radix: 16))"
-            }
-        return PropertyListError(offset: offset, reason: reason)
     }
 }
 

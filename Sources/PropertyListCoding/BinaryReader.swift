@@ -5,6 +5,8 @@
 struct BinaryReader {
     let bytes: ByteView
     let trailer: BinaryTrailer
+    /// Where each object begins.
+    let offsets: NumberRow
     /// How many bytes of text, data and references may still be read; only objects that overlap have more of them.
     var allowance: Int
     /// What is known of each object.
@@ -18,6 +20,7 @@ struct BinaryReader {
     init(_ bytes: ByteView) throws(PropertyListError) {
         self.bytes = bytes
         trailer = try BinaryTrailer(of: bytes)
+        offsets = NumberRow(in: bytes, from: trailer.table, size: trailer.offsetSize, count: trailer.objectCount)
         marks = Array(repeating: .unmet, count: trailer.objectCount)
         // Twice the objects, because UTF-16 grows by half when it becomes UTF-8.
         allowance = trailer.table.saturatingSum(trailer.table).saturatingSum(1024)
@@ -106,8 +109,8 @@ extension BinaryReader {
         let offset: Int
         let isDictionary: Bool
         let count: Int
-        /// Where its references begin.
-        let references: Int
+        /// Those of its keys, if it has any, and behind them those of its children.
+        let references: NumberRow
         var next = 0
         /// Those of its keys and children, one each until more is known.
         var units: Int
@@ -120,11 +123,12 @@ extension BinaryReader {
         let offset = try place(of: object)
         let isDictionary = bytes[offset] >> 4 == 0xD
         let width = trailer.referenceSize * (isDictionary ? 2 : 1)
-        let (count, references) = try payload(at: offset, width: width)
+        let (count, start) = try payload(at: offset, width: width)
         try charge(count * width, for: offset)
+        let references = references(at: start, count: isDictionary ? count * 2 : count)
         var frame = Frame(
             object: object, offset: offset, isDictionary: isDictionary, count: count, references: references,
-            units: 1 + (isDictionary ? count * 2 : count))
+            units: 1 + references.count)
         if isDictionary {
             frame.entries.reserveCapacity(count)
         } else {
@@ -164,13 +168,13 @@ extension BinaryReader {
         let before = longUnits
         let container = frame.isDictionary ? try fillEntries(of: &frame, depth: depth) : try fillElements(of: &frame, depth: depth)
         frame.units = frame.units.saturatingSum(longUnits - before)
-        guard frame.units <= limit else { throw tooLarge(frame.offset) }
+        guard frame.units <= limit else { throw .tooLarge(at: frame.offset, of: bytes.count) }
         return container
     }
 
     private mutating func fillElements(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
         while frame.next < frame.count {
-            let object = try reference(frame.references + frame.next * trailer.referenceSize)
+            let object = try reference(frame.next, in: frame.references)
             if let place = marks[object].place {
                 try add(keptAt: place, to: &frame, depth: depth)
             } else {
@@ -185,7 +189,7 @@ extension BinaryReader {
 
     private mutating func fillEntries(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
         while frame.next < frame.count {
-            let object = try reference(frame.references + (frame.count + frame.next) * trailer.referenceSize)
+            let object = try reference(frame.count + frame.next, in: frame.references)
             if let place = marks[object].place {
                 try add(keptAt: place, to: &frame, depth: depth)
             } else {
@@ -202,7 +206,7 @@ extension BinaryReader {
         frame.height = max(frame.height, 1 + kept[place].height)
         guard depth + Int(frame.height) - 1 <= Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
         frame.units = frame.units.saturatingSum(kept[place].units - 1)
-        guard frame.units <= limit else { throw tooLarge(frame.offset) }
+        guard frame.units <= limit else { throw .tooLarge(at: frame.offset, of: bytes.count) }
         if frame.isDictionary {
             try addEntry(kept[place].value, to: &frame)
         } else {
@@ -213,7 +217,7 @@ extension BinaryReader {
 
     @inline(__always)
     private mutating func addEntry(_ value: consuming PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
-        let object = try reference(frame.references + frame.next * trailer.referenceSize)
+        let object = try reference(frame.next, in: frame.references)
         let key = try key(object)
         frame.entries[key] = consume value
         guard frame.entries.count > frame.next else { throw try repeated(key, object, in: frame) }
@@ -227,21 +231,18 @@ extension BinaryReader {
         return frame.entries.hasSameBytes(key) ? .repeatedKey(key, at: offset) : .equivalentKey(key, at: offset)
     }
 
-    /// The object that the reference at an offset names.
+    /// The object that a reference names.
     @inline(__always)
-    func reference(_ offset: Int) throws(PropertyListError) -> Int {
-        let object = bytes.number(at: offset, size: trailer.referenceSize)
-        guard object < trailer.objectCount else { throw noObject(object, at: offset) }
-        return Int(object)
+    func reference(_ index: Int, in references: NumberRow) throws(PropertyListError) -> Int {
+        let object = references[index]
+        guard object < trailer.objectCount else {
+            throw .reference(to: object, of: trailer.objectCount, at: references.offset(of: index))
+        }
+        return Int(truncatingIfNeeded: object)
     }
 
-    @inline(never)
-    private func noObject(_ object: UInt64, at offset: Int) -> PropertyListError {
-        PropertyListError(offset: offset, reason: "a reference to object \(object) of \(trailer.objectCount)")
-    }
-
-    @inline(never)
-    private func tooLarge(_ offset: Int) -> PropertyListError {
-        PropertyListError(offset: offset, reason: "shared objects make the property list much larger than its \(bytes.count) bytes")
+    /// The references of a container, which are known to stand in front of the trailer.
+    func references(at offset: Int, count: Int) -> NumberRow {
+        NumberRow(in: bytes, from: offset, size: trailer.referenceSize, count: count)
     }
 }

@@ -26,8 +26,13 @@ struct ByteView {
     @inline(__always)
     func number(at offset: Int, size: Int) -> UInt64 {
         precondition(size >= 1 && size <= 8)
-        // One load and a shift, whatever the size: to choose a load for each would cost more.
-        return word(at: offset).bigEndian >> UInt64(64 - 8 * size)
+        return word(at: offset).bigEndian &>> UInt64(64 - 8 * size)
+    }
+
+    /// Where so many bytes begin.
+    func start(of size: Int, at offset: Int) -> UnsafeRawPointer {
+        precondition(offset >= 0 && size >= 0 && offset <= count && size <= count - offset)
+        return start + offset
     }
 
     /// The 8 bytes at an offset, as the machine orders them.
