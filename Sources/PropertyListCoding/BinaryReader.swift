@@ -11,7 +11,7 @@ struct BinaryReader {
     var allowance: Int
     /// What is known of each object.
     private var marks: [Mark]
-    /// Containers, and the texts and data that were met a second time.
+    /// The containers, texts and data that were met a second time.
     private var kept: [Node] = []
     /// What long texts and data that were decoded so far count for beyond the one unit that every leaf does.
     private var longUnits = 0
@@ -22,7 +22,7 @@ struct BinaryReader {
         trailer = try BinaryTrailer(of: bytes)
         offsets = NumberRow(in: bytes, from: trailer.table, size: trailer.offsetSize, count: trailer.objectCount)
         marks = Array(repeating: .unmet, count: trailer.objectCount)
-        // Twice the objects, because UTF-16 grows by half when it becomes UTF-8.
+        // Twice the objects, because UTF-16 grows by half when it becomes UTF-8, and a container may be read twice.
         allowance = trailer.table.saturatingSum(trailer.table).saturatingSum(1024)
         limit = Bounds.units(forInput: bytes.count)
     }
@@ -48,17 +48,17 @@ struct BinaryReader {
                 parents.append(consume frame)
                 frame = child
             } else {
-                let place = close(consume frame)
-                if parents.isEmpty { return kept[place] }
+                let (value, units, height) = (close(&frame), frame.units, frame.height)
+                if parents.isEmpty { return Node(value: value, units: units, height: height) }
                 // Moved, not bound to a name first: a second reference would make each further child copy those before it.
                 frame = parents.removeLast()
-                try add(keptAt: place, to: &frame, depth: depth - 1)
+                try add(value, units: units, height: height, to: &frame, depth: depth - 1)
             }
         }
     }
 
-    /// Takes note that a text or data is met, and of its value when it is met again: few are, and to keep all of them would cost
-    /// more than to decode some twice.
+    /// Takes note that a text or data is met, and of its value when it is met again, as of a container's: few are, and to keep all of
+    /// them would cost more than to decode some twice.
     mutating func meet(_ object: Int, _ leaf: PropertyListValue, size: Int, at offset: Int) throws(PropertyListError) {
         count(longLeaf: size)
         if marks[object] == .unmet {
@@ -106,6 +106,8 @@ extension BinaryReader {
     /// A container of which some children are read.
     private struct Frame {
         let object: Int
+        /// Whether it was read before, and is to be kept this time.
+        let isMet: Bool
         let offset: Int
         let isDictionary: Bool
         let count: Int
@@ -117,6 +119,18 @@ extension BinaryReader {
         var height: Int32 = 1
         var elements: [PropertyListValue] = []
         var entries: [String: PropertyListValue] = [:]
+
+        /// The value of the container, which is moved out of here, since copying it takes as long as a child.
+        mutating func takeValue() -> PropertyListValue {
+            if isDictionary {
+                var taken: [String: PropertyListValue] = [:]
+                swap(&taken, &entries)
+                return .dictionary(taken)
+            }
+            var taken: [PropertyListValue] = []
+            swap(&taken, &elements)
+            return .array(taken)
+        }
     }
 
     private mutating func open(_ object: Int) throws(PropertyListError) -> Frame {
@@ -127,7 +141,7 @@ extension BinaryReader {
         try charge(count * width, for: offset)
         let references = references(at: start, count: isDictionary ? count * 2 : count)
         var frame = Frame(
-            object: object, offset: offset, isDictionary: isDictionary, count: count, references: references,
+            object: object, isMet: marks[object] == .met, offset: offset, isDictionary: isDictionary, count: count, references: references,
             units: 1 + references.count)
         if isDictionary {
             frame.entries.reserveCapacity(count)
@@ -138,12 +152,15 @@ extension BinaryReader {
         return frame
     }
 
-    /// Keeps a container that is read, and says where.
-    private mutating func close(_ frame: consuming Frame) -> Int {
-        let (object, units, height) = (frame.object, frame.units, frame.height)
-        let value: PropertyListValue = frame.isDictionary ? .dictionary(frame.entries) : .array(frame.elements)
-        keep(Node(value: value, units: units, height: height), for: object)
-        return kept.count - 1
+    /// Takes the value of a container that is read.
+    private mutating func close(_ frame: inout Frame) -> PropertyListValue {
+        let value = frame.takeValue()
+        if frame.isMet {
+            keep(Node(value: value, units: frame.units, height: frame.height), for: frame.object)
+        } else {
+            marks[frame.object] = .met
+        }
+        return value
     }
 
     private mutating func keep(_ node: consuming Node, for object: Int) {
@@ -158,7 +175,7 @@ extension BinaryReader {
             guard depth < Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
             var child = try open(object)
             if try fillLeaves(of: &child, depth: depth + 1) != nil { return child }
-            try add(keptAt: close(consume child), to: &frame, depth: depth)
+            try add(close(&child), units: child.units, height: child.height, to: &frame, depth: depth)
         }
         return nil
     }
@@ -176,7 +193,7 @@ extension BinaryReader {
         while frame.next < frame.count {
             let object = try reference(frame.next, in: frame.references)
             if let place = marks[object].place {
-                try add(keptAt: place, to: &frame, depth: depth)
+                try add(kept[place].value, units: kept[place].units, height: kept[place].height, to: &frame, depth: depth)
             } else {
                 let offset = try place(of: object)
                 if isContainer(at: offset) { return object }
@@ -191,7 +208,7 @@ extension BinaryReader {
         while frame.next < frame.count {
             let object = try reference(frame.count + frame.next, in: frame.references)
             if let place = marks[object].place {
-                try add(keptAt: place, to: &frame, depth: depth)
+                try add(kept[place].value, units: kept[place].units, height: kept[place].height, to: &frame, depth: depth)
             } else {
                 let offset = try place(of: object)
                 if isContainer(at: offset) { return object }
@@ -202,15 +219,18 @@ extension BinaryReader {
     }
 
     /// Adds the next child to a container.
-    private mutating func add(keptAt place: Int, to frame: inout Frame, depth: Int) throws(PropertyListError) {
-        frame.height = max(frame.height, 1 + kept[place].height)
+    @inline(never)
+    private mutating func add(
+        _ value: consuming PropertyListValue, units: Int, height: Int32, to frame: inout Frame, depth: Int
+    ) throws(PropertyListError) {
+        frame.height = max(frame.height, 1 + height)
         guard depth + Int(frame.height) - 1 <= Bounds.depth else { throw Bounds.tooDeep(at: frame.offset) }
-        frame.units = frame.units.saturatingSum(kept[place].units - 1)
+        frame.units = frame.units.saturatingSum(units - 1)
         guard frame.units <= limit else { throw .tooLarge(at: frame.offset, of: bytes.count) }
         if frame.isDictionary {
-            try addEntry(kept[place].value, to: &frame)
+            try addEntry(value, to: &frame)
         } else {
-            frame.elements.append(kept[place].value)
+            frame.elements.append(value)
             frame.next += 1
         }
     }

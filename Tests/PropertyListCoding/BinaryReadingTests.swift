@@ -58,6 +58,20 @@ import Testing
         #expect(try PropertyListValue.decode(aliased.data).value == ["s", "s"])
     }
 
+    @Test("A container that is referred to often is decoded twice at most, and shared from then on")
+    func sharedContainers() throws {
+        let list = BinaryList([0xA5, 1, 1, 1, 1, 2], [0xA3, 2, 2, 2], [0xD1, 3, 4], Array("Qk".utf8), [0x09])
+        let inner = PropertyListValue.array([["k": true], ["k": true], ["k": true]])
+        let value = try PropertyListValue.decode(list.data).value
+        #expect(value == [inner, inner, inner, inner, ["k": true]])
+        guard case .array(let elements) = value else { return }
+        let places = elements.prefix(4).map { element -> UnsafeRawPointer? in
+            guard case .array(let children) = element else { return nil }
+            return children.withUnsafeBytes { $0.baseAddress }
+        }
+        #expect(Set(places).count == 2)
+    }
+
     @Test("A leaf that is malformed is an error that says where and why", arguments: leaves)
     func malformedLeaf(bytes: [UInt8], place: Int, reason: String) throws {
         let list = BinaryList.entry(bytes)
