@@ -61,11 +61,18 @@ struct FileReplacement {
             let path = target.sibling(names.temporary(process: getpid(), random: calls.random()))
             step = "making the temporary file \(path)"
             do throws(SystemError) {
-                return (path, try calls.openFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600))
+                return (path, try calls.openFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, firstPermissions))
             } catch let error where error.code == EEXIST && namesLeft > 1 {
                 namesLeft -= 1
             }
         }
+    }
+
+    /// This user's alone until the file has its owner and group, unless everybody may read it then: what need not be changed later is told to
+    /// nobody who watches the folder.
+    private var firstPermissions: mode_t {
+        guard let old, old.permissions & 0o044 == 0o044 else { return 0o600 }
+        return 0o644
     }
 
     /// Writes and closes the temporary file; returns its identity.

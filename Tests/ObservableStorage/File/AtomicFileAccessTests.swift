@@ -49,6 +49,23 @@ private let new = Data("new".utf8)
         }
     }
 
+    @Test(
+        "Until a new file has its owner and group, it is this user's alone, but for one that everybody may read",
+        arguments: [(0o644, 0o644), (0o666, 0o644), (0o600, 0o600), (0o640, 0o600), (0o604, 0o600), (0o660, 0o600)])
+    func firstPermissions(_ permissions: mode_t, _ first: mode_t) throws {
+        let path = try folder.make("list", permissions: permissions)
+        let live = FileSystemCalls.live
+        let modes = Guarded<[mode_t]>([])
+        var calls = live
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            if flags & O_CREAT != 0 { modes.withLock { $0.append(mode) } }
+            return try live.openDescriptor(path, flags, mode)
+        }
+        _ = try AtomicFile.write(new, to: path, calls: calls)
+        #expect(modes.withLock { $0 } == [first])
+        #expect(try folder.status("list").permissions == permissions)
+    }
+
     @Test("A set-user-id bit is not kept")
     func setUserID() throws {
         let path = try folder.make("list", permissions: 0o4755)
