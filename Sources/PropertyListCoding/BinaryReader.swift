@@ -82,7 +82,7 @@ struct BinaryReader {
 }
 
 extension BinaryReader {
-    /// What is known of an object: nothing, that it is a leaf that was read, that it is a container being read, or where it is kept.
+    /// What is known of an object: nothing, that it was read, that it is a container being read, or where it is kept.
     private struct Mark: Equatable {
         private let state: UInt32
 

@@ -1,4 +1,6 @@
 /// Big-endian numbers of one size, one behind the other: where they stand is checked once, each of them is one load.
+///
+/// Like the view it is made of, it must not outlive the memory.
 struct NumberRow {
     private let start: UnsafeRawPointer
     private let size: Int
