@@ -34,16 +34,21 @@ enum Limits {
                 for task in tasks + bareTasks { task.cancel() }
             }
         },
-        Row(
+        commit(
             "limit.commit", "write and synchronize those bytes with the old file held open, nothing encoded, locked or watched",
-            against: "temporary file, fsync, rename over the old one, folder fsync, of the same bytes"
-        ) { place in
+            isSafe: true),
+        commit(
+            "limit.unsafe", "the same with one synchronization less, after which a power failure may leave an empty file", isSafe: false),
+    ]
+
+    private static func commit(_ name: String, _ text: String, isSafe: Bool) -> Row {
+        Row(name, text, against: "temporary file, fsync, rename over the old one, folder fsync, of the same bytes") { place in
             let bytes = try PropertyListValue.dictionary(SampleList.make(1_000)).encoded(as: .binary)
             return try Pair(
-                subject: Committing.bareCommit(of: bytes, in: place, isOldHeldOpen: true),
-                baseline: Committing.bareCommit(of: bytes, in: place, isOldHeldOpen: false))
-        },
-    ]
+                subject: Committing.bareCommit(of: bytes, in: place, isOldHeldOpen: true, isSafe: isSafe),
+                baseline: Committing.bareCommit(of: bytes, in: place))
+        }
+    }
 
     /// Each reader waits at a seat of its own; one other thread resumes them all while the writer goes on.
     private static func readers(

@@ -31,16 +31,18 @@ enum Committing {
         }
     }
 
-    /// - Parameter isOldHeldOpen: whether the file that is replaced is kept from being deleted until later, on another thread.
-    static func bareCommit(of bytes: Data, in place: Place, isOldHeldOpen: Bool = false) throws -> Work {
+    /// - Parameters:
+    ///   - isOldHeldOpen: whether the file that is replaced is kept from being deleted until later, on another thread.
+    ///   - isSafe: whether the bytes are on the medium before the file has its name.
+    static func bareCommit(of bytes: Data, in place: Place, isOldHeldOpen: Bool = false, isSafe: Bool = true) throws -> Work {
         let folder = try place.folder()
         let file = folder.path("settings.plist")
-        try replace(file, in: folder.url.path, by: bytes)
+        try replace(file, in: folder.url.path, by: bytes, isSafe: isSafe)
         let closing = DispatchQueue(label: "closing")
         return .loop { count in
             for _ in 0..<count {
                 let old = isOldHeldOpen ? open(file, O_RDONLY | O_CLOEXEC) : -1
-                try replace(file, in: folder.url.path, by: bytes)
+                try replace(file, in: folder.url.path, by: bytes, isSafe: isSafe)
                 // As late as that, it is not part of what the next one waits for.
                 if old >= 0 { closing.asyncAfter(deadline: .now() + .milliseconds(10)) { close(old) } }
             }
@@ -48,14 +50,14 @@ enum Committing {
     }
 
     /// Replaces a file so that it survives a power failure, and nobody ever sees half of it.
-    private static func replace(_ file: String, in folder: String, by bytes: Data) throws {
+    private static func replace(_ file: String, in folder: String, by bytes: Data, isSafe: Bool) throws {
         let temporary = file + ".new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         try Failure.unless(descriptor >= 0, "\(temporary) cannot be made")
         defer { close(descriptor) }
         let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
         try Failure.unless(count == bytes.count, "\(temporary) cannot be written")
-        try Failure.unless(Medium.synchronize(descriptor), "\(temporary) cannot be synchronized")
+        if isSafe { try Failure.unless(Medium.synchronize(descriptor), "\(temporary) cannot be synchronized") }
         try Failure.unless(rename(temporary, file) == 0, "\(temporary) cannot be renamed")
         let parent = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         try Failure.unless(parent >= 0, "\(folder) cannot be opened")
