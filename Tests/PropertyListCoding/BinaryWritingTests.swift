@@ -1,5 +1,7 @@
+import Dispatch
 import Foundation
 import PropertyListCoding
+import Synchronization
 import Testing
 
 @Suite("Writing binary") struct BinaryWritingTests {
@@ -80,6 +82,23 @@ import Testing
         expected.insert([0x09], at: 1)
         let entries = Dictionary(uniqueKeysWithValues: names.shuffled().map { ($0, PropertyListValue.boolean(true)) })
         #expect(try object(.dictionary(entries)).starts(with: expected.joined()))
+    }
+
+    @Test("Lists of all sizes that are written at the same time, and by one thread after the other, do not share what they are made in")
+    func sameTime() throws {
+        let lists = (0..<8).map { thread in
+            PropertyListValue.dictionary(
+                Dictionary(uniqueKeysWithValues: (0..<40 << thread).map { ("\(thread).\($0)", .string("value \($0 * thread)")) }))
+        }
+        let expected = try lists.map { try $0.encoded(as: .binary) }
+        let failures = Atomic(0)
+        DispatchQueue.concurrentPerform(iterations: 64) { number in
+            let written = Result { try lists[number % 8].encoded(as: .binary) }
+            if case .success(expected[number % 8]) = written { return }
+            failures.add(1, ordering: .relaxed)
+        }
+        #expect(failures.load(ordering: .relaxed) == 0)
+        for (list, bytes) in zip(lists, expected) { #expect(try PropertyListValue.decode(bytes).value == list) }
     }
 
     @Test("References and offsets are as wide as they need to be", arguments: [10, 254, 255, 256, 300, 70_000])
