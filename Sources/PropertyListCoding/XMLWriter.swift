@@ -47,6 +47,8 @@ extension XMLWriter {
         let isDictionary: Bool
         var elements: [PropertyListValue] = []
         var entries: [(key: String, value: PropertyListValue)] = []
+        /// Which entry comes when.
+        var order: [Int] = []
         var next = 0
 
         var count: Int { isDictionary ? entries.count : elements.count }
@@ -58,7 +60,7 @@ extension XMLWriter {
         while true {
             let depth = parents.count + 1
             if frame.next < frame.count {
-                let next = frame.next
+                let next = frame.isDictionary ? frame.order[frame.next] : frame.next
                 frame.next += 1
                 if frame.isDictionary {
                     indent(depth)
@@ -79,7 +81,7 @@ extension XMLWriter {
         }
     }
 
-    private mutating func sorted(_ dictionary: [String: PropertyListValue]) -> [(key: String, value: PropertyListValue)] {
+    private mutating func frame(of dictionary: [String: PropertyListValue]) -> Frame {
         let entries = Array(dictionary)
         keys.removeAll(roomFor: entries.count)
         keyTexts.removeAll(from: 0)
@@ -89,7 +91,7 @@ extension XMLWriter {
             keys.append(from: start, count: keyTexts.count - start)
         }
         keys.sort(in: keyTexts.bytes)
-        return (0..<keys.count).map { entries[keys[$0]] }
+        return Frame(isDictionary: true, entries: entries, order: (0..<keys.count).map { keys[$0] })
     }
 
     /// Writes a leaf, or the opening tag of a container that is not empty, of which the frame is returned.
@@ -102,7 +104,7 @@ extension XMLWriter {
         case .dictionary(let entries):
             try refuseUIDLookalike(entries)
             put(entries.isEmpty ? "<dict/>\n" : "<dict>\n" as StaticString)
-            return entries.isEmpty ? nil : Frame(isDictionary: true, entries: sorted(entries))
+            return entries.isEmpty ? nil : frame(of: entries)
         case .string(let string): try put(string, as: "string")
         case .integer(let integer): put(number: integer, as: "integer")
         case .real(let real): put(real)
