@@ -109,7 +109,7 @@ struct FileReplacement {
     private func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(SystemError) {
         var rest = bytes
         while !rest.isEmpty {
-            let count = try calls.uninterrupted { () throws(SystemError) in try calls.writeBytes(descriptor, rest) }
+            let count = try calls.havingRoom { () throws(SystemError) in try calls.writeBytes(descriptor, rest) }
             // No file does that to a write of at least a byte; going on would never end.
             guard count > 0 else { throw SystemError(EIO) }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])

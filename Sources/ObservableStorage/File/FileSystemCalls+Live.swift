@@ -7,6 +7,7 @@ extension FileSystemCalls {
         openDescriptor: { path, flags, mode throws(SystemError) in try call(path) { open($0, flags, mode) } },
         closeDescriptor: { descriptor throws(SystemError) in try call { close(descriptor) } },
         closeLater: { descriptor in closer.closeLater(descriptor) },
+        closeWaiting: { closer.closeWaiting() },
         readBytes: { descriptor, buffer throws(SystemError) in try call { read(descriptor, buffer.baseAddress, buffer.count) } },
         writeBytes: { descriptor, buffer throws(SystemError) in try call { write(descriptor, buffer.baseAddress, buffer.count) } },
         synchronize: { descriptor throws(SystemError) in try call { synchronizeToMedium(descriptor) } },

@@ -8,6 +8,8 @@ struct FileSystemCalls: Sendable {
     var closeDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     /// Closes a file some time later, where closing is what deletes it: that takes as long as writing it.
     var closeLater: @Sendable (_ descriptor: Int32) -> Void
+    /// Closes at once what was to be closed later; false if there was nothing.
+    var closeWaiting: @Sendable () -> Bool
     var readBytes: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
     var writeBytes: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer) throws(SystemError) -> Int
     /// Waits until the content of the file or folder is on the medium.
@@ -48,9 +50,20 @@ extension FileSystemCalls {
         }
     }
 
+    /// The same for a call that takes a descriptor or room: what waits to be closed gives its own back first if there is none left.
+    func havingRoom<Result>(_ call: () throws(SystemError) -> Result) throws(SystemError) -> Result {
+        while true {
+            do throws(SystemError) {
+                return try uninterrupted(call)
+            } catch let error where error.isShortage && closeWaiting() {
+                continue
+            }
+        }
+    }
+
     /// Opens a file, closed in programs that this one starts.
     func openFile(_ path: String, _ flags: Int32, _ mode: mode_t = 0) throws(SystemError) -> Int32 {
-        try uninterrupted { () throws(SystemError) in try openDescriptor(path, flags | O_CLOEXEC, mode) }
+        try havingRoom { () throws(SystemError) in try openDescriptor(path, flags | O_CLOEXEC, mode) }
     }
 
     /// Closes a file whose content no longer matters, or was synchronized before.

@@ -19,6 +19,11 @@ struct SystemError: Error, Sendable, Hashable {
         code == ENOENT || code == ENOTDIR
     }
 
+    /// Whether there were no descriptors or no room for the call, of which files that are closed give some back.
+    var isShortage: Bool {
+        [EMFILE, ENFILE, ENOSPC, EDQUOT].contains(code)
+    }
+
     /// Whether the call is one that this user or this file system does not get, however often it is made.
     var isDenied: Bool {
         [EPERM, EACCES, EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(code)

@@ -49,6 +49,54 @@ import Testing
         #expect(closed.withLock { $0 } == [2])
     }
 
+    @Test("What waits is closed when its room is needed, each file once, and so is what waits under the same number later")
+    func closeWaiting() {
+        let closed = Guarded<[Int32]>([])
+        let closer = LaterCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
+        #expect(!closer.closeWaiting())
+        for round in 1...2 {
+            for descriptor in 1...2 as ClosedRange<Int32> { closer.closeLater(descriptor) }
+            #expect(closer.closeWaiting())
+            #expect(closed.withLock { $0.sorted() } == [1, 2].flatMap { [Int32](repeating: $0, count: round) })
+        }
+        #expect(!closer.closeWaiting())
+    }
+
+    @Test("A file that was closed before its time is not closed again when that comes: its number may be another's")
+    func closedBefore() {
+        let closed = Guarded<[Int32]>([])
+        let closer = LaterCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 2) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
+        for descriptor in 1...2 as ClosedRange<Int32> { closer.closeLater(descriptor) }
+        _ = closer.closeWaiting()
+        queue.sync {}
+        #expect(closed.withLock { $0.sorted() } == [1, 2])
+    }
+
+    @Test(
+        "Who has no descriptor or no room left gets what waits to be closed, and fails if nothing does",
+        arguments: [EMFILE, ENFILE, ENOSPC, EDQUOT], ["open", "write"])
+    func shortage(_ code: Int32, _ name: String) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.make("list")
+        let waiting = Guarded(2)
+        let recorder = CallRecorder { _, called in called == name && waiting.withLock { $0 } > 0 ? code : nil }
+        var calls = recorder.calls
+        #expect(throws: StorageError.self) { try AtomicFile.write(Data("new".utf8), to: path, calls: calls) }
+        calls.closeWaiting = {
+            waiting.withLock { waiting in
+                waiting -= 1
+                return waiting >= 0
+            }
+        }
+        _ = try AtomicFile.write(Data("new".utf8), to: path, calls: calls)
+        #expect(try Data(contentsOf: folder.file("list")) == Data("new".utf8))
+        #expect(recorder.openDescriptors.isEmpty)
+    }
+
     @Test("A replaced file is held open over the rename, and handed over to be closed later after the folder was synchronized")
     func replacement() throws {
         let folder = try TemporaryFolder()

@@ -44,6 +44,13 @@ struct HostilePlaceTests {
             PeerSession(path, after: "mount -t tmpfs -o size=64k none \"$FOLDER\"", by: ["unshare", "-m"]), "No space left on device")
     }
 
+    @Test("Files that have just been replaced leave their room to the next one", .enabled(if: hasMounts))
+    func roomOfReplacedFiles() async throws {
+        let session = PeerSession(path, after: "mount -t tmpfs -o size=64k none \"$FOLDER\"", by: ["unshare", "-m"])
+        let lines = (0..<20).flatMap { ["set big \(12_000 + $0)", "flush"] }
+        #expect(try await session.answers(to: ["open"] + lines).filter { $0 != "done" } == [])
+    }
+
     @Test("So is a limit on the size of files")
     func sizeLimit() async throws {
         try await expectFull(PeerSession(path, after: "trap '' XFSZ; ulimit -f 64"), "File too large")
