@@ -12,16 +12,17 @@ struct UserDefaultsEdits {
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)`` for the first value that Foundation cannot hold.
     init(from before: StorageEntries, to after: StorageEntries) throws(StorageError) {
-        var outcome = after.values
+        let (old, new) = (before.values, after.values)
+        var outcome = new
         var edits: [(key: String, object: Any?)] = []
         for edited in after.editedKeys.sorted() {
             // A key that is spelled with other bytes is the same one here, but another one in Foundation.
-            let key = before.values.index(forKey: edited).map { before.values[$0].key } ?? edited
-            let new = try after.values[key].map { value throws(StorageError) in try Self.object(value, key: key) }
-            outcome[key] = new?.value
-            edits.append((key, new?.object))
+            let key = old.index(forKey: edited).map { old[$0].key } ?? edited
+            let held = try new[key].map { value throws(StorageError) in try Self.object(value, key: key) }
+            outcome[key] = held?.value
+            edits.append((key, held?.object))
         }
-        self.before = before.values
+        self.before = old
         self.outcome = outcome
         self.edits = edits
     }
