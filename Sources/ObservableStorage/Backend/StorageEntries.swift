@@ -5,7 +5,7 @@ public struct StorageEntries: Sendable {
     /// The names of the entries that were set or removed through this value.
     public private(set) var editedKeys: Set<String> = []
     private var base: [String: PropertyListValue]
-    // What was made of some entries of the base: one that others hold is not copied for few edits.
+    // What was made of some entries of the base: one that others hold is not copied for few edits, unless it holds much in vain then.
     private var edits: [String: PropertyListValue?] = [:]
     // Copies that were not edited since share a stamp, and so are known to be equal without looking.
     private var stamp: UInt64
@@ -26,7 +26,7 @@ public struct StorageEntries: Sendable {
         difference = (earlier.stamp, changes)
     }
 
-    /// The entries by name.
+    /// The entries by name. Takes time for each of them, whenever it is asked for after an edit.
     public var values: [String: PropertyListValue] {
         edits.reduce(into: base) { $0[$1.key] = $1.value }
     }
@@ -48,7 +48,7 @@ public struct StorageEntries: Sendable {
 
     private mutating func put(_ value: PropertyListValue?, for key: String) {
         edits.updateValue(value, forKey: key)
-        if edits.count > 16 + base.count / 16 { gather() }
+        if edits.count > 16 + base.count / 16 || base[key]?.isLarge == true { gather() }
     }
 
     /// Makes ``values`` cost nothing until the next edit. Copies them once, if others hold them.

@@ -1,6 +1,8 @@
-import ObservableStorage
+import Foundation
 import PropertyListCoding
 import Testing
+
+@testable import ObservableStorage
 
 @Suite("Storage entries")
 struct StorageEntriesTests {
@@ -41,6 +43,26 @@ struct StorageEntriesTests {
         #expect(entries.values == expected)
         #expect(entries.changes(since: StorageEntries(expected)).isEmpty)
         for (key, value) in entries.changes(since: original) { #expect(original[key] != value && entries[key] == value) }
+    }
+
+    @Test(
+        "What a large entry held is given up with the last copy that holds it, though few entries were edited",
+        arguments: [{ $0 }, { .array([1, $0]) }, { ["a": ["b": $0]] }] as [@Sendable (PropertyListValue) -> PropertyListValue])
+    func largeEntry(_ container: @Sendable (PropertyListValue) -> PropertyListValue) throws {
+        let isGone = Guarded(false)
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 100_000, alignment: 1)
+        defer { memory.deallocate() }
+        memory.initializeMemory(as: UInt8.self, repeating: 0)
+        let start = try #require(memory.baseAddress)
+        let deallocator = Data.Deallocator.custom { _, _ in isGone.withLock { $0 = true } }
+        var entries = StorageEntries([
+            "large": container(.data(Data(bytesNoCopy: start, count: memory.count, deallocator: deallocator))), "small": 1,
+        ])
+        var copy = entries
+        copy["large"] = nil
+        #expect(!isGone.withLock { $0 } && entries["large"] != nil)
+        entries = copy
+        #expect(isGone.withLock { $0 } && entries.values == ["small": 1])
     }
 
     @Test("An edited copy differs from its original")
