@@ -48,7 +48,8 @@ public struct StorageEntries: Sendable {
 
     private mutating func put(_ value: PropertyListValue?, for key: String) {
         edits.updateValue(value, forKey: key)
-        if edits.count > 16 + base.count / 16 || base[key]?.isLarge == true { gather() }
+        // A copy that is edited copies the edits, and sometimes the base: with so many edits both take about as long.
+        if edits.count * edits.count > 256 + 2 * base.count || base[key]?.isLarge == true { gather() }
     }
 
     /// Makes ``values`` cost nothing until the next edit. Copies them once, if others hold them.
