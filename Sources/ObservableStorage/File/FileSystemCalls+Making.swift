@@ -53,7 +53,7 @@ extension FileSystemCalls {
         }
     }
 
-    /// Gives a file that was just made for this user alone the permissions it is to have, whatever the umask.
+    /// Gives a file that was just made, and is empty, the permissions it is to have, whatever the umask.
     ///
     /// As the successor of another file it gets that file's owner and group, as far as this user may give them. Where the
     /// group cannot be kept, group and others get only what both had: nobody gets more than before.

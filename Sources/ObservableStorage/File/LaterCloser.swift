@@ -50,7 +50,7 @@ final class LaterCloser: Sendable {
     }
 
     /// Closes a file unless that was done before its time; called on the queue.
-    private func closeIfWaiting(_ descriptor: Int32) {
+    func closeIfWaiting(_ descriptor: Int32) {
         // Taken first: once it is closed, another file may get its number.
         guard waiting.withLock({ $0.descriptors.remove(descriptor) }) != nil else { return }
         close(descriptor)
