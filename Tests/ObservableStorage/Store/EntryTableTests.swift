@@ -62,6 +62,33 @@ struct EntryTableTests {
         #expect(hint != known)
     }
 
+    @Test("Names that come and go take the place of one")
+    func usedAgain() {
+        var table = EntryTable([:])
+        for number in 0..<100 {
+            var hint = EntryHint()
+            _ = table.exchange("\(number)", 1, edit: 0, hint: &hint)
+            _ = table.exchange("\(number)", nil, edit: 0, hint: &hint)
+            #expect(hint.place == 0)
+        }
+    }
+
+    @Test("A key knows where it wrote last, whichever store that was in")
+    func remembered() throws {
+        let stores = try [ObservableStore(backend: InMemoryBackend()), ObservableStore(backend: InMemoryBackend(["other": 1]))]
+        try stores[1].set(2, for: StorageKey("other", default: 0))
+        let key = StorageKey("key", default: 0)
+        var hints = Set<EntryHint>()
+        for value in 1...6 {
+            try stores[value % 2].set(value, for: key)
+            hints.insert(key.body.place.hint)
+            try stores[value % 2].set(-value, for: key)
+            hints.insert(key.body.place.hint)
+            #expect(stores[value % 2][key] == -value)
+        }
+        #expect(hints.count == 2 && !hints.contains(EntryHint()))
+    }
+
     @Test("Entries that nobody has touched are there, and are touched once")
     func untouched() {
         var table = EntryTable(["read": 1, "watched": 2, "set": 3, "removed": 4])
