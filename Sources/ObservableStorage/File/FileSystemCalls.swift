@@ -50,14 +50,13 @@ extension FileSystemCalls {
         }
     }
 
-    /// The same for a call that takes a descriptor or room: what waits to be closed gives its own back first if there is none left.
+    /// The same for a call that takes a descriptor or room: if there is none left, what waits to be closed gives its own back, and the call is
+    /// made once more.
     func havingRoom<Result>(_ call: () throws(SystemError) -> Result) throws(SystemError) -> Result {
-        while true {
-            do throws(SystemError) {
-                return try uninterrupted(call)
-            } catch let error where error.isShortage && closeWaiting() {
-                continue
-            }
+        do throws(SystemError) {
+            return try uninterrupted(call)
+        } catch let error where error.isShortage && closeWaiting() {
+            return try uninterrupted(call)
         }
     }
 

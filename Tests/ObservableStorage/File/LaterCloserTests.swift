@@ -82,7 +82,7 @@ import Testing
     func shortage(_ code: Int32, _ name: String) throws {
         let folder = try TemporaryFolder()
         let path = try folder.make("list")
-        let waiting = Guarded(2)
+        let waiting = Guarded(1)
         let recorder = CallRecorder { _, called in called == name && waiting.withLock { $0 } > 0 ? code : nil }
         var calls = recorder.calls
         #expect(throws: StorageError.self) { try AtomicFile.write(Data("new".utf8), to: path, calls: calls) }
