@@ -13,7 +13,7 @@ struct BinaryReader {
     private var marks: [Mark]
     /// The containers, texts and data that were met a second time.
     private var kept: [Node] = []
-    /// What long texts and data that were decoded so far count for beyond the one unit that every leaf does.
+    /// What long texts and data count for beyond the one unit that every leaf does, until it is counted for the container they stand in.
     private var longUnits = 0
     let limit: Int
 
@@ -40,6 +40,7 @@ struct BinaryReader {
             let leaf = try leaf(object, at: offset)
             return Node(value: leaf, units: Bounds.units(of: leaf), height: 0)
         }
+        longUnits = 0
         var parents: [Frame] = []
         var frame = try open(object)
         while true {
@@ -182,9 +183,10 @@ extension BinaryReader {
 
     /// Reads children until there are none left, or one is a container that is not kept, and returns that.
     private mutating func fillLeaves(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
-        let before = longUnits
         let container = frame.isDictionary ? try fillEntries(of: &frame, depth: depth) : try fillElements(of: &frame, depth: depth)
-        frame.units = frame.units.saturatingSum(longUnits - before)
+        // Among them is the key of a container that was added before.
+        frame.units = frame.units.saturatingSum(longUnits)
+        longUnits = 0
         guard frame.units <= limit else { throw .tooLarge(at: frame.offset, of: bytes.count) }
         return container
     }

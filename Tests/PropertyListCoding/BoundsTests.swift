@@ -58,12 +58,18 @@ import Testing
         ])
         long.offsetSize = 4
         #expect(failure(of: long.data)?.reason.contains("much larger") == true)
-        // And with keys: two thousand dictionaries that have the same long one.
-        let dictionaries = [[UInt8]](repeating: [0xD1] + BinaryList.bytes(2_001, 2) + BinaryList.bytes(2_002, 2), count: 2_000)
-        let root = [0xAF, 0x11] + BinaryList.bytes(2_000, 2) + (1...2_000).flatMap { BinaryList.bytes($0, 2) }
-        var keys = BinaryList(objects: [root] + dictionaries + [[0x5F, 0x11, 0x40, 0] + [UInt8](repeating: 0x61, count: 0x4000), [0x09]])
-        (keys.offsetSize, keys.referenceSize) = (4, 2)
-        #expect(failure(of: keys.data)?.reason.contains("much larger") == true)
+    }
+
+    @Test("A long key counts in each dictionary that has it, whatever it stands for", arguments: [[0x09], [0xA0], [0xD0], [0xA1, 0, 1]])
+    func keyBomb(value: [UInt8]) throws {
+        let count = 2_000
+        // The root, the key, and of each dictionary its value in front of it, so that none is met twice.
+        let root = [0xAF, 0x11] + BinaryList.bytes(UInt64(count), 2) + (0..<count).flatMap { BinaryList.bytes(UInt64(3 + 2 * $0), 2) }
+        let key = [0x5F, 0x11, 0x7F, 0] + [UInt8](repeating: 0x61, count: 0x7F00)
+        let entries = (0..<count).flatMap { number -> [[UInt8]] in [value, [0xD1, 0, 1] + BinaryList.bytes(UInt64(2 + 2 * number), 2)] }
+        var list = BinaryList(objects: [root, key] + entries)
+        (list.offsetSize, list.referenceSize) = (4, 2)
+        #expect(failure(of: list.data)?.reason.contains("much larger") == true)
     }
 
     @Test("Cycles of any length are an error")
