@@ -36,7 +36,7 @@ struct BinaryComparison {
         try countOfSame(old, oldStart, as: new, newStart, count: count, step: step, depth: 0)
     }
 
-    // Walks nothing that the reader of the earlier version did not walk, however often it is shared.
+    // Walks what is shared wherever it stands; the limit that the earlier version was held to when it was read bounds that.
     private mutating func countOfSame(
         _ old: NumberRow, _ oldStart: Int, as new: NumberRow, _ newStart: Int, count: Int, step: Int, depth: Int
     ) throws(PropertyListError) -> Int {

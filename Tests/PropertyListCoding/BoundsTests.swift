@@ -72,6 +72,28 @@ import Testing
         #expect(failure(of: list.data)?.reason.contains("much larger") == true)
     }
 
+    @Test("What is shared may come to 262,144 nodes and 16 for each byte, and not to one more")
+    func limit() throws {
+        func list(_ extra: Int, size: Int) -> BinaryList {
+            let root =
+                [0xAF, 0x11] + BinaryList.bytes(UInt64(255 + extra), 2) + [UInt8](repeating: 1, count: 255)
+                + [UInt8](repeating: 2, count: extra)
+            let shared = [0xAF, 0x11] + BinaryList.bytes(1_200, 2) + [UInt8](repeating: 2, count: 1_200)
+            var list = BinaryList(
+                root, shared, [0x09], [0x4F, 0x11] + BinaryList.bytes(UInt64(size), 2) + [UInt8](repeating: 0, count: size))
+            list.offsetSize = 2
+            return list
+        }
+        // The root, 255 times the array and its 1,200 children, and what is extra.
+        let bytes = (1 + 255 * 1_201 - 262_144) / 16
+        let spare = bytes - list(0, size: 0).data.count
+        for extra in 0...1 {
+            let data = list(extra, size: spare - extra).data
+            #expect(data.count == bytes)
+            #expect((failure(of: data) == nil) == (extra == 0))
+        }
+    }
+
     @Test("Cycles of any length are an error")
     func cycles() throws {
         #expect(failure(of: BinaryList([0xA1, 0]).data)?.reason.contains("itself") == true)

@@ -127,6 +127,35 @@ import Testing
         }
     }
 
+    @Test("A list that is too large written out is for the whole to be read, also where each of its entries is not")
+    func limit() throws {
+        func list(_ root: [UInt8]) -> Data {
+            let outer = [0xAF, 0x11] + BinaryList.bytes(1_000, 2) + [UInt8](repeating: 4, count: 1_000)
+            let inner = [0xAF, 0x11] + BinaryList.bytes(200, 2) + [UInt8](repeating: 5, count: 200)
+            var list = BinaryList(root, Array("Qa".utf8), Array("Qb".utf8), outer, inner, [0x09])
+            list.offsetSize = 2
+            return list.data
+        }
+        let later = list([0xD2, 1, 2, 3, 3])
+        #expect(failure(of: later)?.reason.contains("much larger") == true)
+        for root in [[0xD2, 1, 2, 3, 5], [0xD2, 1, 2, 5, 5], [0xD1, 1, 3], [0xD0]] as [[UInt8]] {
+            #expect(try told(later, since: list(root)) == nil)
+        }
+        #expect(try told(list([0xD1, 1, 3]), since: list([0xD0]))?.keys.sorted() == ["a"])
+    }
+
+    @Test("A new key that stands twice is for the whole to be read")
+    func repeatedKey() throws {
+        let earlier = BinaryList([0xD1, 1, 2], Array("Qa".utf8), [0x09]).data
+        let later = BinaryList([0xD3, 1, 3, 3, 2, 2, 2], Array("Qa".utf8), [0x09], Array("Qb".utf8)).data
+        #expect(try told(later, since: earlier) == nil)
+    }
+
+    private func told(_ later: Data, since earlier: Data) throws -> [String: PropertyListValue?]? {
+        guard case .dictionary(let old) = try PropertyListValue.decode(earlier).value else { return nil }
+        return PropertyListValue.changes(in: later, since: earlier, of: { old[$0] })
+    }
+
     @Test("Random edits of random entries: the difference makes of the earlier entries what reading the whole does", arguments: 0..<20)
     func randomEdits(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
