@@ -191,6 +191,7 @@ extension BinaryReader {
         return container
     }
 
+    // Nearly the same twice: to ask for each child which kind of container it is in would cost more than the child's reference.
     private mutating func fillElements(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
         while frame.next < frame.count {
             let object = try reference(frame.next, in: frame.references)

@@ -105,6 +105,8 @@ extension EntryTable {
         let place = freePlaces.popLast() ?? slots.count
         if place == slots.count { slots.append(EntrySlot()) }
         slots[place] = EntrySlot(value: untouched.removeValue(forKey: name))
+        // Empty, it still holds room for all.
+        if untouched.isEmpty { untouched = [:] }
         places[name] = place
         return place
     }
