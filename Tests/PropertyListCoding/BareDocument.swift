@@ -3,8 +3,9 @@ import Foundation
 /// An XML property list in UTF-8 and without what is ignored when it is read, so that stricter readers take it too.
 ///
 /// Taken here and refused by others: UTF-16 and UTF-32 without a byte order mark or with another encoding in the declaration; anything
-/// behind the name in a tag; anything in declarations, comments and document types; anything behind `</plist>`; no `<plist>` (`plistlib`
-/// wants it); white space around numbers (Foundation wants none); and years of other than four digits (`plistlib` wants those).
+/// behind the name in a tag; anything in declarations, comments and document types; anything behind `</plist>`; no `<plist>`, or white space
+/// in front of it (`plistlib` wants it, and first); white space around numbers (Foundation wants none); and years of other than four digits
+/// (`plistlib` wants those).
 struct BareDocument {
     private var text = "".unicodeScalars
     private let source: [Unicode.Scalar]
@@ -18,7 +19,7 @@ struct BareDocument {
     /// The document.
     var data: Data {
         let number = /<(integer|real|date)>\s*([^<]*?)\s*<\//
-        let trimmed = String(text).replacing(number) { "<\($0.output.1)>\($0.output.2)</" }
+        let trimmed = String(text).trimmingPrefix(while: \.isWhitespace).replacing(number) { "<\($0.output.1)>\($0.output.2)</" }
         return Data((trimmed.contains("<plist>") ? trimmed : "<plist>\(trimmed)</plist>").utf8)
     }
 
