@@ -115,6 +115,18 @@ import Testing
         #expect(failure(of: list.data)?.reason.contains("overlap") == true)
     }
 
+    @Test("Containers inside one another that overlap are refused before there is room for all of them")
+    func overlappingContainers() throws {
+        // Each claims 60,000 references, of which the first is to the next container and the others are what stands behind it.
+        let containers = (1...200).map { next in [0xAF, 0x11] + BinaryList.bytes(60_000, 2) + [UInt8(next)] }
+        var list = BinaryList(objects: containers + [[0x4F, 0x12] + BinaryList.bytes(60_000, 4) + [UInt8](repeating: 0, count: 60_000)])
+        list.offsetSize = 4
+        let error = try #require(failure(of: list.data))
+        #expect(error.reason.contains("overlap"))
+        // There are 61,000 bytes, which pay for as many references twice.
+        #expect(try #require(error.offset) <= list.offset(of: 2))
+    }
+
     @Test("What shares much is written so that it can be read again")
     func sharingOnWriting() throws {
         let long = String(repeating: "long text ", count: 10_000)
