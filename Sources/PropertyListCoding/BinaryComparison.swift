@@ -19,26 +19,22 @@ struct BinaryComparison {
         (self.earlier, self.later) = (earlier, later)
         let old = earlier.bytes[0..<earlier.trailer.table]
         let new = later.bytes[0..<later.trailer.table]
-        front = old.countOfSameBytes(as: new)
-        back = front == min(old.count, new.count) ? 0 : old.countOfSameBytesAtEnd(as: new)
+        front = old.sharedStart(with: new)
+        back = front == min(old.count, new.count) ? 0 : old.sharedEnd(with: new)
     }
 
     /// How many references, from two positions on, name the same objects, up to the first that do not.
     ///
     /// Where objects are the same, the later ones are as valid as the earlier ones.
     ///
+    /// What is shared is walked wherever it stands; the limit that the earlier version was held to when it was read bounds that.
+    ///
     /// - Parameters:
     ///   - count: how many are looked at.
     ///   - step: 1 to go forward, -1 to go backward.
+    ///   - depth: how many containers they stand in.
     mutating func countOfSame(
-        _ old: NumberRow, _ oldStart: Int, as new: NumberRow, _ newStart: Int, count: Int, step: Int = 1
-    ) throws(PropertyListError) -> Int {
-        try countOfSame(old, oldStart, as: new, newStart, count: count, step: step, depth: 0)
-    }
-
-    // Walks what is shared wherever it stands; the limit that the earlier version was held to when it was read bounds that.
-    private mutating func countOfSame(
-        _ old: NumberRow, _ oldStart: Int, as new: NumberRow, _ newStart: Int, count: Int, step: Int, depth: Int
+        _ old: NumberRow, _ oldStart: Int, as new: NumberRow, _ newStart: Int, count: Int, step: Int = 1, depth: Int = 0
     ) throws(PropertyListError) -> Int {
         var same = 0
         while same < count {
@@ -75,7 +71,7 @@ struct BinaryComparison {
         units = units.saturatingSum(1)
         let all = count * perElement
         let (children, oldChildren) = (later.references(at: start, count: all), earlier.references(at: oldStart, count: all))
-        return try countOfSame(oldChildren, 0, as: children, 0, count: all, step: 1, depth: depth) == all
+        return try countOfSame(oldChildren, 0, as: children, 0, count: all, depth: depth) == all
     }
 }
 
@@ -102,21 +98,8 @@ extension BinaryReader {
 }
 
 extension UnsafeRawBufferPointer {
-    /// How many bytes are the same as another's, from the beginning.
-    fileprivate func countOfSameBytes(as other: UnsafeRawBufferPointer) -> Int {
-        let most = Swift.min(count, other.count)
-        var same = 0
-        while same + 8 <= most,
-            loadUnaligned(fromByteOffset: same, as: UInt64.self) == other.loadUnaligned(fromByteOffset: same, as: UInt64.self)
-        {
-            same += 8
-        }
-        while same < most, self[same] == other[same] { same += 1 }
-        return same
-    }
-
-    /// How many bytes are the same as another's, from the end.
-    fileprivate func countOfSameBytesAtEnd(as other: UnsafeRawBufferPointer) -> Int {
+    /// How many bytes two end with alike.
+    fileprivate func sharedEnd(with other: UnsafeRawBufferPointer) -> Int {
         let most = Swift.min(count, other.count)
         var same = 0
         while same + 8 <= most,

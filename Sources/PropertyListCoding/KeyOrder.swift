@@ -121,20 +121,6 @@ private struct Keys {
 }
 
 extension UnsafeRawBufferPointer {
-    /// How many bytes two texts begin with alike, looking at so many.
-    fileprivate func sharedStart(with other: UnsafeRawBufferPointer, atMost size: Int) -> Int {
-        let size = Swift.min(size, count, other.count)
-        var place = 0
-        while place + 8 <= size {
-            let difference =
-                loadUnaligned(fromByteOffset: place, as: UInt64.self) ^ other.loadUnaligned(fromByteOffset: place, as: UInt64.self)
-            if difference != 0 { return place + difference.littleEndian.trailingZeroBitCount / 8 }
-            place += 8
-        }
-        while place < size, self[place] == other[place] { place += 1 }
-        return place
-    }
-
     /// The 8 bytes from a place on as a number, the first highest, and zeros where there are fewer.
     fileprivate func word(from place: Int) -> UInt64 {
         let size = count - place

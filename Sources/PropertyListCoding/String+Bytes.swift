@@ -25,4 +25,18 @@ extension UnsafeRawBufferPointer {
         guard let start = baseAddress, let other = others.baseAddress else { return true }
         return memcmp(start, other + place, count) == 0
     }
+
+    /// How many bytes two begin with alike, looking at so many.
+    func sharedStart(with other: UnsafeRawBufferPointer, atMost size: Int = .max) -> Int {
+        let size = Swift.min(size, count, other.count)
+        var place = 0
+        while place + 8 <= size {
+            let difference =
+                loadUnaligned(fromByteOffset: place, as: UInt64.self) ^ other.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+            if difference != 0 { return place + difference.littleEndian.trailingZeroBitCount / 8 }
+            place += 8
+        }
+        while place < size, self[place] == other[place] { place += 1 }
+        return place
+    }
 }

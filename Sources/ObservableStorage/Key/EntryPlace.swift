@@ -1,12 +1,5 @@
 import Synchronization
 
-/// Where an entry stood in some store's table, and the number of the slot there, which no other slot ever has.
-struct EntryHint: Sendable, Hashable {
-    var place = 0
-    /// At first the number of no slot.
-    var id: UInt64 = .max
-}
-
 /// Where the entry of a key was last written, for the next time.
 struct EntryPlace: ~Copyable, Sendable {
     // Read one after the other, they may be of two writes: then the slot at that place has another number.
