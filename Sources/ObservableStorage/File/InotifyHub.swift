@@ -28,7 +28,7 @@
         static let shared = InotifyHub(calls: .system)
 
         let calls: InotifyCalls
-        private let queue = DispatchQueue(label: "ObservableStorage.InotifyHub", qos: .userInitiated)
+        private let queue = DispatchQueue(label: "ObservableStorage.InotifyHub")
         private let state = Guarded(State())
 
         init(calls: InotifyCalls) {
