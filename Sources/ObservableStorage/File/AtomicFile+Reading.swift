@@ -56,22 +56,23 @@ extension AtomicFile {
             throw .unreadable(file: path, reason: "it has \(before.identity.size) bytes; \(largestSize) are read at most")
         }
         let size = Int(before.identity.size)
-        // One byte more than there should be shows a file that grew, without following it as it goes on growing.
-        let bytes = try reading(path) { () throws(SystemError) in try Self.bytes(of: descriptor, atMost: size + 1, calls: calls) }
+        let bytes = try reading(path) { () throws(SystemError) in try Self.bytes(of: descriptor, expected: size, calls: calls) }
         let after = try reading(path) { () throws(SystemError) in try calls.status(of: descriptor) }
         return bytes.count == size && after.identity == before.identity ? (bytes, before.identity) : nil
     }
 
-    private static func bytes(of descriptor: Int32, atMost limit: Int, calls: FileSystemCalls) throws(SystemError) -> Data {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limit, alignment: 16)
+    /// What a file holds from its beginning on, as far as was expected, or one byte more if it has grown.
+    private static func bytes(of descriptor: Int32, expected size: Int, calls: FileSystemCalls) throws(SystemError) -> Data {
+        // Asking for one byte more shows growth, without following a file that goes on growing, and without a call for its end.
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size + 1, alignment: 16)
         var count = 0
         do throws(SystemError) {
-            while count < limit {
+            repeat {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
                 let more = try calls.uninterrupted { () throws(SystemError) in try calls.readBytes(descriptor, rest) }
                 guard more > 0 else { break }
                 count += more
-            }
+            } while count < size
         } catch {
             buffer.deallocate()
             throw error

@@ -145,7 +145,7 @@ import Testing
             guard recorder.names.count > index else { break }
             index += 1
         }
-        #expect(failed == ["open", "statusOfDescriptor", "read", "read", "statusOfDescriptor"])
+        #expect(failed == ["open", "statusOfDescriptor", "read", "statusOfDescriptor"])
     }
 }
 
