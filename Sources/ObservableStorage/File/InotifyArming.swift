@@ -6,13 +6,21 @@
 
         /// What one walk along the path came to.
         private struct Route {
-            var keys: Set<Watched> = []
+            var folderKeys: Set<Watched> = []
             /// The file, or the name that could become it, and the folder's key for it.
             var last: TrailWalk.Step?
             var lastKey: Watched?
             var fileKey: Watched?
             var isPartial = false
             var found = FileWatcherFound.ready
+
+            /// What this one needs and another one does not.
+            func keys(beyond other: Route) -> Set<Watched> {
+                // Most often only the file is another one, and comparing a set with itself costs nothing.
+                var keys = folderKeys == other.folderKeys ? [] : folderKeys.subtracting(other.folderKeys)
+                if let fileKey, fileKey != other.fileKey { keys.insert(fileKey) }
+                return keys
+            }
         }
 
         private struct State {
@@ -47,11 +55,11 @@
         }
 
         func cancel() {
-            let keys = state.withLock { state in
+            let route = state.withLock { state in
                 state.isCancelled = true
-                return state.route.keys
+                return state.route
             }
-            hub.remove(self, keys: keys)
+            hub.remove(self, keys: route.keys(beyond: Route()))
         }
 
         /// Takes an event that concerns this path; called by the hub, on its queue, without its lock.
@@ -64,10 +72,10 @@
         /// Makes a route the current one, and ends what only the one before needed.
         private func adopt(_ route: Route) -> FileWatcherFound {
             let obsolete = state.withLock { state in
-                let old = state.route.keys
-                guard !state.isCancelled else { return route.keys.union(old) }
-                state.route = route
-                return old.subtracting(route.keys)
+                // Whoever cancelled gives up the route before this one.
+                guard !state.isCancelled else { return route.keys(beyond: Route()) }
+                defer { state.route = route }
+                return state.route.keys(beyond: route)
             }
             hub.remove(self, keys: obsolete)
             return route.found
@@ -77,7 +85,6 @@
         private func follow(_ current: Route) throws(FileWatcherObstacle) -> Route? {
             guard let last = current.last else { return nil }
             return try attempt(from: current) { route throws(FileWatcherObstacle) in
-                if let old = route.fileKey { route.keys.remove(old) }
                 try watchFile(last, in: &route)
                 let entry = try TrailEntry(path: last.path)
                 route.found = entry.isEmptyFile ? .empty : .ready
@@ -117,7 +124,7 @@
                 (route.last, route.lastKey) = (nil, nil)
                 switch outcome {
                 case .watching(let key):
-                    route.keys.insert(key)
+                    route.folderKeys.insert(key)
                     if let last = walk.last { (route.last, route.lastKey) = (last, key) }
                 case .forbidden: break
                 case .gone: return false
@@ -151,14 +158,13 @@
         private func watchFile(_ file: TrailWalk.Step, in route: inout Route) throws(FileWatcherObstacle) {
             route.fileKey = nil
             guard case .watching(let key) = try hub.add(self, path: file.path, name: nil) else { return }
-            route.keys.insert(key)
             route.fileKey = key
         }
 
         /// Gives up what a route needed beyond the current one.
         private func discard(_ route: Route) {
-            let kept = state.withLock { $0.route.keys }
-            hub.remove(self, keys: route.keys.subtracting(kept))
+            let kept = state.withLock { $0.route }
+            hub.remove(self, keys: route.keys(beyond: kept))
         }
     }
 
