@@ -88,6 +88,7 @@ final class FileWatcherSession: Sendable {
             }
             return (state.signals, state.arming)
         }
+        if signals.looksFirst { look() }
         var found = FileWatcherFound.ready
         if signals.needsArming, let arming {
             do throws(FileWatcherObstacle) {

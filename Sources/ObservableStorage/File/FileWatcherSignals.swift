@@ -22,8 +22,15 @@ struct FileWatcherSignals: OptionSet, Sendable, Hashable {
         !isDisjoint(with: Self.arming)
     }
 
+    /// Whether to look before arming anew: another file bears the name, complete from the start, and nobody is kept waiting for it.
+    var looksFirst: Bool {
+        contains(.replaced) && isDisjoint(with: [.created, .rerouted, .armed])
+    }
+
     /// What to do once everything is armed again and the file is as found.
     func urgency(_ found: FileWatcherFound) -> FileWatcherUrgency {
+        // What was written to the other file between that look and its arming was not told.
+        if looksFirst { return .whenQuiet }
         let news = found == .unchanged ? subtracting(Self.arming) : self
         if !news.isDisjoint(with: [.closed, .replaced, .rerouted, .armed]) || (news.contains(.created) && found == .ready) {
             return .now

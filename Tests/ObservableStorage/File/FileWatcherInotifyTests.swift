@@ -92,6 +92,7 @@
             #expect(Kernel.isWatched(folder.path("old")))
             try Disk.replace(path, "two")
             #expect(await probe.sees("two"))
+            try await probe.passAll()
             #expect(!Kernel.isWatched(folder.path("old")))
             #expect(Kernel.isWatched(path))
         }

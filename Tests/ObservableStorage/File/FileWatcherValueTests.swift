@@ -66,9 +66,11 @@ struct FileWatcherValueTests {
 
     static let urgencies: [(FileWatcherSignals, FileWatcherFound, FileWatcherUrgency)] = [
         (.armed, .unchanged, .now), (.written, .ready, .whenQuiet), (.closed, .ready, .now), ([.written, .closed], .ready, .now),
-        (.created, .ready, .now), (.created, .empty, .whenQuiet), ([.created, .closed], .empty, .now), (.replaced, .empty, .now),
-        (.rerouted, .empty, .now), (.rerouted, .unchanged, .none), ([.rerouted, .written], .unchanged, .whenQuiet),
-        ([.rerouted, .closed], .unchanged, .now), ([], .ready, .none),
+        (.created, .ready, .now), (.created, .empty, .whenQuiet), ([.created, .closed], .empty, .now),
+        (.replaced, .ready, .whenQuiet), ([.replaced, .written, .closed], .ready, .whenQuiet), ([.replaced, .created], .empty, .now),
+        ([.replaced, .rerouted], .ready, .now), ([.replaced, .armed], .ready, .now), (.rerouted, .empty, .now),
+        (.rerouted, .unchanged, .none), ([.rerouted, .written], .unchanged, .whenQuiet), ([.rerouted, .closed], .unchanged, .now),
+        ([], .ready, .none),
     ]
 
     @Test("How urgent a look is", arguments: urgencies)

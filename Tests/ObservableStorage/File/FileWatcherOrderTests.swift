@@ -1,0 +1,62 @@
+import Dispatch
+import Testing
+
+@testable import ObservableStorage
+
+/// What comes first, looking or arming anew.
+@Suite("FileWatcher: order", .timeLimit(.minutes(5)))
+struct FileWatcherOrderTests {
+    static let orders: [(FileWatcherSignals, [Step])] = [
+        (.replaced, [.look, .arm, .look]), ([.replaced, .written], [.look, .arm, .look]), (.created, [.arm, .look]),
+        (.rerouted, [.arm, .look]), ([.replaced, .created], [.arm, .look]), ([.replaced, .rerouted], [.arm, .look]), (.closed, [.look]),
+    ]
+
+    @Test("Another file is looked at before it is armed, and again after that; all else only after", arguments: orders)
+    func order(signals: FileWatcherSignals, steps: [Step]) async throws {
+        let notifier = ScriptedNotifier()
+        let seen = notifier.seen
+        let queue = DispatchQueue(label: "test")
+        let watcher = FileWatcher(path: "/file", queue: queue, options: FileWatcherOptions(notifier: notifier, quiet: .zero)) { _ in
+            seen.put(.look)
+        }
+        // The first look, after everything was armed for the first time.
+        #expect(await seen.first { _ in true } == .look)
+        notifier.signal(signals)
+        for step in steps { #expect(await seen.first { _ in true } == step) }
+        queue.sync {}
+        #expect(seen.takeAll() == [])
+        watcher.cancel()
+    }
+
+    enum Step: Sendable {
+        case look
+        case arm
+    }
+}
+
+/// A system that notices what a test says, and notes when it is asked to arm anew.
+private final class ScriptedNotifier: FileWatcherNotifier, FileWatcherArming {
+    let seen = Inbox<FileWatcherOrderTests.Step>()
+    private let receiver = Guarded<(@Sendable (FileWatcherSignals) -> Void)?>(nil)
+
+    var mechanism: FileWatcher.Mechanism { .inotify }
+    var isPartial: Bool { false }
+
+    func signal(_ signals: FileWatcherSignals) {
+        receiver.withLock { $0 }?(signals)
+    }
+
+    func watch(
+        _ path: String, signal: @escaping @Sendable (FileWatcherSignals) -> Void
+    ) throws(FileWatcherObstacle) -> any FileWatcherArming {
+        receiver.withLock { $0 = signal }
+        return self
+    }
+
+    func rearm(after signals: FileWatcherSignals) throws(FileWatcherObstacle) -> FileWatcherFound {
+        seen.put(.arm)
+        return .ready
+    }
+
+    func cancel() {}
+}
