@@ -16,7 +16,7 @@ public final class PropertyListFile: StorageBackend {
     /// What was read or written last; never held while the file is used.
     let lastSeen = Guarded<FileContent?>(nil)
     private let remains = Guarded(Remains())
-    private let lock = HeldLock()
+    private let lock = HeldLock<ResolvedPath>()
 
     /// What may be left of writes that did not get to their end.
     private struct Remains {
@@ -53,21 +53,21 @@ public final class PropertyListFile: StorageBackend {
     /// - Throws: ``StorageError`` naming the file, the offset and the reason.
     public func load() throws -> StorageEntries {
         if let content = try contentUnlessCorrupt(at: name) { return content.entries }
-        return try withFileLock { try contentOrQuarantine(at: $0).entries }
+        return try withFileLock { try contentOrQuarantine(at: $0.path).entries }
     }
 
     /// Runs an edit on the file's entries under its lock, and replaces the file if the edit changed something.
     ///
     /// - Throws: what the edit throws; ``StorageError`` when the file cannot be locked, read or written.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
-        try withFileLock { path in
-            sweep(path)
-            let found = try contentOrQuarantine(at: path)
+        try withFileLock { target in
+            sweep(target)
+            let found = try contentOrQuarantine(at: target.path)
             var entries = found.entries
             try body(&entries)
             // What a failed write left in the file is as good as edited: it is on disk only once it has been written again.
             guard !entries.editedKeys.isEmpty || remains.withLock({ $0.content }) else { return found.entries }
-            let written = try writeNotingFailure(entries, successorOf: found, to: path)
+            let written = try writeNotingFailure(entries, successorOf: found, to: target)
             lastSeen.withLock { $0 = written }
             return written.entries
         }
@@ -76,14 +76,14 @@ public final class PropertyListFile: StorageBackend {
     /// Does something with the real file while no other writer can.
     ///
     /// Inside of itself, which only an edit that ends the process does, it takes no second lock.
-    private func withFileLock<Result>(_ body: (_ path: String) throws -> Result) throws -> Result {
-        if let path = lock.path { return try body(path) }
+    private func withFileLock<Result>(_ body: (_ target: ResolvedPath) throws -> Result) throws -> Result {
+        if let target = lock.held { return try body(target) }
         while true {
-            let path = try ResolvedPath(name, calls: calls).path
-            let result = try FileLock.withLock(for: path, timeout: lockTimeout, calls: calls) { () -> Result? in
+            let target = try ResolvedPath(name, calls: calls)
+            let result = try FileLock.withLock(for: target, timeout: lockTimeout, calls: calls) { () -> Result? in
                 // A link may have been turned while the lock was waited for: its new target has a lock of its own.
-                guard try ResolvedPath(name, calls: calls).path == path else { return nil }
-                return try lock.holding(path) { try body(path) }
+                guard try ResolvedPath(name, calls: calls) == target else { return nil }
+                return try lock.holding(target) { try body(target) }
             }
             if let result { return result }
         }
@@ -106,21 +106,23 @@ public final class PropertyListFile: StorageBackend {
     }
 
     /// Removes what writers left behind that died in the middle of a write, and what this one could not remove.
-    private func sweep(_ path: String) {
+    private func sweep(_ target: ResolvedPath) {
         let isNeeded = remains.withLock { remains in
             defer { remains.temporaries = false }
             return remains.temporaries
         }
-        if isNeeded { AtomicFile.removeLeftovers(of: path, calls: calls) }
+        if isNeeded { AtomicFile.removeLeftovers(of: target, calls: calls) }
     }
 
-    private func writeNotingFailure(_ entries: StorageEntries, successorOf found: FileContent, to path: String) throws -> FileContent {
+    private func writeNotingFailure(
+        _ entries: StorageEntries, successorOf found: FileContent, to target: ResolvedPath
+    ) throws -> FileContent {
         do {
-            let written = try write(entries, format: found.format, to: path)
+            let written = try write(entries, format: found.format, to: target)
             remains.withLock { $0.content = false }
             return written
         } catch {
-            let isReplaced = isReplaced(path, since: found.identity)
+            let isReplaced = isReplaced(target.path, since: found.identity)
             remains.withLock { $0 = Remains(temporaries: true, content: $0.content || isReplaced) }
             throw error
         }
@@ -135,14 +137,14 @@ public final class PropertyListFile: StorageBackend {
         }
     }
 
-    private func write(_ entries: StorageEntries, format: PropertyListFormat, to path: String) throws -> FileContent {
+    private func write(_ entries: StorageEntries, format: PropertyListFormat, to target: ResolvedPath) throws -> FileContent {
         var entries = entries
         entries.gather()
         let (bytes, format) = try encode(entries, format: format)
         guard bytes.count <= AtomicFile.largestSize else {
             throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
         }
-        let identity = try AtomicFile.write(bytes, to: path, calls: calls)
+        let identity = try AtomicFile.write(bytes, to: target, calls: calls)
         return FileContent(identity: identity, bytes: bytes, entries: entries.stored(as: format), format: format)
     }
 

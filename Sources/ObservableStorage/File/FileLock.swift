@@ -6,7 +6,6 @@ import Foundation
 /// write. The lock file stays when the lock is gone: removing it would let two writers in, one by the old file, one by a
 /// new one.
 struct FileLock {
-    let path: String
     let target: ResolvedPath
     let calls: FileSystemCalls
     let lockPath: String
@@ -21,19 +20,18 @@ struct FileLock {
     /// - Throws: ``StorageError/locked(file:waited:)`` when others kept the lock for that long,
     ///   ``StorageError/unwritable(file:reason:)`` when there is no locking it, and what `body` throws.
     static func withLock<Result>(
-        for path: String, timeout: Duration, calls: FileSystemCalls = .live, body: () throws -> Result
+        for target: ResolvedPath, timeout: Duration, calls: FileSystemCalls = .live, body: () throws -> Result
     ) throws -> Result {
-        let lock = try FileLock(path: path, timeout: timeout, calls: calls)
+        let lock = FileLock(target: target, timeout: timeout, calls: calls)
         let descriptor = try lock.acquire()
         defer { lock.release(descriptor) }
         return try body()
     }
 
-    private init(path: String, timeout: Duration, calls: FileSystemCalls) throws(StorageError) {
-        self.path = path
+    private init(target: ResolvedPath, timeout: Duration, calls: FileSystemCalls) {
+        self.target = target
         self.timeout = timeout
         self.calls = calls
-        target = try ResolvedPath(ofWritable: path, calls: calls)
         lockPath = target.sibling(SideFileName(of: target.name).lock)
     }
 
@@ -86,13 +84,13 @@ struct FileLock {
     @discardableResult
     private func checkTime() throws(StorageError) -> Duration {
         let left = timeout - start.duration(to: .now)
-        guard left > .zero else { throw .locked(file: path, waited: timeout) }
+        guard left > .zero else { throw .locked(file: target.path, waited: timeout) }
         return left
     }
 }
 
 extension FileLock {
     func unlockable(_ reason: String) -> StorageError {
-        .unwritable(file: path, reason: "its lock file \(lockPath) cannot be used: \(reason)")
+        .unwritable(file: target.path, reason: "its lock file \(lockPath) cannot be used: \(reason)")
     }
 }

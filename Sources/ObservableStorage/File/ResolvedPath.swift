@@ -26,17 +26,6 @@ struct ResolvedPath: Sendable {
         }
     }
 
-    /// Follows a path that is to be written to.
-    ///
-    /// - Throws: ``StorageError/unwritable(file:reason:)``
-    init(ofWritable path: String, calls: FileSystemCalls = .live) throws(StorageError) {
-        do throws(SystemError) {
-            try self.init(following: path, calls: calls)
-        } catch {
-            throw .unwritable(file: path, reason: error.reason)
-        }
-    }
-
     private init(following path: String, calls: FileSystemCalls) throws(SystemError) {
         guard !path.isEmpty else { throw SystemError(ENOENT) }
         let start = path.utf8.first == Self.separator ? path : FileManager.default.currentDirectoryPath + "/" + path

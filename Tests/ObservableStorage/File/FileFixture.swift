@@ -49,5 +49,22 @@ extension TemporaryFolder {
     }
 }
 
+extension AtomicFile {
+    /// Replaces the content of the file that a path leads to.
+    @discardableResult
+    static func write(_ bytes: Data, to path: String, calls: FileSystemCalls = .live) throws(StorageError) -> FileIdentity {
+        try write(bytes, to: ResolvedPath(path), calls: calls)
+    }
+}
+
+extension FileLock {
+    /// Does something while no other writer of the file that a path leads to can.
+    static func withLock<Result>(
+        for path: String, timeout: Duration, calls: FileSystemCalls = .live, body: () throws -> Result
+    ) throws -> Result {
+        try withLock(for: ResolvedPath(path), timeout: timeout, calls: calls, body: body)
+    }
+}
+
 /// Whether the tests may do what only the superuser may.
 let isSuperuser = geteuid() == 0

@@ -75,7 +75,7 @@ import Testing
         #expect(try folder.status("real/.list.lock").kind == .file)
         try FileLock.withLock(for: folder.path("real/list"), timeout: .zero) { () throws in
             #expect(try folder.status("real/.list.lock").kind == .file)
-            #expect(throws: StorageError.locked(file: folder.path("link"), waited: .zero)) { try lock("link") }
+            #expect(throws: StorageError.locked(file: folder.path("real/list"), waited: .zero)) { try lock("link") }
         }
     }
 
@@ -137,7 +137,7 @@ import Testing
             #expect(try FileLock.withLock(for: path, timeout: .zero) { true })
             guard recorder.names.count > index else { break }
         }
-        #expect(failed.isSuperset(of: ["readLink", "open", "statusOfDescriptor", "statusOfPath", "lock"]))
+        #expect(failed.isSuperset(of: ["open", "statusOfDescriptor", "statusOfPath", "lock"]))
         #expect(failed.contains("makeFolder") == isNew)
         #expect(failed.contains("setPermissions") == !isNew)
         #expect(!failed.contains("unlock"))

@@ -22,7 +22,7 @@ import Testing
         for name in gone + staying {
             try folder.make(name)
         }
-        AtomicFile.removeLeftovers(of: path)
+        try AtomicFile.removeLeftovers(of: ResolvedPath(path))
         #expect(try folder.names() == staying.sorted())
     }
 
@@ -33,7 +33,7 @@ import Testing
         try folder.make("real/list")
         let path = try folder.link("link", to: "real/list")
         try folder.link("real/.list.\(Self.deadProcess)-1.tmp", to: "list")
-        AtomicFile.removeLeftovers(of: path)
+        try AtomicFile.removeLeftovers(of: ResolvedPath(path))
         #expect(try folder.names() == ["link", "real"])
         #expect(try folder.text("real/list") == "old")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("real")) == ["list"])
@@ -47,17 +47,17 @@ import Testing
         try folder.make(SideFileName(of: start + "1").temporary(process: Self.deadProcess, random: 1))
         let other = SideFileName(of: start + "2").temporary(process: Self.deadProcess, random: 1)
         try folder.make(other)
-        AtomicFile.removeLeftovers(of: path)
+        try AtomicFile.removeLeftovers(of: ResolvedPath(path))
         #expect(try folder.names() == [other, start + "1"])
     }
 
     @Test("A folder that is missing, or a file that cannot be removed, is no failure")
     func failures() throws {
         let folder = try TemporaryFolder()
-        AtomicFile.removeLeftovers(of: folder.path("none/list"))
+        try AtomicFile.removeLeftovers(of: ResolvedPath(folder.path("none/list")))
         let name = ".list.\(Self.deadProcess)-1.tmp"
         try folder.makeFolder(name)
-        AtomicFile.removeLeftovers(of: folder.path("list"))
+        try AtomicFile.removeLeftovers(of: ResolvedPath(folder.path("list")))
         #expect(try folder.names() == [name])
     }
 }
