@@ -81,14 +81,14 @@
             return route.found
         }
 
-        /// Watches the file that now bears the name; nil if it takes more, because the name is that of a link or a folder.
+        /// Watches the file that now bears the name; nil if it takes more, because the name is that of a link or a folder, or of nothing.
         private func follow(_ current: Route) throws(FileWatcherObstacle) -> Route? {
             guard let last = current.last else { return nil }
             return try attempt(from: current) { route throws(FileWatcherObstacle) in
                 try watchFile(last, in: &route)
                 let entry = try TrailEntry(path: last.path)
                 route.found = entry.isEmptyFile ? .empty : .ready
-                return entry.kind == .file || entry.kind == .missing
+                return entry.kind == .file
             }
         }
 
@@ -120,16 +120,19 @@
             var walk = TrailWalk(path: path)
             var devices: Set<UInt64> = []
             while let step = walk.next() {
-                let outcome = try hub.add(self, path: step.folder, name: step.name)
+                var outcome = try watchFolder(of: step, for: .folder, in: &route)
+                var entry = try TrailEntry(path: step.path)
+                if entry.kind == .missing {
+                    outcome = try watchFolder(of: step, for: .folderOfMissing, in: &route)
+                    entry = try TrailEntry(path: step.path)
+                }
                 (route.last, route.lastKey) = (nil, nil)
                 switch outcome {
                 case .watching(let key):
-                    route.folderKeys.insert(key)
                     if let last = walk.last { (route.last, route.lastKey) = (last, key) }
                 case .forbidden: break
                 case .gone: return false
                 }
-                let entry = try TrailEntry(path: step.path)
                 // A folder that may be passed but not read cannot be watched, which only matters for what is looked up in it.
                 if outcome == .forbidden, entry.kind != .folder {
                     throw FileWatcherObstacle(reason: "\(step.folder): not readable")
@@ -142,6 +145,14 @@
             }
             if let file = walk.file { try watchFile(file, in: &route) }
             return true
+        }
+
+        private func watchFolder(
+            of step: TrailWalk.Step, for mask: InotifyEvent.Mask, in route: inout Route
+        ) throws(FileWatcherObstacle) -> InotifyHub.Outcome {
+            let outcome = try hub.add(self, path: step.folder, name: step.name, for: mask)
+            if case .watching(let key) = outcome { route.folderKeys.insert(key) }
+            return outcome
         }
 
         /// Notes how far a file system's notices go.
@@ -157,7 +168,7 @@
         /// Watches the file itself, if it is there and readable; its folder tells when that changes.
         private func watchFile(_ file: TrailWalk.Step, in route: inout Route) throws(FileWatcherObstacle) {
             route.fileKey = nil
-            guard case .watching(let key) = try hub.add(self, path: file.path, name: nil) else { return }
+            guard case .watching(let key) = try hub.add(self, path: file.path, name: nil, for: .file) else { return }
             route.fileKey = key
         }
 

@@ -26,8 +26,11 @@
             private static let onlyFolder = Mask(rawValue: UInt32(IN_ONLYDIR))
             private static let noLink = Mask(rawValue: UInt32(IN_DONT_FOLLOW))
 
-            /// What is asked of a folder: its names, not what is written to its files.
-            static let folder: Mask = [.create, .delete, .moved, .attributes, .selfGone, .add, .onlyFolder, .noLink]
+            /// What is asked of the folder of a name that is there: its names, not what is written to its files. Nothing new gets the name
+            /// unless what has it goes or is replaced, and many who write files beside it make a temporary one each time.
+            static let folder: Mask = [.delete, .moved, .attributes, .selfGone, .add, .onlyFolder, .noLink]
+            /// What is asked of the folder of a name that is missing.
+            static let folderOfMissing: Mask = folder.union(.create)
             /// What is asked of the file itself: all writing, also through its other names.
             static let file: Mask = [.modify, .closeWrite, .attributes, .selfGone, .add, .noLink]
         }

@@ -52,9 +52,10 @@
 
         /// Watches a folder for a name, or a file itself, for a subscriber.
         ///
-        /// Once it returns, nothing that happens there is missed.
-        func add(_ subscriber: InotifyArming, path: String, name: String?) throws(FileWatcherObstacle) -> Outcome {
-            let mask: InotifyEvent.Mask = name == nil ? .file : .folder
+        /// Once it returns, nothing of what is asked for is missed; what was asked for there before is told as well.
+        func add(
+            _ subscriber: InotifyArming, path: String, name: String?, for mask: InotifyEvent.Mask
+        ) throws(FileWatcherObstacle) -> Outcome {
             // The kernel's answer and the entry for it are one step, or an event could come in between and find nobody.
             let result = state.withLock { state -> Int32 in
                 let instance = open(&state)

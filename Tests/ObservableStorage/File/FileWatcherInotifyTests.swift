@@ -143,6 +143,32 @@
             return lines
         }
 
+        @Test("New names are asked for only where one is missing that is looked for")
+        func newNames() throws {
+            try Disk.writeDeep(folder.path("a/app.plist"), "one")
+            let masks = Guarded<[String: UInt32]>([:])
+            var calls = try FakeInotify().calls
+            let watch = calls.watch
+            calls.watch = { instance, path, mask in
+                masks.withLock { $0[path, default: 0] |= mask }
+                return watch(instance, path, mask)
+            }
+            let hub = InotifyHub(calls: calls)
+            func namesAreAskedFor(in path: String) -> Bool {
+                masks.withLock { $0[path, default: 0] } & UInt32(IN_CREATE) != 0
+            }
+            let there = try hub.watch(folder.path("a/app.plist")) { _ in }
+            #expect(masks.withLock { $0[folder.path("a")] } != nil)
+            #expect(!namesAreAskedFor(in: folder.path("a")) && !namesAreAskedFor(in: folder.url.path))
+            let missing = try hub.watch(folder.path("none/app.plist")) { _ in }
+            #expect(namesAreAskedFor(in: folder.url.path) && !namesAreAskedFor(in: folder.path("a")))
+            try Disk.remove(folder.path("a/app.plist"))
+            _ = try there.rearm(after: .replaced)
+            #expect(namesAreAskedFor(in: folder.path("a")))
+            there.cancel()
+            missing.cancel()
+        }
+
         @Test("The instance is closed once nobody reads it any more, and not before")
         func closing() throws {
             let pipe = try FakeInotify()
