@@ -114,6 +114,22 @@ import Testing
         #expect(largest.withLock { $0 } < 100)
     }
 
+    @Test("Of a file that has more than its size tells, no part is taken for the whole")
+    func largerThanTold() throws {
+        let path = try folder.make("list", "a content")
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in }
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { throw SystemError(errno) }
+            status.st_size -= 2
+            return FileStatus(status)
+        }
+        #expect(throws: StorageError.unreadable(file: path, reason: "it keeps changing while it is read")) {
+            try AtomicFile.read(path: path, calls: calls)
+        }
+    }
+
     @Test("Short and interrupted reads make no difference")
     func shortReads() throws {
         let path = try folder.make("list", "a longer content")

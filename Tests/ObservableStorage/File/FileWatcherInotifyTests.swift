@@ -169,6 +169,18 @@
             missing.cancel()
         }
 
+        @Test("What was just being armed when a watch was cancelled is given up", arguments: [FileWatcherSignals.replaced, .rerouted])
+        func armedTooLate(signals: FileWatcherSignals) throws {
+            try Disk.write(path, "one")
+            let pipe = try FakeInotify()
+            let arming = try InotifyHub(calls: pipe.calls).watch(path) { _ in }
+            #expect(pipe.live.contains(path))
+            arming.cancel()
+            #expect(pipe.live.isEmpty)
+            _ = try arming.rearm(after: signals)
+            #expect(pipe.live.isEmpty)
+        }
+
         @Test("The instance is closed once nobody reads it any more, and not before")
         func closing() throws {
             let pipe = try FakeInotify()
