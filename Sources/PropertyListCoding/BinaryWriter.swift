@@ -20,20 +20,23 @@ struct BinaryWriter: ~Copyable {
     /// Of no use, but for it memory would not be read ahead.
     private var fetched: UInt32 = 0
 
-    /// Encodes the value.
-    static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
-        var writer = try BinaryWriter(of: value, longestShared: .max)
+    /// Encodes the value; if it is a dictionary, with edits of its entries.
+    static func write(_ value: PropertyListValue, with edits: [String: PropertyListValue?] = [:]) throws(PropertyListError) -> Data {
+        var writer = try BinaryWriter(of: value, with: edits, longestShared: .max)
         if writer.units > Bounds.units(forInput: writer.output.count) {
             // A reader would take so much sharing for an attack; shorter texts are paid for by their references.
-            writer = try BinaryWriter(of: value, longestShared: Bounds.freelyShared)
+            writer = try BinaryWriter(of: value, with: edits, longestShared: Bounds.freelyShared)
         }
         return writer.output.data()
     }
 
-    private init(of value: PropertyListValue, longestShared: Int) throws(PropertyListError) {
+    private init(
+        of value: PropertyListValue, with edits: [String: PropertyListValue?], longestShared: Int
+    ) throws(PropertyListError) {
         self.longestShared = longestShared
         // Roughly what it will take: memory that grows by doubling costs as much as all the rest.
-        let (count, entryCount) = (value.childCount, value.isDictionary ? value.childCount : 0)
+        let count = value.childCount + edits.count
+        let entryCount = value.isDictionary ? count : 0
         output = ByteSink(capacity: 1024 + count * 64)
         let scratch = Scratch(
             size: ObjectTable.scratchSize(for: count * 2) + EntryBytes.scratchSize(for: entryCount)
@@ -43,7 +46,7 @@ struct BinaryWriter: ~Copyable {
         offsets = PlainList(capacity: count * 3, in: scratch)
         references = PlainList(capacity: count * 3, in: scratch)
         output.append("bplist00")
-        try collect(value)
+        try collect(value, with: edits)
         finish()
     }
 }
@@ -64,7 +67,7 @@ extension BinaryWriter {
         let depth: Int
     }
 
-    private mutating func collect(_ root: PropertyListValue) throws(PropertyListError) {
+    private mutating func collect(_ root: PropertyListValue, with edits: [String: PropertyListValue?]) throws(PropertyListError) {
         _ = try object(for: root, depth: 1)
         while let container = pending.popLast() {
             let start = references.count
@@ -72,7 +75,8 @@ extension BinaryWriter {
             switch container.value {
             case .array(let elements):
                 for element in elements { references.append(UInt32(try object(for: element, depth: depth))) }
-            case .dictionary(let dictionary): try collect(dictionary, depth: depth)
+            case .dictionary(let dictionary):
+                try collect(EditedEntries(dictionary, with: container.depth == 1 ? edits : [:]), depth: depth)
             default: break
             }
             containers.append(
@@ -82,7 +86,7 @@ extension BinaryWriter {
     }
 
     /// Writes the entries of a dictionary in the order of their keys.
-    private mutating func collect(_ dictionary: [String: PropertyListValue], depth: Int) throws(PropertyListError) {
+    private mutating func collect(_ dictionary: EditedEntries, depth: Int) throws(PropertyListError) {
         let (keys, values) = (references.count, references.count + dictionary.count)
         references.append(repeating: 0, count: dictionary.count * 2)
         entries.take(dictionary)

@@ -35,26 +35,29 @@ struct EntryBytes: ~Copyable {
     }
 
     /// Takes the entries of a dictionary, and forgets those of the one before.
-    mutating func take(_ dictionary: [String: PropertyListValue]) {
+    mutating func take(_ dictionary: EditedEntries) {
         keys.removeAll(roomFor: dictionary.count)
         bytes.removeAll(from: 0)
         bytes.reserve(dictionary.count * 32)
         entries.removeAll()
         entries.reserve(dictionary.count)
         kept.removeAll(keepingCapacity: true)
-        for (key, value) in dictionary {
-            var entry = Entry()
-            key.withBytes { put(key: $0, &entry) }
-            if value.isContainer || value.isLong {
-                entry.valueHash = UInt32(kept.count)
-                kept.append(consume value)
-            } else {
-                entry.valueHash = bytes.put(leaf: value, hash)
-            }
-            entry.end = bytes.count
-            entries.append(entry)
-        }
+        dictionary.forEach { key, value in append(key, value) }
         keys.sort(in: bytes.bytes)
+    }
+
+    @inline(__always)
+    private mutating func append(_ key: String, _ value: PropertyListValue) {
+        var entry = Entry()
+        key.withBytes { put(key: $0, &entry) }
+        if value.isContainer || value.isLong {
+            entry.valueHash = UInt32(kept.count)
+            kept.append(value)
+        } else {
+            entry.valueHash = bytes.put(leaf: value, hash)
+        }
+        entry.end = bytes.count
+        entries.append(entry)
     }
 
     @inline(__always)

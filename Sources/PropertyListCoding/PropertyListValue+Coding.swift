@@ -62,4 +62,14 @@ extension PropertyListValue {
         case .xml: try XMLWriter.write(self)
         }
     }
+
+    /// Writes a dictionary of which some entries were set or removed (nil); in binary without making it, which would take a copy of all.
+    package static func encode(
+        _ entries: [String: PropertyListValue], with edits: [String: PropertyListValue?], as format: PropertyListFormat
+    ) throws(PropertyListError) -> Data {
+        switch format {
+        case .binary: try BinaryWriter.write(.dictionary(entries), with: edits)
+        case .xml: try XMLWriter.write(.dictionary(edits.reduce(into: entries) { $0[$1.key] = $1.value }))
+        }
+    }
 }

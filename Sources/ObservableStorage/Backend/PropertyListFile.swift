@@ -138,8 +138,6 @@ public final class PropertyListFile: StorageBackend {
     }
 
     private func write(_ entries: StorageEntries, format: PropertyListFormat, to target: ResolvedPath) throws -> FileContent {
-        var entries = entries
-        entries.gather()
         let (bytes, format) = try encode(entries, format: format)
         guard bytes.count <= AtomicFile.largestSize else {
             throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
@@ -150,7 +148,7 @@ public final class PropertyListFile: StorageBackend {
 
     private func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {
         do {
-            return (try PropertyListValue.dictionary(entries.values).encoded(as: format), format)
+            return (try entries.encoded(as: format), format)
         } catch  where format == .xml {
             // XML has no words for some text: a file in another format is better than an edit that is lost.
             return try encode(entries, format: .binary)

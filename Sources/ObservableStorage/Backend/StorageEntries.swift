@@ -1,3 +1,4 @@
+import Foundation
 public import PropertyListCoding
 
 /// All entries of a storage by name, and which of them were edited since they were read.
@@ -56,6 +57,11 @@ public struct StorageEntries: Sendable {
     mutating func gather() {
         for (key, value) in edits { base[key] = value }
         edits = [:]
+    }
+
+    /// Writes the entries as a property list; takes no copy of them for it, unless the format is XML.
+    func encoded(as format: PropertyListFormat) throws(PropertyListError) -> Data {
+        try PropertyListValue.encode(base, with: edits, as: format)
     }
 
     /// The same entries, none of them edited.
