@@ -37,6 +37,16 @@ enum Limits {
         commit(
             "limit.commit", "write and synchronize those bytes with the old file held open, nothing encoded, locked or watched",
             isSafe: true),
+        Row(
+            "limit.whole", "the same on a queue that is waited for: a changed entry, all of them encoded, under a lock on another file",
+            against: "temporary file, fsync, rename over the old one, folder fsync, of the same bytes"
+        ) { place in
+            let entries = SampleList.make(1_000)
+            let bytes = try PropertyListValue.dictionary(entries).encoded(as: .binary)
+            return try Pair(
+                subject: wholeCommit(of: entries, in: place),
+                baseline: Committing.bareCommit(of: bytes, in: place))
+        },
         commit(
             "limit.unsafe", "the same with one synchronization less, after which a power failure may leave an empty file", isSafe: false),
     ]
@@ -47,6 +57,34 @@ enum Limits {
             return try Pair(
                 subject: Committing.bareCommit(of: bytes, in: place, isOldHeldOpen: true, isSafe: isSafe),
                 baseline: Committing.bareCommit(of: bytes, in: place))
+        }
+    }
+
+    /// What a store's commit is, without a store: nothing is looked at, compared, watched or told.
+    private static func wholeCommit(of entries: [String: PropertyListValue], in place: Place) throws -> Work {
+        let folder = try place.folder()
+        let file = folder.path("settings.plist")
+        let lock = open(folder.path("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try Failure.unless(lock >= 0, "no lock can be made")
+        let (queue, closing) = (DispatchQueue(label: "commit"), DispatchQueue(label: "closing"))
+        nonisolated(unsafe) var entries = entries
+        let commit: @Sendable (Int) throws -> Void = { number in
+            entries["launchCount"] = .integer(PropertyListInteger(Int64(number)))
+            flock(lock, LOCK_EX)
+            defer { flock(lock, LOCK_UN) }
+            let bytes = try PropertyListValue.dictionary(entries).encoded(as: .binary)
+            let old = open(file, O_RDONLY | O_CLOEXEC)
+            try Committing.replace(file, in: folder.url.path, by: bytes, isSafe: true)
+            if old >= 0 { closing.asyncAfter(deadline: .now() + .milliseconds(10)) { close(old) } }
+        }
+        return Work { count in
+            let start = Clock.now
+            for number in 0..<count {
+                try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+                    queue.async { done.resume(with: Result { try commit(number) }) }
+                }
+            }
+            return Double(Clock.now - start) / Double(count)
         }
     }
 

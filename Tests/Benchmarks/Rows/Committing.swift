@@ -50,7 +50,7 @@ enum Committing {
     }
 
     /// Replaces a file so that it survives a power failure, and nobody ever sees half of it.
-    private static func replace(_ file: String, in folder: String, by bytes: Data, isSafe: Bool) throws {
+    static func replace(_ file: String, in folder: String, by bytes: Data, isSafe: Bool) throws {
         let temporary = file + ".new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         try Failure.unless(descriptor >= 0, "\(temporary) cannot be made")
