@@ -2,7 +2,7 @@
 struct FileWatcherOptions: Sendable {
     /// What the system offers to be notified; nil to look from time to time instead.
     var notifier: (any FileWatcherNotifier)? = FileWatcher.systemNotifier
-    /// How long an open writer must be quiet before its work is looked at.
+    /// How long an open writer must be quiet before its work is looked at, and what replaced the file before it is looked at again.
     var quiet: Duration = .milliseconds(50)
     /// How long an open writer that is never quiet can put that off.
     var limit: Duration = .milliseconds(500)

@@ -81,28 +81,32 @@ final class FileWatcherSession: Sendable {
     }
 
     private func drain() {
-        let (signals, arming) = state.withLock { state in
+        let signals = state.withLock { state in
             defer {
                 state.signals = []
                 state.isScheduled = false
             }
-            return (state.signals, state.arming)
+            return state.signals
         }
         if signals.looksFirst { look() }
-        var found = FileWatcherFound.ready
-        if signals.needsArming, let arming {
-            do throws(FileWatcherObstacle) {
-                found = try arming.rearm(after: signals)
-                if arming.isPartial { poll(every: options.layerInterval) }
-            } catch {
-                arming.cancel()
-                fallBack(error)
-            }
-        }
+        let found = signals.needsArming ? rearm(after: signals) : .ready
         switch signals.urgency(found) {
         case .none: break
         case .whenQuiet: act { $0.wrote(at: .now) }
         case .now: look()
+        }
+    }
+
+    private func rearm(after signals: FileWatcherSignals) -> FileWatcherFound {
+        guard let arming = state.withLock({ $0.arming }) else { return .ready }
+        do throws(FileWatcherObstacle) {
+            let found = try arming.rearm(after: signals)
+            if arming.isPartial { poll(every: options.layerInterval) }
+            return found
+        } catch {
+            arming.cancel()
+            fallBack(error)
+            return .ready
         }
     }
 

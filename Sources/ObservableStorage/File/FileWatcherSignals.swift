@@ -22,7 +22,7 @@ struct FileWatcherSignals: OptionSet, Sendable, Hashable {
         !isDisjoint(with: Self.arming)
     }
 
-    /// Whether to look before arming anew: another file bears the name, complete from the start, and nobody is kept waiting for it.
+    /// Whether to look before arming anew: another file bears the name, most often a complete one, and nobody is kept waiting for it.
     var looksFirst: Bool {
         contains(.replaced) && isDisjoint(with: [.created, .rerouted, .armed])
     }

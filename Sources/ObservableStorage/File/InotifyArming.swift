@@ -56,6 +56,7 @@
 
         func cancel() {
             let route = state.withLock { state in
+                defer { state.route = Route() }
                 state.isCancelled = true
                 return state.route
             }
@@ -85,10 +86,12 @@
         private func follow(_ current: Route) throws(FileWatcherObstacle) -> Route? {
             guard let last = current.last else { return nil }
             return try attempt(from: current) { route throws(FileWatcherObstacle) in
-                try watchFile(last, in: &route)
+                // Looked at first: of what goes after that, its folder tells; new names it does not tell unless it is asked.
                 let entry = try TrailEntry(path: last.path)
+                guard entry.kind == .file else { return false }
+                try watchFile(last, in: &route)
                 route.found = entry.isEmptyFile ? .empty : .ready
-                return entry.kind == .file
+                return true
             }
         }
 

@@ -169,6 +169,34 @@
             missing.cancel()
         }
 
+        @Test("A file that is made again while its place is armed is watched, whenever it is made", arguments: 0..<4)
+        func madeWhileArmed(call: Int) async throws {
+            try Disk.write(path, "one")
+            // With another name, the file that is removed goes on, and nothing more is told of it.
+            try Disk.hardLink(folder.path("other"), to: path)
+            let countdown = Guarded<Int?>(nil)
+            var calls = InotifyCalls.system
+            calls.watch = { [path] instance, place, mask in
+                let result = InotifyCalls.system.watch(instance, place, mask)
+                let isDue = countdown.withLock { left in
+                    left = left.map { $0 - 1 }
+                    return left == -1
+                }
+                if isDue { close(open(path, O_WRONLY | O_CREAT, 0o600)) }
+                return result
+            }
+            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), quiet: .seconds(3600), limit: .seconds(3600))
+            let probe = try await WatchProbe(path, options)
+            countdown.withLock { $0 = call }
+            try Disk.remove(path)
+            #expect(await probe.sees(nil))
+            // What came of the removal ends in this turn of the queue.
+            await withCheckedContinuation { continuation in probe.queue.async { continuation.resume() } }
+            try Disk.write(path, "two")
+            #expect(await probe.sees("two"))
+            #expect(countdown.withLock { $0 ?? 0 } < 0)
+        }
+
         @Test("What was just being armed when a watch was cancelled is given up", arguments: [FileWatcherSignals.replaced, .rerouted])
         func armedTooLate(signals: FileWatcherSignals) throws {
             try Disk.write(path, "one")
@@ -178,6 +206,26 @@
             arming.cancel()
             #expect(pipe.live.isEmpty)
             _ = try arming.rearm(after: signals)
+            #expect(pipe.live.isEmpty)
+        }
+
+        @Test("What a cancelled watch tried to arm and could not is given up, though others watch the same")
+        func failedTooLate() throws {
+            try Disk.write(path, "one")
+            let pipe = try FakeInotify()
+            let isFull = Guarded(false)
+            var calls = pipe.calls
+            let watch = calls.watch
+            calls.watch = { [path] instance, place, mask in
+                isFull.withLock { $0 } && place == path ? -ENOSPC : watch(instance, place, mask)
+            }
+            let hub = InotifyHub(calls: calls)
+            let (arming, other) = (try hub.watch(path) { _ in }, try hub.watch(path) { _ in })
+            arming.cancel()
+            isFull.withLock { $0 = true }
+            #expect(throws: FileWatcherObstacle.self) { try arming.rearm(after: .rerouted) }
+            #expect(pipe.live.contains(path))
+            other.cancel()
             #expect(pipe.live.isEmpty)
         }
 
