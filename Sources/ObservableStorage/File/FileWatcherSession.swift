@@ -9,6 +9,8 @@ final class FileWatcherSession: Sendable {
         var arming: (any FileWatcherArming)?
         var poll: FileWatcherPoll?
         var settling: FileWatcherSettling
+        /// Whether what stands at the path's end is to be watched when it is quiet.
+        var isArmingDue = false
         var fallback: StorageError?
         // The first look is on its way from the start, so that nothing comes before it.
         var signals: FileWatcherSignals = .armed
@@ -88,7 +90,7 @@ final class FileWatcherSession: Sendable {
             }
             return state.signals
         }
-        if signals.looksFirst { look() }
+        if signals.needsArmingLater { state.withLock { $0.isArmingDue = true } }
         let found = signals.needsArming ? rearm(after: signals) : .ready
         switch signals.urgency(found) {
         case .none: break
@@ -98,7 +100,11 @@ final class FileWatcherSession: Sendable {
     }
 
     private func rearm(after signals: FileWatcherSignals) -> FileWatcherFound {
-        guard let arming = state.withLock({ $0.arming }) else { return .ready }
+        let arming = state.withLock { state in
+            state.isArmingDue = false
+            return state.arming
+        }
+        guard let arming else { return .ready }
         do throws(FileWatcherObstacle) {
             let found = try arming.rearm(after: signals)
             if arming.isPartial { poll(every: options.layerInterval) }
@@ -113,7 +119,9 @@ final class FileWatcherSession: Sendable {
     private func act(_ step: (inout FileWatcherSettling) -> FileWatcherSettling.Action) {
         switch state.withLock({ step(&$0.settling) }) {
         case .nothing: break
-        case .look: look()
+        case .look:
+            if state.withLock({ $0.isArmingDue }) { _ = rearm(after: .replaced) }
+            look()
         case .wake(let instant):
             let wait = max(0, FileWatcherSettling.Instant.now.duration(to: instant).wholeNanoseconds)
             queue.asyncAfter(deadline: .now() + .nanoseconds(wait)) { [weak self] in
@@ -123,12 +131,14 @@ final class FileWatcherSession: Sendable {
     }
 
     private func look() {
-        let fallback = state.withLock { state in
+        let (fallback, isArmingDue) = state.withLock { state in
             state.settling.looked()
-            return state.fallback.take()
+            return (state.fallback.take(), state.isArmingDue)
         }
         if let fallback { deliver(.fallback(fallback)) }
         deliver(.lookAgain)
+        // After that there is another look, for what was written meanwhile and told by nobody.
+        if isArmingDue { act { $0.wrote(at: .now) } }
     }
 
     private func deliver(_ event: FileWatcher.Event) {

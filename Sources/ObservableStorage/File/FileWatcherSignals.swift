@@ -8,31 +8,32 @@ struct FileWatcherSignals: OptionSet, Sendable, Hashable {
     static let closed = FileWatcherSignals(rawValue: 2)
     /// The file's name was made, or its permissions changed: it may be worth watching now, and is perhaps still being written.
     static let created = FileWatcherSignals(rawValue: 4)
-    /// The file's name stands for another file, or for none.
+    /// Another file was moved to the file's name.
     static let replaced = FileWatcherSignals(rawValue: 8)
     /// A folder or link on the way changed, or notices were lost: the path has to be followed anew.
     static let rerouted = FileWatcherSignals(rawValue: 16)
     /// Everything is in place for the first time.
     static let armed = FileWatcherSignals(rawValue: 32)
+    /// The file's name stands for none any more.
+    static let removed = FileWatcherSignals(rawValue: 64)
 
-    private static let arming: FileWatcherSignals = [.created, .replaced, .rerouted]
+    private static let arming: FileWatcherSignals = [.created, .removed, .rerouted]
 
-    /// Whether what is watched may no longer be what the path means.
+    /// Whether to watch what the path means now before looking: what happens there next may be told by nothing else.
     var needsArming: Bool {
         !isDisjoint(with: Self.arming)
     }
 
-    /// Whether to look before arming anew: another file bears the name, most often a complete one, and nobody is kept waiting for it.
-    var looksFirst: Bool {
-        contains(.replaced) && isDisjoint(with: [.created, .rerouted, .armed])
+    /// Whether the file is another one, which is to be watched when things are quiet: who replaces a file as a whole does so again, as all
+    /// stores do, rather than write to it, and its folder tells of that.
+    var needsArmingLater: Bool {
+        contains(.replaced) && !needsArming
     }
 
-    /// What to do once everything is armed again and the file is as found.
+    /// What to do once everything is armed that has to be, and the file is as found.
     func urgency(_ found: FileWatcherFound) -> FileWatcherUrgency {
-        // What was written to the other file between that look and its arming was not told.
-        if looksFirst { return .whenQuiet }
         let news = found == .unchanged ? subtracting(Self.arming) : self
-        if !news.isDisjoint(with: [.closed, .replaced, .rerouted, .armed]) || (news.contains(.created) && found == .ready) {
+        if !news.isDisjoint(with: [.closed, .replaced, .removed, .rerouted, .armed]) || (news.contains(.created) && found == .ready) {
             return .now
         }
         return news.isEmpty ? .none : .whenQuiet

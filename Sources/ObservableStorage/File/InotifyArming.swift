@@ -185,12 +185,14 @@
     extension InotifyEvent {
         /// What the event means to a path whose file, or last name, it concerns; without either, it concerns the way there.
         func signals(isFile: Bool, isLast: Bool) -> FileWatcherSignals {
-            if !mask.isDisjoint(with: .overflow) || !(isFile || isLast) { return .rerouted }
+            if !mask.isDisjoint(with: [.overflow, .unmount]) || !(isFile || isLast) { return .rerouted }
             var signals: FileWatcherSignals = []
-            if !mask.isDisjoint(with: [.modify, .attributes]) { signals.insert(.written) }
+            // That a file goes is no news beside what its folder tells of its name.
+            if !mask.isDisjoint(with: [.modify, .attributes, .selfGone, .ignored]) { signals.insert(.written) }
             if !mask.isDisjoint(with: .closeWrite) { signals.insert(.closed) }
             if isLast, !mask.isDisjoint(with: [.create, .attributes]) { signals.insert(.created) }
-            if !mask.isDisjoint(with: [.delete, .moved, .selfGone, .unmount, .ignored]) { signals.insert(.replaced) }
+            if isLast, !mask.isDisjoint(with: .movedTo) { signals.insert(.replaced) }
+            if isLast, !mask.isDisjoint(with: [.delete, .movedFrom]) { signals.insert(.removed) }
             return signals
         }
     }

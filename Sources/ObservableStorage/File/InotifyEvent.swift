@@ -16,7 +16,8 @@
             static let closeWrite = Mask(rawValue: UInt32(IN_CLOSE_WRITE))
             static let create = Mask(rawValue: UInt32(IN_CREATE))
             static let delete = Mask(rawValue: UInt32(IN_DELETE))
-            static let moved: Mask = [Mask(rawValue: UInt32(IN_MOVED_FROM)), Mask(rawValue: UInt32(IN_MOVED_TO))]
+            static let movedFrom = Mask(rawValue: UInt32(IN_MOVED_FROM))
+            static let movedTo = Mask(rawValue: UInt32(IN_MOVED_TO))
             static let selfGone: Mask = [Mask(rawValue: UInt32(IN_DELETE_SELF)), Mask(rawValue: UInt32(IN_MOVE_SELF))]
             static let overflow = Mask(rawValue: UInt32(IN_Q_OVERFLOW))
             static let unmount = Mask(rawValue: UInt32(IN_UNMOUNT))
@@ -28,7 +29,7 @@
 
             /// What is asked of the folder of a name that is there: its names, not what is written to its files. Nothing new gets the name
             /// unless what has it goes or is replaced, and many who write files beside it make a temporary one each time.
-            static let folder: Mask = [.delete, .moved, .attributes, .selfGone, .add, .onlyFolder, .noLink]
+            static let folder: Mask = [.delete, .movedFrom, .movedTo, .attributes, .selfGone, .add, .onlyFolder, .noLink]
             /// What is asked of the folder of a name that is missing.
             static let folderOfMissing: Mask = folder.union(.create)
             /// What is asked of the file itself: all writing, also through its other names.

@@ -7,8 +7,9 @@ import Testing
 @Suite("FileWatcher: order", .timeLimit(.minutes(5)))
 struct FileWatcherOrderTests {
     static let orders: [(FileWatcherSignals, [Step])] = [
-        (.replaced, [.look, .arm, .look]), ([.replaced, .written], [.look, .arm, .look]), (.created, [.arm, .look]),
-        (.rerouted, [.arm, .look]), ([.replaced, .created], [.arm, .look]), ([.replaced, .rerouted], [.arm, .look]), (.closed, [.look]),
+        (.replaced, [.look, .arm, .look]), ([.replaced, .written], [.look, .arm, .look]), ([.replaced, .closed], [.look, .arm, .look]),
+        (.created, [.arm, .look]), (.removed, [.arm, .look]), (.rerouted, [.arm, .look]), ([.replaced, .created], [.arm, .look]),
+        ([.replaced, .removed], [.arm, .look]), ([.replaced, .rerouted], [.arm, .look]), (.closed, [.look]), (.written, [.look]),
     ]
 
     @Test("Another file is looked at before it is armed, and again after that; all else only after", arguments: orders)
@@ -25,6 +26,28 @@ struct FileWatcherOrderTests {
         for step in steps { #expect(await seen.first { _ in true } == step) }
         queue.sync {}
         #expect(seen.takeAll() == [])
+        watcher.cancel()
+    }
+
+    @Test("What is looked at for another reason, before it is armed, is armed all the same")
+    func lookBetween() async throws {
+        let notifier = ScriptedNotifier()
+        let seen = notifier.seen
+        let queue = DispatchQueue(label: "test")
+        let isFirst = Guarded(false)
+        let watcher = FileWatcher(path: "/file", queue: queue, options: FileWatcherOptions(notifier: notifier, quiet: .zero)) { _ in
+            seen.put(.look)
+            let signalsNow = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            // The queue comes to this before the time to arm has come.
+            if signalsNow { notifier.signal(.closed) }
+        }
+        #expect(await seen.first { _ in true } == .look)
+        isFirst.withLock { $0 = true }
+        notifier.signal(.replaced)
+        for step in [Step.look, .look, .arm, .look] { #expect(await seen.first { _ in true } == step) }
         watcher.cancel()
     }
 

@@ -67,8 +67,8 @@ struct FileWatcherValueTests {
     static let urgencies: [(FileWatcherSignals, FileWatcherFound, FileWatcherUrgency)] = [
         (.armed, .unchanged, .now), (.written, .ready, .whenQuiet), (.closed, .ready, .now), ([.written, .closed], .ready, .now),
         (.created, .ready, .now), (.created, .empty, .whenQuiet), ([.created, .closed], .empty, .now),
-        (.replaced, .ready, .whenQuiet), ([.replaced, .written, .closed], .ready, .whenQuiet), ([.replaced, .created], .empty, .now),
-        ([.replaced, .rerouted], .ready, .now), ([.replaced, .armed], .ready, .now), (.rerouted, .empty, .now),
+        (.replaced, .ready, .now), (.replaced, .unchanged, .now), (.removed, .ready, .now), (.removed, .unchanged, .none),
+        ([.replaced, .created], .empty, .now), ([.replaced, .rerouted], .ready, .now), (.rerouted, .empty, .now),
         (.rerouted, .unchanged, .none), ([.rerouted, .written], .unchanged, .whenQuiet), ([.rerouted, .closed], .unchanged, .now),
         ([], .ready, .none),
     ]

@@ -24,6 +24,19 @@
             }
         }
 
+        static let meanings: [(InotifyEvent.Mask, isFile: Bool, isLast: Bool, FileWatcherSignals)] = [
+            (.modify, true, false, .written), (.closeWrite, true, false, .closed), (.attributes, true, false, .written),
+            (.selfGone, true, false, .written), (.ignored, true, false, .written), (.unmount, true, false, .rerouted),
+            (.overflow, true, true, .rerouted), (.create, false, true, .created), (.attributes, false, true, [.created, .written]),
+            (.movedTo, false, true, .replaced), (.movedFrom, false, true, .removed), (.delete, false, true, .removed),
+            (.movedTo, false, false, .rerouted), (.selfGone, false, false, .rerouted), (.attributes, false, false, .rerouted),
+        ]
+
+        @Test("What an event means to the file, to its name, and to the way there", arguments: meanings)
+        func meaning(mask: InotifyEvent.Mask, isFile: Bool, isLast: Bool, signals: FileWatcherSignals) {
+            #expect(InotifyEvent(watch: 1, mask: mask, name: isLast ? "a" : nil).signals(isFile: isFile, isLast: isLast) == signals)
+        }
+
         @Test("A watch is kept as long as anybody uses it")
         func table() {
             final class Subscriber {}
