@@ -5,8 +5,8 @@ public import Dispatch
 /// A path is watched, not an inode: the file may be replaced, deleted, missing from the start, or reached through symbolic
 /// links, and so may any folder above it. The reader compares what it finds with what it had, because a notice may come
 /// without a change. Some things are not noticed at once: writing through a memory map, a file system mounted over a folder of the path,
-/// and the end of a write in place, which is told after a short quiet time of 50 ms on Apple's systems, and on Linux if the file has
-/// replaced another just before.
+/// and the end of a write in place, which is told after a short quiet time of 50 ms on Apple's systems. On Linux, so is what is written
+/// to a file, or changes behind a link, that was moved to the path just before.
 public final class FileWatcher: Sendable {
     /// How changes are noticed.
     public enum Mechanism: Sendable, Hashable {

@@ -83,18 +83,19 @@ final class FileWatcherSession: Sendable {
     }
 
     private func drain() {
-        let signals = state.withLock { state in
+        let (signals, wasArmingDue) = state.withLock { state in
             defer {
+                if state.signals.needsArmingLater { state.isArmingDue = true }
                 state.signals = []
                 state.isScheduled = false
             }
-            return state.signals
+            return (state.signals, state.isArmingDue)
         }
-        if signals.needsArmingLater { state.withLock { $0.isArmingDue = true } }
         let found = signals.needsArming ? rearm(after: signals) : .ready
         switch signals.urgency(found) {
         case .none: break
-        case .whenQuiet: act { $0.wrote(at: .now) }
+        // What is due is not put off by those who still write to the file that was replaced.
+        case .whenQuiet: if !wasArmingDue { act { $0.wrote(at: .now) } }
         case .now: look()
         }
     }

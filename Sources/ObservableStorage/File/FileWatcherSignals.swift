@@ -16,6 +16,8 @@ struct FileWatcherSignals: OptionSet, Sendable, Hashable {
     static let armed = FileWatcherSignals(rawValue: 32)
     /// The file's name stands for none any more.
     static let removed = FileWatcherSignals(rawValue: 64)
+    /// The watched file itself is no more, of which its folder tells as well, unless it knows the file by another spelling.
+    static let ended = FileWatcherSignals(rawValue: 128)
 
     private static let arming: FileWatcherSignals = [.created, .removed, .rerouted]
 
@@ -27,7 +29,7 @@ struct FileWatcherSignals: OptionSet, Sendable, Hashable {
     /// Whether the file is another one, which is to be watched when things are quiet: who replaces a file as a whole does so again, as all
     /// stores do, rather than write to it, and its folder tells of that.
     var needsArmingLater: Bool {
-        contains(.replaced) && !needsArming
+        !isDisjoint(with: [.replaced, .ended]) && !needsArming
     }
 
     /// What to do once everything is armed that has to be, and the file is as found.

@@ -187,12 +187,12 @@
         func signals(isFile: Bool, isLast: Bool) -> FileWatcherSignals {
             if !mask.isDisjoint(with: [.overflow, .unmount]) || !(isFile || isLast) { return .rerouted }
             var signals: FileWatcherSignals = []
-            // That a file goes is no news beside what its folder tells of its name.
-            if !mask.isDisjoint(with: [.modify, .attributes, .selfGone, .ignored]) { signals.insert(.written) }
+            if !mask.isDisjoint(with: [.modify, .attributes]) { signals.insert(.written) }
             if !mask.isDisjoint(with: .closeWrite) { signals.insert(.closed) }
             if isLast, !mask.isDisjoint(with: [.create, .attributes]) { signals.insert(.created) }
             if isLast, !mask.isDisjoint(with: .movedTo) { signals.insert(.replaced) }
             if isLast, !mask.isDisjoint(with: [.delete, .movedFrom]) { signals.insert(.removed) }
+            if !mask.isDisjoint(with: [.selfGone, .ignored]) { signals.insert(.ended) }
             return signals
         }
     }

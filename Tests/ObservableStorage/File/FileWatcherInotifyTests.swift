@@ -37,6 +37,7 @@
             #expect(Kernel.isWatched(folder.path("100")))
             while !Kernel.isWatched(folder.path("100/app.plist")) { _ = await told.first { $0 == 100 } }
             watchers = []
+            await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
             last.watcher.cancel()
             #expect(!Kernel.isWatched(folder.url.path))
             let paths = (0..<count).map { folder.path("\($0)") } + [folder.path("100/app.plist")]
@@ -96,6 +97,9 @@
             // The other one is watched when it is quiet, and looked at again after that.
             while Kernel.isWatched(folder.path("old")) { #expect(await probe.sees("two")) }
             #expect(Kernel.isWatched(path))
+            try await probe.settle()
+            try Disk.write(path, "three")
+            #expect(await probe.sees("three"))
         }
 
         @Test("A folder that is no longer on the path is watched no more")

@@ -10,6 +10,7 @@ struct FileWatcherOrderTests {
         (.replaced, [.look, .arm, .look]), ([.replaced, .written], [.look, .arm, .look]), ([.replaced, .closed], [.look, .arm, .look]),
         (.created, [.arm, .look]), (.removed, [.arm, .look]), (.rerouted, [.arm, .look]), ([.replaced, .created], [.arm, .look]),
         ([.replaced, .removed], [.arm, .look]), ([.replaced, .rerouted], [.arm, .look]), (.closed, [.look]), (.written, [.look]),
+        (.ended, [.arm, .look]),
     ]
 
     @Test("Another file is looked at before it is armed, and again after that; all else only after", arguments: orders)
@@ -36,11 +37,11 @@ struct FileWatcherOrderTests {
         let queue = DispatchQueue(label: "test")
         let isFirst = Guarded(false)
         let watcher = FileWatcher(path: "/file", queue: queue, options: FileWatcherOptions(notifier: notifier, quiet: .zero)) { _ in
-            seen.put(.look)
             let signalsNow = isFirst.withLock { isFirst in
                 defer { isFirst = false }
                 return isFirst
             }
+            seen.put(.look)
             // The queue comes to this before the time to arm has come.
             if signalsNow { notifier.signal(.closed) }
         }
@@ -48,6 +49,27 @@ struct FileWatcherOrderTests {
         isFirst.withLock { $0 = true }
         notifier.signal(.replaced)
         for step in [Step.look, .look, .arm, .look] { #expect(await seen.first { _ in true } == step) }
+        watcher.cancel()
+    }
+
+    @Test("Who goes on writing to the file that was replaced does not put off that the other one is armed")
+    func writerOfOld() async throws {
+        let notifier = ScriptedNotifier()
+        let seen = notifier.seen
+        let queue = DispatchQueue(label: "test")
+        let options = FileWatcherOptions(notifier: notifier, quiet: .milliseconds(20), limit: .seconds(3600))
+        let watcher = FileWatcher(path: "/file", queue: queue, options: options) { _ in seen.put(.look) }
+        #expect(await seen.first { _ in true } == .look)
+        notifier.signal(.replaced)
+        #expect(await seen.first { _ in true } == .look)
+        // It writes whenever the queue comes to it, and so is never quiet.
+        @Sendable func write() {
+            notifier.signal(.written)
+            if !notifier.isArmed { queue.async(execute: write) }
+        }
+        queue.async(execute: write)
+        #expect(await seen.first { _ in true } == .arm)
+        #expect(await seen.first { _ in true } == .look)
         watcher.cancel()
     }
 
@@ -60,10 +82,13 @@ struct FileWatcherOrderTests {
 /// A system that notices what a test says, and notes when it is asked to arm anew.
 private final class ScriptedNotifier: FileWatcherNotifier, FileWatcherArming {
     let seen = Inbox<FileWatcherOrderTests.Step>()
+    private let armed = Guarded(false)
     private let receiver = Guarded<(@Sendable (FileWatcherSignals) -> Void)?>(nil)
 
     var mechanism: FileWatcher.Mechanism { .inotify }
     var isPartial: Bool { false }
+
+    var isArmed: Bool { armed.withLock { $0 } }
 
     func signal(_ signals: FileWatcherSignals) {
         receiver.withLock { $0 }?(signals)
@@ -77,6 +102,7 @@ private final class ScriptedNotifier: FileWatcherNotifier, FileWatcherArming {
     }
 
     func rearm(after signals: FileWatcherSignals) throws(FileWatcherObstacle) -> FileWatcherFound {
+        armed.withLock { $0 = true }
         seen.put(.arm)
         return .ready
     }

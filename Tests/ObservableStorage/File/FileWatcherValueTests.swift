@@ -68,9 +68,9 @@ struct FileWatcherValueTests {
         (.armed, .unchanged, .now), (.written, .ready, .whenQuiet), (.closed, .ready, .now), ([.written, .closed], .ready, .now),
         (.created, .ready, .now), (.created, .empty, .whenQuiet), ([.created, .closed], .empty, .now),
         (.replaced, .ready, .now), (.replaced, .unchanged, .now), (.removed, .ready, .now), (.removed, .unchanged, .none),
-        ([.replaced, .created], .empty, .now), ([.replaced, .rerouted], .ready, .now), (.rerouted, .empty, .now),
-        (.rerouted, .unchanged, .none), ([.rerouted, .written], .unchanged, .whenQuiet), ([.rerouted, .closed], .unchanged, .now),
-        ([], .ready, .none),
+        (.ended, .ready, .whenQuiet), ([.replaced, .created], .empty, .now), ([.replaced, .rerouted], .ready, .now),
+        (.rerouted, .empty, .now), (.rerouted, .unchanged, .none), ([.rerouted, .written], .unchanged, .whenQuiet),
+        ([.rerouted, .closed], .unchanged, .now), ([], .ready, .none),
     ]
 
     @Test("How urgent a look is", arguments: urgencies)

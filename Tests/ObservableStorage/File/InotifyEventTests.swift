@@ -26,7 +26,7 @@
 
         static let meanings: [(InotifyEvent.Mask, isFile: Bool, isLast: Bool, FileWatcherSignals)] = [
             (.modify, true, false, .written), (.closeWrite, true, false, .closed), (.attributes, true, false, .written),
-            (.selfGone, true, false, .written), (.ignored, true, false, .written), (.unmount, true, false, .rerouted),
+            (.selfGone, true, false, .ended), (.ignored, true, false, .ended), (.unmount, true, false, .rerouted),
             (.overflow, true, true, .rerouted), (.create, false, true, .created), (.attributes, false, true, [.created, .written]),
             (.movedTo, false, true, .replaced), (.movedFrom, false, true, .removed), (.delete, false, true, .removed),
             (.movedTo, false, false, .rerouted), (.selfGone, false, false, .rerouted), (.attributes, false, false, .rerouted),

@@ -34,7 +34,7 @@ final class WatchProbe: Sendable {
         reports.takeAll()
     }
 
-    /// Waits until everything that has happened so far is told.
+    /// Waits until everything that has happened so far is told; what replaced the file is told once more when it is quiet.
     ///
     /// Notices come in order, so that once a change made now is told, all earlier ones are.
     func passAll() async throws {
