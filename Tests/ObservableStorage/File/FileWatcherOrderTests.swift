@@ -57,7 +57,7 @@ struct FileWatcherOrderTests {
         let notifier = ScriptedNotifier()
         let seen = notifier.seen
         let queue = DispatchQueue(label: "test")
-        let options = FileWatcherOptions(notifier: notifier, quiet: .milliseconds(20), limit: .seconds(3600))
+        let options = FileWatcherOptions(notifier: notifier, quiet: .milliseconds(200), limit: .seconds(3600))
         let watcher = FileWatcher(path: "/file", queue: queue, options: options) { _ in seen.put(.look) }
         #expect(await seen.first { _ in true } == .look)
         notifier.signal(.replaced)
