@@ -63,7 +63,6 @@ extension BinaryReader {
 
     @inline(never)
     private mutating func longKey(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
-        if let key = keptText(object) { return key }
         switch bytes[offset] >> 4 {
         case 5, 6: return try longText(object, at: offset)
         case 0xA, 0xD: break
@@ -98,6 +97,7 @@ extension BinaryReader {
     }
 
     private mutating func longText(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
+        if let text = keptText(object) { return text }
         let text = bytes[offset] >> 4 == 5 ? try ascii(at: offset) : try utf16(at: offset)
         let size = text.utf8.count
         if size > Self.freeSize { try meet(object, .string(text), size: size, at: offset) }
@@ -105,6 +105,7 @@ extension BinaryReader {
     }
 
     private mutating func data(_ object: Int, at offset: Int) throws(PropertyListError) -> Data {
+        if let data = keptData(object) { return data }
         let (count, start) = try payload(at: offset, width: 1)
         guard let first = bytes[start..<start + count].baseAddress else { return Data() }
         // As a collection, the bytes would be copied twice as slowly.

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Reads a binary property list.
 ///
 /// An object is decoded twice at most and then shared wherever it is referred to, so memory stays linear; how large the value would
@@ -34,7 +36,7 @@ struct BinaryReader {
 
     /// Decodes an object that stands inside so many containers.
     mutating func value(of object: Int, inside outer: Int) throws(PropertyListError) -> Node {
-        if let place = marks[object].place { return kept[place] }
+        if let node = keptNode(object) { return node }
         let offset = try place(of: object)
         guard isContainer(at: offset) else {
             let leaf = try leaf(object, at: offset)
@@ -70,11 +72,23 @@ struct BinaryReader {
         }
     }
 
+    /// The value of an object, if it is kept.
+    private func keptNode(_ object: Int) -> Node? {
+        marks[object].place.map { kept[$0] }
+    }
+
     /// The text of an object that is kept.
     mutating func keptText(_ object: Int) -> String? {
-        guard let place = marks[object].place, case .string(let text) = kept[place].value else { return nil }
+        guard let node = keptNode(object), case .string(let text) = node.value else { return nil }
         count(longLeaf: text.utf8.count)
         return text
+    }
+
+    /// The data of an object that is kept.
+    mutating func keptData(_ object: Int) -> Data? {
+        guard let node = keptNode(object), case .data(let data) = node.value else { return nil }
+        count(longLeaf: data.count)
+        return data
     }
 
     private mutating func count(longLeaf size: Int) {
@@ -195,11 +209,11 @@ extension BinaryReader {
     private mutating func fillElements(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
         while frame.next < frame.count {
             let object = try reference(frame.next, in: frame.references)
-            if let place = marks[object].place {
-                try add(kept[place].value, units: kept[place].units, height: kept[place].height, to: &frame, depth: depth)
+            let offset = try place(of: object)
+            if isContainer(at: offset) {
+                guard let node = keptNode(object) else { return object }
+                try add(node.value, units: node.units, height: node.height, to: &frame, depth: depth)
             } else {
-                let offset = try place(of: object)
-                if isContainer(at: offset) { return object }
                 frame.elements.append(try leaf(object, at: offset))
                 frame.next += 1
             }
@@ -210,11 +224,11 @@ extension BinaryReader {
     private mutating func fillEntries(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
         while frame.next < frame.count {
             let object = try reference(frame.count + frame.next, in: frame.references)
-            if let place = marks[object].place {
-                try add(kept[place].value, units: kept[place].units, height: kept[place].height, to: &frame, depth: depth)
+            let offset = try place(of: object)
+            if isContainer(at: offset) {
+                guard let node = keptNode(object) else { return object }
+                try add(node.value, units: node.units, height: node.height, to: &frame, depth: depth)
             } else {
-                let offset = try place(of: object)
-                if isContainer(at: offset) { return object }
                 try addEntry(leaf(object, at: offset), to: &frame)
             }
         }

@@ -94,6 +94,21 @@ import Testing
         }
     }
 
+    @Test("Each reference to a long text or data counts for its size", arguments: [UInt8(0x5F), 0x4F])
+    func sharedLeaves(marker: UInt8) throws {
+        func list(_ count: Int) -> Data {
+            let root = [0xAF, 0x11] + BinaryList.bytes(UInt64(count), 2) + [UInt8](repeating: 1, count: count)
+            var list = BinaryList(root, [marker, 0x11] + BinaryList.bytes(3_200, 2) + [UInt8](repeating: 0x61, count: 3_200))
+            list.offsetSize = 2
+            return list.data
+        }
+        // The root, and of each child the node and a hundred times 32 bytes.
+        func isTooLarge(_ count: Int) -> Bool { 1 + count * 101 > 262_144 + 16 * list(count).count }
+        let most = try #require((1...10_000).first { isTooLarge($0 + 1) })
+        #expect(failure(of: list(most)) == nil)
+        #expect(failure(of: list(most + 1))?.reason.contains("much larger") == true)
+    }
+
     @Test("Cycles of any length are an error")
     func cycles() throws {
         #expect(failure(of: BinaryList([0xA1, 0]).data)?.reason.contains("itself") == true)

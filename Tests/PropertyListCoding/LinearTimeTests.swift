@@ -69,6 +69,12 @@ import Testing
                     [0x5F, 0x12] + BinaryList.bytes(UInt64(count), 4) + Array(repeating: 0x61, count: count),
                 ])
             },
+            Shape("binary: long data referred to many times") { count in
+                list([
+                    reference(0xA, Array(repeating: 1, count: count)),
+                    [0x4F, 0x12] + BinaryList.bytes(UInt64(count), 4) + Array(repeating: 0x61, count: count),
+                ])
+            },
             Shape("binary: strings that overlap") { count in
                 var overlapping = BinaryList(
                     objects: [reference(0xA, Array(1...count))] + Array(repeating: [0x5F, 0x11, 0x07, 0x00], count: count))
