@@ -23,8 +23,11 @@ struct EditedEntries {
 
     /// Calls `body` for each entry; one that was set keeps the key that it had.
     @inline(__always)
-    func forEach(_ body: (String, PropertyListValue) -> Void) {
-        guard !replaced.isEmpty || !added.isEmpty else { return base.forEach { body($0.key, $0.value) } }
+    func forEach(_ body: (String, consuming PropertyListValue) -> Void) {
+        guard !replaced.isEmpty || !added.isEmpty else {
+            for (key, value) in base { body(key, value) }
+            return
+        }
         var next = base.startIndex
         for (place, value) in replaced {
             for (key, value) in base[next..<place] { body(key, value) }

@@ -47,12 +47,12 @@ struct EntryBytes: ~Copyable {
     }
 
     @inline(__always)
-    private mutating func append(_ key: String, _ value: PropertyListValue) {
+    private mutating func append(_ key: String, _ value: consuming PropertyListValue) {
         var entry = Entry()
         key.withBytes { put(key: $0, &entry) }
         if value.isContainer || value.isLong {
             entry.valueHash = UInt32(kept.count)
-            kept.append(value)
+            kept.append(consume value)
         } else {
             entry.valueHash = bytes.put(leaf: value, hash)
         }
