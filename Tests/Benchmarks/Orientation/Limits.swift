@@ -43,9 +43,8 @@ enum Limits {
         ) { place in
             let entries = SampleList.make(1_000)
             let bytes = try PropertyListValue.dictionary(entries).encoded(as: .binary)
-            return try Pair(
-                subject: wholeCommit(of: entries, in: place),
-                baseline: Committing.bareCommit(of: bytes, in: place))
+            let (subject, tearDown) = try wholeCommit(of: entries, in: place)
+            return try Pair(subject: subject, baseline: Committing.bareCommit(of: bytes, in: place), tearDown: tearDown)
         },
         commit(
             "limit.unsafe", "the same with one synchronization less, after which a power failure may leave an empty file", isSafe: false),
@@ -61,23 +60,26 @@ enum Limits {
     }
 
     /// What a store's commit is, without a store: nothing is looked at, compared, watched or told.
-    private static func wholeCommit(of entries: [String: PropertyListValue], in place: Place) throws -> Work {
+    private static func wholeCommit(
+        of entries: [String: PropertyListValue], in place: Place
+    ) throws -> (work: Work, tearDown: @Sendable () async throws -> Void) {
         let folder = try place.folder()
         let file = folder.path("settings.plist")
         let lock = open(folder.path("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         try Failure.unless(lock >= 0, "no lock can be made")
         let (queue, closing) = (DispatchQueue(label: "commit"), DispatchQueue(label: "closing"))
-        nonisolated(unsafe) var entries = entries
+        let entries = Mutex(entries)
         let commit: @Sendable (Int) throws -> Void = { number in
-            entries["launchCount"] = .integer(PropertyListInteger(Int64(number)))
+            let list = entries.withLock { entries in
+                entries["launchCount"] = .integer(PropertyListInteger(Int64(number)))
+                return PropertyListValue.dictionary(entries)
+            }
             flock(lock, LOCK_EX)
             defer { flock(lock, LOCK_UN) }
-            let bytes = try PropertyListValue.dictionary(entries).encoded(as: .binary)
-            let old = open(file, O_RDONLY | O_CLOEXEC)
-            try Committing.replace(file, in: folder.url.path, by: bytes, isSafe: true)
-            if old >= 0 { closing.asyncAfter(deadline: .now() + .milliseconds(10)) { close(old) } }
+            let bytes = try list.encoded(as: .binary)
+            try Committing.replaceHoldingOld(file, in: folder.url.path, by: bytes, closing: closing)
         }
-        return Work { count in
+        let work = Work { count in
             let start = Clock.now
             for number in 0..<count {
                 try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
@@ -86,6 +88,7 @@ enum Limits {
             }
             return Double(Clock.now - start) / Double(count)
         }
+        return (work, { close(lock) })
     }
 
     /// Each reader waits at a seat of its own; one other thread resumes them all while the writer goes on.

@@ -41,16 +41,27 @@ enum Committing {
         let closing = DispatchQueue(label: "closing")
         return .loop { count in
             for _ in 0..<count {
-                let old = isOldHeldOpen ? open(file, O_RDONLY | O_CLOEXEC) : -1
-                try replace(file, in: folder.url.path, by: bytes, isSafe: isSafe)
-                // As late as that, it is not part of what the next one waits for.
-                if old >= 0 { closing.asyncAfter(deadline: .now() + .milliseconds(10)) { close(old) } }
+                if isOldHeldOpen {
+                    try replaceHoldingOld(file, in: folder.url.path, by: bytes, isSafe: isSafe, closing: closing)
+                } else {
+                    try replace(file, in: folder.url.path, by: bytes, isSafe: isSafe)
+                }
             }
         }
     }
 
+    /// Replaces a file that is kept from being deleted until later, on a queue.
+    static func replaceHoldingOld(
+        _ file: String, in folder: String, by bytes: Data, isSafe: Bool = true, closing: DispatchQueue
+    ) throws {
+        let old = open(file, O_RDONLY | O_CLOEXEC)
+        // As late as that, it is not part of what the next one waits for.
+        defer { if old >= 0 { closing.asyncAfter(deadline: .now() + .milliseconds(10)) { close(old) } } }
+        try replace(file, in: folder, by: bytes, isSafe: isSafe)
+    }
+
     /// Replaces a file so that it survives a power failure, and nobody ever sees half of it.
-    static func replace(_ file: String, in folder: String, by bytes: Data, isSafe: Bool) throws {
+    private static func replace(_ file: String, in folder: String, by bytes: Data, isSafe: Bool) throws {
         let temporary = file + ".new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         try Failure.unless(descriptor >= 0, "\(temporary) cannot be made")
