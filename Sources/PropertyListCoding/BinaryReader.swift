@@ -159,7 +159,8 @@ extension BinaryReader {
             object: object, isMet: marks[object] == .met, offset: offset, isDictionary: isDictionary, count: count, references: references,
             units: 1 + references.count)
         if isDictionary {
-            frame.entries.reserveCapacity(count)
+            // Half as much again, so that the hash table is half full at most: the fuller it is, the more keys are compared on the way.
+            frame.entries.reserveCapacity(count + count / 2)
         } else {
             frame.elements.reserveCapacity(count)
         }
