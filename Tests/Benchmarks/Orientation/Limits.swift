@@ -38,13 +38,14 @@ enum Limits {
             "limit.commit", "write and synchronize those bytes with the old file held open, nothing encoded, locked or watched",
             isSafe: true),
         Row(
-            "limit.whole", "the same on a queue that is waited for: a changed entry, all of them encoded, under a lock on another file",
+            "limit.whole",
+            "the same on a queue that is waited for: a changed entry, the file read under a lock, all entries encoded, its folder watched",
             against: "temporary file, fsync, rename over the old one, folder fsync, of the same bytes"
         ) { place in
             let entries = SampleList.make(1_000)
             let bytes = try PropertyListValue.dictionary(entries).encoded(as: .binary)
-            let (subject, tearDown) = try wholeCommit(of: entries, in: place)
-            return try Pair(subject: subject, baseline: Committing.bareCommit(of: bytes, in: place), tearDown: tearDown)
+            let whole = try WholeCommit(of: entries, in: place.folder())
+            return try Pair(subject: whole.work, baseline: Committing.bareCommit(of: bytes, in: place), tearDown: whole.end)
         },
         commit(
             "limit.unsafe", "the same with one synchronization less, after which a power failure may leave an empty file", isSafe: false),
@@ -57,38 +58,6 @@ enum Limits {
                 subject: Committing.bareCommit(of: bytes, in: place, isOldHeldOpen: true, isSafe: isSafe),
                 baseline: Committing.bareCommit(of: bytes, in: place))
         }
-    }
-
-    /// What a store's commit is, without a store: nothing is looked at, compared, watched or told.
-    private static func wholeCommit(
-        of entries: [String: PropertyListValue], in place: Place
-    ) throws -> (work: Work, tearDown: @Sendable () async throws -> Void) {
-        let folder = try place.folder()
-        let file = folder.path("settings.plist")
-        let lock = open(folder.path("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        try Failure.unless(lock >= 0, "no lock can be made")
-        let (queue, closing) = (DispatchQueue(label: "commit"), DispatchQueue(label: "closing"))
-        let entries = Mutex(entries)
-        let commit: @Sendable (Int) throws -> Void = { number in
-            let list = entries.withLock { entries in
-                entries["launchCount"] = .integer(PropertyListInteger(Int64(number)))
-                return PropertyListValue.dictionary(entries)
-            }
-            flock(lock, LOCK_EX)
-            defer { flock(lock, LOCK_UN) }
-            let bytes = try list.encoded(as: .binary)
-            try Committing.replaceHoldingOld(file, in: folder.url.path, by: bytes, closing: closing)
-        }
-        let work = Work { count in
-            let start = Clock.now
-            for number in 0..<count {
-                try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-                    queue.async { done.resume(with: Result { try commit(number) }) }
-                }
-            }
-            return Double(Clock.now - start) / Double(count)
-        }
-        return (work, { close(lock) })
     }
 
     /// Each reader waits at a seat of its own; one other thread resumes them all while the writer goes on.
