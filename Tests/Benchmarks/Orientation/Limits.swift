@@ -13,16 +13,10 @@ enum Limits {
                 while let value = await seat.next() { receive(value) }
             }
         },
-        readers("limit.streams", "the same, an `AsyncStream` around each, whatever is between it and the writer") { seat, receive in
-            let values = AsyncStream {
-                await seat.next()
-            } onCancel: {
-                seat.put(nil)?.resume(returning: nil)
-            }
-            return Task {
-                for await value in values { receive(value) }
-            }
-        },
+        readers("limit.streams", "the same, an `AsyncStream` around each, whatever is between it and the writer", stream),
+        readers(
+            "limit.beside", "the same, while a file of 100 entries is committed as in `limit.whole`, which each value calls for", stream,
+            isCommitting: true),
         Row(
             "limit.memory", "tell 1,000 `values(of:)` readers of a store in memory, beside which nothing is written to a disk",
             against: "1,000 buffering `AsyncStream`s, `yield` to delivery", parts: 1_000
@@ -60,11 +54,25 @@ enum Limits {
         }
     }
 
+    private typealias Reader = @Sendable (Seat, @escaping @Sendable (Int) -> Void) -> Task<Void, Never>
+
+    private static let stream: Reader = { seat, receive in
+        let values = AsyncStream {
+            await seat.next()
+        } onCancel: {
+            seat.put(nil)?.resume(returning: nil)
+        }
+        return Task {
+            for await value in values { receive(value) }
+        }
+    }
+
     /// Each reader waits at a seat of its own; one other thread resumes them all while the writer goes on.
     private static func readers(
-        _ name: String, _ text: String, _ reader: @escaping @Sendable (Seat, @escaping @Sendable (Int) -> Void) -> Task<Void, Never>
+        _ name: String, _ text: String, _ reader: @escaping Reader, isCommitting: Bool = false
     ) -> Row {
-        Row(name, text, against: "1,000 buffering `AsyncStream`s, `yield` to delivery", parts: 1_000) { _ in
+        Row(name, text, against: "1,000 buffering `AsyncStream`s, `yield` to delivery", parts: 1_000) { place in
+            let commit = isCommitting ? try WholeCommit(of: SampleList.make(100), in: place.folder()) : nil
             let seats = (0..<1_000).map { _ in Seat() }
             let arrivals = Countdown()
             let readers = seats.map { seat in
@@ -74,24 +82,27 @@ enum Limits {
                 }
             }
             let (baseline, tasks) = await Readers.bareTell(seats.count, \.end)
-            return Pair(subject: wake(seats, arrivals), baseline: baseline) {
+            return Pair(subject: wake(seats, arrivals, commit), baseline: baseline) {
                 for task in tasks + readers { task.cancel() }
                 for seat in seats { seat.put(nil)?.resume(returning: nil) }
+                commit?.end()
             }
         }
     }
 
-    private static func wake(_ seats: [Seat], _ arrivals: Countdown) -> Work {
+    private static func wake(_ seats: [Seat], _ arrivals: Countdown, _ commit: WholeCommit?) -> Work {
         Work { count in
             var total = 0.0
             for value in 0..<count {
                 total += await arrivals.time(seats.count) {
+                    commit?.schedule()
                     let waiting = seats.compactMap { $0.put(value) }
                     DispatchQueue.global().async {
                         for reader in waiting { reader.resume(returning: value) }
                     }
                 }.end
             }
+            commit?.wait()
             return total / Double(count)
         }
     }

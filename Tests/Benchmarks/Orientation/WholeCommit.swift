@@ -10,12 +10,14 @@ import TestSupport
 /// Nothing of what others write is missed so, as long as there is nothing to merge.
 final class WholeCommit: Sendable {
     private struct State {
+        var number = 0
         var entries: [String: PropertyListValue]
         /// What the file holds.
         var bytes = Data()
     }
 
     private let state: Mutex<State>
+    private let isScheduled = Atomic(false)
     private let folder: TemporaryFolder
     private let file: String
     private let lock: Int32
@@ -34,6 +36,7 @@ final class WholeCommit: Sendable {
     }
 
     func end() {
+        wait()
         watch.cancel()
         close(lock)
     }
@@ -41,18 +44,37 @@ final class WholeCommit: Sendable {
     var work: Work {
         Work { count in
             let start = Clock.now
-            for number in 0..<count {
+            for _ in 0..<count {
                 try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-                    self.queue.async { done.resume(with: Result { try self.commit(number) }) }
+                    self.queue.async { done.resume(with: Result { try self.commit() }) }
                 }
             }
             return Double(Clock.now - start) / Double(count)
         }
     }
 
-    private func commit(_ number: Int) throws {
+    /// Commits as soon as the queue comes to it, unless that is to be done anyway.
+    func schedule() {
+        guard !isScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        queue.async {
+            self.isScheduled.store(false, ordering: .releasing)
+            do {
+                try self.commit()
+            } catch {
+                fatalError("\(error)")
+            }
+        }
+    }
+
+    /// Waits until nothing is being committed any more.
+    func wait() {
+        queue.sync {}
+    }
+
+    private func commit() throws {
         try state.withLock { state in
-            state.entries["launchCount"] = .integer(PropertyListInteger(Int64(number)))
+            state.number += 1
+            state.entries["launchCount"] = .integer(PropertyListInteger(Int64(state.number)))
             flock(lock, LOCK_EX)
             defer { flock(lock, LOCK_UN) }
             let found = try Data(contentsOf: URL(fileURLWithPath: file))
