@@ -11,22 +11,20 @@ struct FileContent: Sendable {
     /// Whether the file was so young that a further write may have left its time stamps as they were.
     let isYoung: Bool
 
-    // Clocks of file systems tick every few milliseconds at the slowest.
-    private static let youngest: TimeInterval = 0.05
-
     /// A file that does not exist; the first write makes it binary.
-    static let missing = FileContent(identity: nil, bytes: Data(), entries: StorageEntries(), format: .binary)
+    static let missing = FileContent(identity: nil, bytes: Data(), entries: StorageEntries(), format: .binary, lookedAt: .distantPast)
 
-    init(identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat) {
+    /// - Parameter time: when the file had not been looked at yet: it may have been written while it was.
+    init(identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat, lookedAt time: Date) {
         self.identity = identity
         self.bytes = bytes
         self.entries = entries
         self.format = format
-        isYoung = identity.map { $0.age < Self.youngest } ?? false
+        isYoung = identity?.mayHideWrites(after: time) ?? false
     }
 
     /// Reads a property list with a dictionary at its root.
-    init(bytes: Data, identity: FileIdentity, file: String) throws(StorageError) {
+    init(bytes: Data, identity: FileIdentity, file: String, lookedAt time: Date) throws(StorageError) {
         let root: PropertyListValue
         let format: PropertyListFormat
         do {
@@ -37,13 +35,6 @@ struct FileContent: Sendable {
         guard case .dictionary(let entries) = root else {
             throw .malformed(file: file, offset: nil, reason: "its root is of type \(root.typeName), not a dictionary")
         }
-        self.init(identity: identity, bytes: bytes, entries: StorageEntries(entries), format: format)
-    }
-}
-
-extension FileIdentity {
-    /// How long ago the file was modified, in seconds; a time in the future counts as just now.
-    var age: TimeInterval {
-        max(0, Date().timeIntervalSince1970 - Double(modified) / 1e9)
+        self.init(identity: identity, bytes: bytes, entries: StorageEntries(entries), format: format, lookedAt: time)
     }
 }

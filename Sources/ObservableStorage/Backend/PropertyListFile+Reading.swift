@@ -28,7 +28,8 @@ extension PropertyListFile {
                 let content = try readContent(at: path, last: last)
                 guard content.identity == nil, last?.identity != nil, waited < Self.grace else { return content }
             } catch .malformed(let file, let offset, let reason) {
-                guard waited < Self.patience, let identity = try FileIdentity(path: path, calls: calls), identity.age < Self.recently
+                guard waited < Self.patience, let identity = try FileIdentity(path: path, calls: calls),
+                    identity.age(at: calls.now()) < Self.recently
                 else { throw .malformed(file: file, offset: offset, reason: reason) }
             }
             calls.pause(Self.pause)
@@ -37,16 +38,19 @@ extension PropertyListFile {
     }
 
     private func readContent(at path: String, last: FileContent?) throws(StorageError) -> FileContent {
+        let time = calls.now()
         guard let (bytes, identity) = try AtomicFile.read(path: path, calls: calls) else { return .missing }
         if let last, last.identity != nil {
             if last.bytes == bytes {
-                return FileContent(identity: identity, bytes: last.bytes, entries: last.entries, format: last.format)
+                return FileContent(
+                    identity: identity, bytes: last.bytes, entries: last.entries, format: last.format, lookedAt: time)
             }
             if let changes = PropertyListValue.changes(in: bytes, since: last.bytes, of: { last.entries[$0] }) {
                 return FileContent(
-                    identity: identity, bytes: bytes, entries: StorageEntries(last.entries, with: changes), format: last.format)
+                    identity: identity, bytes: bytes, entries: StorageEntries(last.entries, with: changes), format: last.format,
+                    lookedAt: time)
             }
         }
-        return try FileContent(bytes: bytes, identity: identity, file: name)
+        return try FileContent(bytes: bytes, identity: identity, file: name, lookedAt: time)
     }
 }

@@ -142,8 +142,9 @@ public final class PropertyListFile: StorageBackend {
         guard bytes.count <= AtomicFile.largestSize else {
             throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
         }
+        let time = calls.now()
         let identity = try AtomicFile.write(bytes, to: target, calls: calls)
-        return FileContent(identity: identity, bytes: bytes, entries: entries.stored(as: format), format: format)
+        return FileContent(identity: identity, bytes: bytes, entries: entries.stored(as: format), format: format, lookedAt: time)
     }
 
     private func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {

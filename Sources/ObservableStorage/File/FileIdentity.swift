@@ -2,7 +2,7 @@ import Foundation
 
 /// Which file it is, in which state: while two identities are equal, the file has not changed.
 ///
-/// A file system's clock ticks every few milliseconds, so a file changed in place twice within a tick, to the same size,
+/// A file system's clock ticks every few milliseconds, or seconds, so a file changed in place twice within a tick, to the same size,
 /// keeps its identity. A file replaced by a rename never does.
 struct FileIdentity: Sendable, Hashable {
     let device: UInt64
@@ -22,6 +22,17 @@ struct FileIdentity: Sendable, Hashable {
     /// Whether both are the same inode with the same content; a rename alone makes no difference.
     func hasSameContent(as other: FileIdentity) -> Bool {
         isSameFile(as: other) && (size, modified) == (other.size, other.modified)
+    }
+
+    /// Whether a write after that time may leave the identity as it is.
+    func mayHideWrites(after time: Date) -> Bool {
+        // Time stamps of whole seconds come from clocks that tick every second, or every other one; others tick every few milliseconds.
+        age(at: time) < (modified.isMultiple(of: 1_000_000_000) ? 2.05 : 0.05)
+    }
+
+    /// How long before that the file was modified, in seconds; a time in the future counts as just then.
+    func age(at time: Date) -> TimeInterval {
+        max(0, time.timeIntervalSince1970 - Double(modified) / 1e9)
     }
 }
 

@@ -34,6 +34,7 @@ extension FileSystemCalls {
         lock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX | LOCK_NB) } },
         unlock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_UN) } },
         pause: { duration in sleep(for: duration) },
+        now: { Date() },
         isRunning: { process in kill(process, 0) == 0 || errno != ESRCH },
         random: { UInt64.random(in: .min ... .max) }
     )

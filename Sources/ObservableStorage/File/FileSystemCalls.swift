@@ -33,6 +33,8 @@ struct FileSystemCalls: Sendable {
     var lock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var unlock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var pause: @Sendable (_ duration: Duration) -> Void
+    /// The time by the clock that time stamps of files are taken from.
+    var now: @Sendable () -> Date
     var isRunning: @Sendable (_ process: pid_t) -> Bool
     /// What makes the name of a temporary file unlike any other.
     var random: @Sendable () -> UInt64

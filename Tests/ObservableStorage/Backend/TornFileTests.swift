@@ -93,7 +93,7 @@ struct TornFileTests {
 
     private func expectWholeOrError(_ bytes: Data, _ states: States) throws {
         do throws(StorageError) {
-            let entries = try FileContent(bytes: Data(bytes), identity: Self.anyIdentity, file: "torn").entries.values
+            let entries = try FileContent(bytes: Data(bytes), identity: Self.anyIdentity, file: "torn", lookedAt: Date()).entries.values
             #expect(entries == states.before || entries == states.after, "\(bytes.base64EncodedString())")
         } catch {
             guard case .malformed(file: "torn", let offset?, let reason) = error else {

@@ -1,0 +1,84 @@
+import Foundation
+import Synchronization
+
+@testable import ObservableStorage
+
+/// A file system's clock that stands still until it is set, and calls that take time stamps from it.
+final class FileClock: Sendable {
+    private struct State {
+        var now: Int64 = 0
+        var written: Int64 = 0
+        var whenRead: (@Sendable () -> Void)?
+        var whenRenamed: (@Sendable () -> Void)?
+        var reads = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Makes it that late, in nanoseconds since 1970.
+    func set(_ time: Int64) {
+        state.withLock { $0.now = time }
+    }
+
+    /// Does something once as soon as a file was read.
+    func whenRead(_ action: @escaping @Sendable () -> Void) {
+        state.withLock { $0.whenRead = action }
+    }
+
+    /// Does something once as soon as a file was renamed.
+    func whenRenamed(_ action: @escaping @Sendable () -> Void) {
+        state.withLock { $0.whenRenamed = action }
+    }
+
+    /// Gives files that time stamp from now on.
+    func wrote(at time: Int64) {
+        state.withLock { $0.written = time }
+    }
+
+    /// How often something was read.
+    var reads: Int {
+        state.withLock { $0.reads }
+    }
+
+    var calls: FileSystemCalls {
+        let live = FileSystemCalls.live
+        var calls = live
+        calls.now = { Date(timeIntervalSince1970: Double(self.state.withLock { $0.now }) / 1e9) }
+        calls.readBytes = { descriptor, buffer throws(SystemError) in
+            let count = try live.readBytes(descriptor, buffer)
+            let action = self.state.withLock { state in
+                state.reads += 1
+                return state.whenRead.take()
+            }
+            action?()
+            return count
+        }
+        calls.renameFile = { from, to throws(SystemError) in
+            try live.renameFile(from, to)
+            self.state.withLock { $0.whenRenamed.take() }?()
+        }
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { throw SystemError(errno) }
+            return self.stamped(status)
+        }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            var status = stat()
+            guard (followsLinks ? stat(path, &status) : lstat(path, &status)) == 0 else { throw SystemError(errno) }
+            return self.stamped(status)
+        }
+        return calls
+    }
+
+    private func stamped(_ status: stat) -> FileStatus {
+        let written = state.withLock { $0.written }
+        let time = timespec(tv_sec: Int(written / 1_000_000_000), tv_nsec: Int(written % 1_000_000_000))
+        var status = status
+        #if canImport(Darwin)
+            (status.st_mtimespec, status.st_ctimespec) = (time, time)
+        #else
+            (status.st_mtim, status.st_ctim) = (time, time)
+        #endif
+        return FileStatus(status)
+    }
+}

@@ -1,0 +1,110 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// Writes in place of the same size, on file systems whose clocks are told what time it is.
+@Suite("Property-list file and the clock of its file system", .timeLimit(.minutes(5)))
+struct FileClockTests {
+    /// A clock's tick, and the times at which a file is written, looked at, and written again within that tick, in nanoseconds.
+    struct Tick: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let length: Int64
+        var start: Int64 = 1_700_000_000_000_000_000
+        let look: Int64
+        let write: Int64
+        /// When it is over for certain, whichever of the ticks that look alike it is.
+        let end: Int64
+
+        static let all = [
+            Tick(
+                testDescription: "every 10 ms", length: 10_000_000, start: 1_700_000_000_120_000_000, look: 1_000_000, write: 9_000_000,
+                end: 60_000_000),
+            Tick(
+                testDescription: "every second", length: 1_000_000_000, look: 300_000_000, write: 900_000_000, end: 2_060_000_000),
+            Tick(
+                testDescription: "every other second", length: 2_000_000_000, look: 1_990_000_000, write: 1_999_000_000,
+                end: 2_060_000_000),
+        ]
+    }
+
+    private let folder: TemporaryFolder
+    private let clock = FileClock()
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func write(_ count: PropertyListInteger, at time: Int64, by tick: Tick) throws {
+        try PropertyListValue.dictionary(["count": .integer(count)]).encoded(as: .binary).write(to: folder.file("list"))
+        clock.wrote(at: tick.start + time / tick.length * tick.length)
+        clock.set(tick.start + time)
+    }
+
+    private func list() -> PropertyListFile {
+        PropertyListFile(at: folder.file("list"), onCorruption: .refuse, lockTimeout: .seconds(10), calls: clock.calls)
+    }
+
+    @Test("What is written within the tick of the last look is seen", arguments: Tick.all)
+    func seen(tick: Tick) throws {
+        let list = list()
+        try write(1, at: 0, by: tick)
+        clock.set(tick.start + tick.look)
+        #expect(try list.load().values == ["count": 1])
+        try write(2, at: tick.write, by: tick)
+        clock.set(tick.start + tick.length * 10)
+        #expect(try list.load().values == ["count": 2])
+    }
+
+    @Test("It is not lost in an edit either", arguments: Tick.all)
+    func kept(tick: Tick) throws {
+        let list = list()
+        try write(1, at: 0, by: tick)
+        clock.set(tick.start + tick.look)
+        _ = try list.load()
+        try write(2, at: tick.write, by: tick)
+        clock.set(tick.start + tick.length * 10)
+        #expect(try list.edit { $0["name"] = "a" }.values == ["count": 2, "name": "a"])
+    }
+
+    @Test("Nor if reading took longer than the tick, whatever was read before", arguments: Tick.all, [nil, 1, 0])
+    func slow(tick: Tick, before: PropertyListInteger?) throws {
+        let list = list()
+        if let before {
+            try write(before, at: -tick.length * 10, by: tick)
+            _ = try list.load()
+        }
+        try write(1, at: 0, by: tick)
+        clock.set(tick.start + tick.look)
+        clock.whenRead { clock.set(tick.start + tick.length * 10) }
+        #expect(try list.load().values == ["count": 1])
+        try write(2, at: tick.write, by: tick)
+        clock.set(tick.start + tick.length * 10)
+        #expect(try list.load().values == ["count": 2])
+    }
+
+    @Test("Nor if it came before the library's own write was on the medium", arguments: Tick.all)
+    func written(tick: Tick) throws {
+        let list = list()
+        try write(1, at: 0, by: tick)
+        clock.whenRenamed {
+            do { try write(2, at: tick.write, by: tick) } catch { Issue.record(error) }
+            clock.set(tick.start + tick.length * 10)
+        }
+        _ = try list.edit { $0["count"] = 3 }
+        #expect(try list.load().values == ["count": 2])
+    }
+
+    @Test("A file that was looked at after the tick is not read again", arguments: Tick.all)
+    func notReadAgain(tick: Tick) throws {
+        let list = list()
+        try write(1, at: 0, by: tick)
+        clock.set(tick.start + tick.end)
+        _ = try list.load()
+        let reads = clock.reads
+        _ = try list.load()
+        #expect(clock.reads == reads)
+    }
+}
