@@ -159,8 +159,7 @@ extension BinaryReader {
             object: object, isMet: marks[object] == .met, offset: offset, isDictionary: isDictionary, count: count, references: references,
             units: 1 + references.count)
         if isDictionary {
-            // Half as much again, so that the hash table is half full at most: the fuller it is, the more keys are compared on the way.
-            frame.entries.reserveCapacity(count + count / 2)
+            frame.entries.reserveCapacity(count)
         } else {
             frame.elements.reserveCapacity(count)
         }
