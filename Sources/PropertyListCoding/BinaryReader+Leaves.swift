@@ -57,12 +57,12 @@ extension BinaryReader {
     @inline(__always)
     mutating func key(_ object: Int) throws(PropertyListError) -> String {
         let offset = try place(of: object)
-        if isShortASCII(at: offset) { return try shortASCII(at: offset) }
+        if isShortASCII(at: offset) { return try shortASCII(at: offset).string }
         return try longKey(object, at: offset)
     }
 
     @inline(never)
-    private mutating func longKey(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
+    mutating func longKey(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
         switch bytes[offset] >> 4 {
         case 5, 6: return try longText(object, at: offset)
         case 0xA, 0xD: break
@@ -83,7 +83,7 @@ extension BinaryReader {
         case 3 where marker == 0x33:
             return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try number(at: offset, size: 8))))
         case 4: return .data(try data(object, at: offset))
-        case 5 where marker != 0x5F: return .string(try shortASCII(at: offset))
+        case 5 where marker != 0x5F: return .string(try shortASCII(at: offset).string)
         case 5, 6: return .string(try longText(object, at: offset))
         case 8 where marker <= 0x87: return .uid(try number(at: offset, size: Int(marker & 0xF) + 1))
         default: throw .unreadable(marker, at: offset)
@@ -91,7 +91,7 @@ extension BinaryReader {
     }
 
     @inline(__always)
-    private func isShortASCII(at offset: Int) -> Bool {
+    func isShortASCII(at offset: Int) -> Bool {
         let marker = bytes[offset]
         return marker >> 4 == 5 && marker != 0x5F
     }
@@ -140,24 +140,15 @@ extension BinaryReader {
         }
     }
 
-    /// Text so short that its size stands in the marker, and that a string holds it without memory of its own.
     @inline(__always)
-    private func shortASCII(at offset: Int) throws(PropertyListError) -> String {
+    func shortASCII(at offset: Int) throws(PropertyListError) -> ShortASCII {
         let count = Int(bytes[offset] & 0xF)
         let start = offset + 1
         guard count <= trailer.table - start else { throw .count(UInt64(count), tooLargeAt: offset) }
         // The trailer stands behind all objects, so that there are always so many bytes.
-        let low = bytes.word(at: start) & .lowest(bytes: count)
-        let high = bytes.word(at: start + 7) & .lowest(bytes: count - 7)
-        guard (low | high) & 0x8080_8080_8080_8080 == 0 else {
-            throw .notASCII(bytes[start..<start + count], at: start)
-        }
-        return String(unsafeUninitializedCapacity: 15) { text in
-            let text = UnsafeMutableRawBufferPointer(text)
-            text.storeBytes(of: low, as: UInt64.self)
-            text.storeBytes(of: high, toByteOffset: 7, as: UInt64.self)
-            return count
-        }
+        let text = ShortASCII(count, of: bytes, at: start)
+        guard text.isASCII else { throw .notASCII(bytes[start..<start + count], at: start) }
+        return text
     }
 
     private func ascii(at offset: Int) throws(PropertyListError) -> String {
@@ -176,13 +167,5 @@ extension BinaryReader {
         case .invalid(let place):
             throw PropertyListError(offset: start + place, reason: "half of a surrogate pair in a string")
         }
-    }
-}
-
-extension UInt64 {
-    /// A mask of so many bytes from the lowest on: none if there are fewer than that, all if there are more than 8.
-    @inline(__always)
-    fileprivate static func lowest(bytes: Int) -> UInt64 {
-        bytes >= 8 ? .max : ~(.max << UInt64(8 * Swift.max(bytes, 0)))
     }
 }

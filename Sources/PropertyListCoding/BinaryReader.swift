@@ -121,27 +121,23 @@ extension BinaryReader {
     /// A container of which some children are read.
     private struct Frame {
         let object: Int
-        /// Whether it was read before, and is to be kept this time.
-        let isMet: Bool
         let offset: Int
-        let isDictionary: Bool
         let count: Int
         /// Those of its keys, if it has any, and behind them those of its children.
         let references: NumberRow
-        var next = 0
+        let isDictionary: Bool
+        /// Whether it was read before, and is to be kept this time.
+        let isMet: Bool
+        var height: Int32 = 1
         /// Those of its keys and children, one each until more is known.
         var units: Int
-        var height: Int32 = 1
-        var elements: [PropertyListValue] = []
-        var entries: [String: PropertyListValue] = [:]
+        var next = 0
+        var elements: [PropertyListValue]
+        var entries: EntryCollector
 
         /// The value of the container, which is moved out of here, since copying it takes as long as a child.
         mutating func takeValue() -> PropertyListValue {
-            if isDictionary {
-                var taken: [String: PropertyListValue] = [:]
-                swap(&taken, &entries)
-                return .dictionary(taken)
-            }
+            if isDictionary { return .dictionary(entries.take()) }
             var taken: [PropertyListValue] = []
             swap(&taken, &elements)
             return .array(taken)
@@ -155,16 +151,14 @@ extension BinaryReader {
         let (count, start) = try payload(at: offset, width: width)
         try charge(count * width, for: offset)
         let references = references(at: start, count: isDictionary ? count * 2 : count)
-        var frame = Frame(
-            object: object, isMet: marks[object] == .met, offset: offset, isDictionary: isDictionary, count: count, references: references,
-            units: 1 + references.count)
-        if isDictionary {
-            frame.entries.reserveCapacity(count)
-        } else {
-            frame.elements.reserveCapacity(count)
-        }
+        let isMet = marks[object] == .met
         marks[object] = .open
-        return frame
+        var elements: [PropertyListValue] = []
+        if !isDictionary { elements.reserveCapacity(count) }
+        return Frame(
+            object: object, offset: offset, count: count, references: references, isDictionary: isDictionary, isMet: isMet,
+            units: 1 + references.count, elements: elements,
+            entries: isDictionary ? EntryCollector(count: count, areKeysDistinct: keysAscend(references, count: count)) : EntryCollector())
     }
 
     /// Takes the value of a container that is read.
@@ -256,8 +250,7 @@ extension BinaryReader {
     private mutating func addEntry(_ value: consuming PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
         let object = try reference(frame.next, in: frame.references)
         let key = try key(object)
-        frame.entries[key] = consume value
-        guard frame.entries.count > frame.next else { throw try repeated(key, object, in: frame) }
+        guard frame.entries.add(key, consume value) else { throw try repeated(key, object, in: frame) }
         frame.next += 1
     }
 
