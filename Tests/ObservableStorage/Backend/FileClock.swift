@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 @testable import ObservableStorage
 
@@ -13,7 +12,7 @@ final class FileClock: Sendable {
         var reads = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Makes it that late, in nanoseconds since 1970.
     func set(_ time: Int64) {
