@@ -62,7 +62,7 @@ extension BinaryReader {
     }
 
     @inline(never)
-    mutating func longKey(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
+    private mutating func longKey(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
         switch bytes[offset] >> 4 {
         case 5, 6: return try longText(object, at: offset)
         case 0xA, 0xD: break
@@ -91,7 +91,7 @@ extension BinaryReader {
     }
 
     @inline(__always)
-    func isShortASCII(at offset: Int) -> Bool {
+    private func isShortASCII(at offset: Int) -> Bool {
         let marker = bytes[offset]
         return marker >> 4 == 5 && marker != 0x5F
     }
@@ -141,7 +141,7 @@ extension BinaryReader {
     }
 
     @inline(__always)
-    func shortASCII(at offset: Int) throws(PropertyListError) -> ShortASCII {
+    private func shortASCII(at offset: Int) throws(PropertyListError) -> ShortASCII {
         let count = Int(bytes[offset] & 0xF)
         let start = offset + 1
         guard count <= trailer.table - start else { throw .count(UInt64(count), tooLargeAt: offset) }

@@ -3,7 +3,7 @@ import Foundation
 /// Which file it is, in which state: while two identities are equal, the file has not changed.
 ///
 /// A file system's clock ticks every few milliseconds, or seconds, so a file changed in place twice within a tick, to the same size,
-/// keeps its identity. A file replaced by a rename never does.
+/// keeps its identity. A file replaced by a rename does not.
 struct FileIdentity: Sendable, Hashable {
     let device: UInt64
     let inode: UInt64
@@ -26,8 +26,9 @@ struct FileIdentity: Sendable, Hashable {
 
     /// Whether a write after that time may leave the identity as it is.
     func mayHideWrites(after time: Date) -> Bool {
-        // Time stamps of whole seconds come from clocks that tick every second, or every other one; others tick every few milliseconds.
-        age(at: time) < (modified.isMultiple(of: 1_000_000_000) ? 2.05 : 0.05)
+        // The slowest clocks tick every other second. Time stamps may also be taken some time before the bytes are there, and from the clock of
+        // another machine; for what is modified, writers may set any they like.
+        time.timeIntervalSince1970 - Double(max(modified, changed)) / 1e9 < 2.05
     }
 
     /// How long before that the file was modified, in seconds; a time in the future counts as just then.

@@ -21,6 +21,11 @@ enum FileWatcherIdentity: Sendable, Hashable {
         if case .present(let identity) = self { identity.size == 0 } else { false }
     }
 
+    /// Whether a write after that time may leave it as it is.
+    func mayHideWrites(after time: Date) -> Bool {
+        if case .present(let identity) = self { identity.mayHideWrites(after: time) } else { false }
+    }
+
     /// Whether both are one file or folder, whatever its content, or nothing.
     func isSameFile(as other: FileWatcherIdentity) -> Bool {
         switch (self, other) {

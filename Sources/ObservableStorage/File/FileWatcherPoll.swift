@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 
 /// A timer that looks at a path from time to time and tells when something is different.
 final class FileWatcherPoll: Sendable {
@@ -12,8 +13,9 @@ final class FileWatcherPoll: Sendable {
         timer.schedule(
             deadline: .now() + repeating, repeating: repeating, leeway: .nanoseconds(interval.wholeNanoseconds / 10))
         source = FileWatcherSource(timer) { _ in
+            let time = Date()
             let identity = FileWatcherIdentity(path: path)
-            if comparison.withLock({ $0.isNews(identity) }) { changed() }
+            if comparison.withLock({ $0.isNews(identity, at: time) }) { changed() }
         }
     }
 
@@ -26,20 +28,20 @@ final class FileWatcherPoll: Sendable {
 /// What a timer saw last, and whether that is still all there is to tell.
 struct FileWatcherComparison: Sendable {
     private var last: FileWatcherIdentity
-    // A write of the same length within one tick of the file system's clock leaves no trace, so what is
-    // new, or was there at the start, is told once more.
+    // A write of the same length within one tick of the file system's clock leaves no trace, so what is new, or was there at the start, is
+    // told once more, and until such a write would leave one.
     private var repeats = true
 
     init(_ identity: FileWatcherIdentity) {
         last = identity
     }
 
-    /// Whether the file's state is to be looked at.
-    mutating func isNews(_ identity: FileWatcherIdentity) -> Bool {
+    /// Whether the file's state is to be looked at, which was found after that time.
+    mutating func isNews(_ identity: FileWatcherIdentity, at time: Date) -> Bool {
         let isOther = identity != last
         let isNews = isOther || repeats
         last = identity
-        repeats = isOther
+        repeats = isOther || identity.mayHideWrites(after: time)
         return isNews
     }
 }

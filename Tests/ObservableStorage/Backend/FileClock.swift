@@ -7,6 +7,7 @@ final class FileClock: Sendable {
     private struct State {
         var now: Int64 = 0
         var written: Int64 = 0
+        var modified: Int64?
         var whenRead: (@Sendable () -> Void)?
         var whenRenamed: (@Sendable () -> Void)?
         var reads = 0
@@ -32,6 +33,11 @@ final class FileClock: Sendable {
     /// Gives files that time stamp from now on.
     func wrote(at time: Int64) {
         state.withLock { $0.written = time }
+    }
+
+    /// Has files say from now on that they were modified at that time, as who copies one with all its properties does.
+    func pretendModified(at time: Int64) {
+        state.withLock { $0.modified = time }
     }
 
     /// How often something was read.
@@ -70,14 +76,17 @@ final class FileClock: Sendable {
     }
 
     private func stamped(_ status: stat) -> FileStatus {
-        let written = state.withLock { $0.written }
-        let time = timespec(tv_sec: Int(written / 1_000_000_000), tv_nsec: Int(written % 1_000_000_000))
+        let (changed, modified) = state.withLock { (time($0.written), time($0.modified ?? $0.written)) }
         var status = status
         #if canImport(Darwin)
-            (status.st_mtimespec, status.st_ctimespec) = (time, time)
+            (status.st_mtimespec, status.st_ctimespec) = (modified, changed)
         #else
-            (status.st_mtim, status.st_ctim) = (time, time)
+            (status.st_mtim, status.st_ctim) = (modified, changed)
         #endif
         return FileStatus(status)
+    }
+
+    private func time(_ nanoseconds: Int64) -> timespec {
+        timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
     }
 }

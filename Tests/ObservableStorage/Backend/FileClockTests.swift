@@ -12,24 +12,19 @@ struct FileClockTests {
     struct Tick: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let length: Int64
-        var start: Int64 = 1_700_000_000_000_000_000
         let look: Int64
         let write: Int64
-        /// When it is over for certain, whichever of the ticks that look alike it is.
-        let end: Int64
 
         static let all = [
-            Tick(
-                testDescription: "every 10 ms", length: 10_000_000, start: 1_700_000_000_120_000_000, look: 1_000_000, write: 9_000_000,
-                end: 60_000_000),
-            Tick(
-                testDescription: "every second", length: 1_000_000_000, look: 300_000_000, write: 900_000_000, end: 2_060_000_000),
-            Tick(
-                testDescription: "every other second", length: 2_000_000_000, look: 1_990_000_000, write: 1_999_000_000,
-                end: 2_060_000_000),
+            Tick(testDescription: "every 10 ms", length: 10_000_000, look: 1_000_000, write: 9_000_000),
+            Tick(testDescription: "every second", length: 1_000_000_000, look: 300_000_000, write: 900_000_000),
+            Tick(testDescription: "every other second", length: 2_000_000_000, look: 1_990_000_000, write: 1_999_000_000),
         ]
     }
 
+    private static let start: Int64 = 1_700_000_000_000_000_000
+    /// When the slowest tick is over.
+    private static let end: Int64 = 2_060_000_000
     private let folder: TemporaryFolder
     private let clock = FileClock()
 
@@ -39,8 +34,8 @@ struct FileClockTests {
 
     private func write(_ count: PropertyListInteger, at time: Int64, by tick: Tick) throws {
         try PropertyListValue.dictionary(["count": .integer(count)]).encoded(as: .binary).write(to: folder.file("list"))
-        clock.wrote(at: tick.start + time / tick.length * tick.length)
-        clock.set(tick.start + time)
+        clock.wrote(at: Self.start + time / tick.length * tick.length)
+        clock.set(Self.start + time)
     }
 
     private func list() -> PropertyListFile {
@@ -51,21 +46,27 @@ struct FileClockTests {
     func seen(tick: Tick) throws {
         let list = list()
         try write(1, at: 0, by: tick)
-        clock.set(tick.start + tick.look)
+        clock.set(Self.start + tick.look)
         #expect(try list.load().values == ["count": 1])
         try write(2, at: tick.write, by: tick)
-        clock.set(tick.start + tick.length * 10)
+        clock.set(Self.start + tick.length * 10)
         #expect(try list.load().values == ["count": 2])
+    }
+
+    @Test("It is seen though whoever wrote it set the time of modification back", arguments: Tick.all)
+    func pretended(tick: Tick) throws {
+        clock.pretendModified(at: 1_000_000_000)
+        try seen(tick: tick)
     }
 
     @Test("It is not lost in an edit either", arguments: Tick.all)
     func kept(tick: Tick) throws {
         let list = list()
         try write(1, at: 0, by: tick)
-        clock.set(tick.start + tick.look)
+        clock.set(Self.start + tick.look)
         _ = try list.load()
         try write(2, at: tick.write, by: tick)
-        clock.set(tick.start + tick.length * 10)
+        clock.set(Self.start + tick.length * 10)
         #expect(try list.edit { $0["name"] = "a" }.values == ["count": 2, "name": "a"])
     }
 
@@ -77,11 +78,11 @@ struct FileClockTests {
             _ = try list.load()
         }
         try write(1, at: 0, by: tick)
-        clock.set(tick.start + tick.look)
-        clock.whenRead { clock.set(tick.start + tick.length * 10) }
+        clock.set(Self.start + tick.look)
+        clock.whenRead { clock.set(Self.start + tick.length * 10) }
         #expect(try list.load().values == ["count": 1])
         try write(2, at: tick.write, by: tick)
-        clock.set(tick.start + tick.length * 10)
+        clock.set(Self.start + tick.length * 10)
         #expect(try list.load().values == ["count": 2])
     }
 
@@ -91,7 +92,7 @@ struct FileClockTests {
         try write(1, at: 0, by: tick)
         clock.whenRenamed {
             do { try write(2, at: tick.write, by: tick) } catch { Issue.record(error) }
-            clock.set(tick.start + tick.length * 10)
+            clock.set(Self.start + tick.length * 10)
         }
         _ = try list.edit { $0["count"] = 3 }
         #expect(try list.load().values == ["count": 2])
@@ -101,7 +102,7 @@ struct FileClockTests {
     func notReadAgain(tick: Tick) throws {
         let list = list()
         try write(1, at: 0, by: tick)
-        clock.set(tick.start + tick.end)
+        clock.set(Self.start + Self.end)
         _ = try list.load()
         let reads = clock.reads
         _ = try list.load()

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import ObservableStorage
@@ -78,12 +79,19 @@ struct FileWatcherValueTests {
         #expect(signals.urgency(found) == urgency)
     }
 
-    @Test("A timer tells a difference twice, and then no more") func comparison() {
+    @Test("A timer tells a difference twice, and then no more if a write could not leave the time stamps as they are") func comparison() {
         let other = FileWatcherIdentity.present(FileIdentity(device: 1, inode: 2, size: 3, modified: 4, changed: 5))
         var comparison = FileWatcherComparison(.missing)
         let seen: [FileWatcherIdentity] = [.missing, .missing, .missing, other, other, other, .missing, other, other, other]
-        let news = seen.map { comparison.isNews($0) }
+        let news = seen.map { comparison.isNews($0, at: Date(timeIntervalSince1970: 3)) }
         #expect(news == [true, false, false, true, true, false, true, true, true, false])
+    }
+
+    @Test("As long as it could, it goes on telling") func unsureComparison() {
+        let identity = FileWatcherIdentity.present(FileIdentity(device: 1, inode: 2, size: 3, modified: 0, changed: 5_000_000_000))
+        var comparison = FileWatcherComparison(identity)
+        let news = [4, 5, 5.5, 6, 6.5, 7, 7.5, 8].map { comparison.isNews(identity, at: Date(timeIntervalSince1970: $0)) }
+        #expect(news == [true, true, true, true, true, true, true, false])
     }
 
     /// Follows a path on a disk of names.
