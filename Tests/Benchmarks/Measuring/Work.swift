@@ -7,6 +7,16 @@ struct Work {
         self.run = run
     }
 
+    /// The same, with what it leaves to be done later done before anything else is timed: other threads delete files, and look at others again,
+    /// up to 50 ms after them.
+    var settled: Work {
+        Work { count in
+            let time = try await run(count)
+            try await Task.sleep(for: .milliseconds(60))
+            return time
+        }
+    }
+
     /// Work that is too short to be timed one by one: the closure does it so many times in a loop of its own.
     static func loop(_ body: @escaping (_ count: Int) throws -> Void) -> Work {
         Work { count in try Clock.time { try body(count) } / Double(count) }

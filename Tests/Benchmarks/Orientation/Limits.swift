@@ -39,7 +39,7 @@ enum Limits {
             let entries = SampleList.make(1_000)
             let bytes = try PropertyListValue.dictionary(entries).encoded(as: .binary)
             let whole = try WholeCommit(of: entries, in: place.folder())
-            return try Pair(subject: whole.work, baseline: Committing.bareCommit(of: bytes, in: place), tearDown: whole.end)
+            return try Pair(subject: whole.work.settled, baseline: Committing.bareCommit(of: bytes, in: place), tearDown: whole.end)
         },
         commit(
             "limit.unsafe", "the same with one synchronization less, after which a power failure may leave an empty file", isSafe: false),
@@ -49,7 +49,7 @@ enum Limits {
         Row(name, text, against: "temporary file, fsync, rename over the old one, folder fsync, of the same bytes") { place in
             let bytes = try PropertyListValue.dictionary(SampleList.make(1_000)).encoded(as: .binary)
             return try Pair(
-                subject: Committing.bareCommit(of: bytes, in: place, isOldHeldOpen: true, isSafe: isSafe),
+                subject: Committing.bareCommit(of: bytes, in: place, isOldHeldOpen: true, isSafe: isSafe).settled,
                 baseline: Committing.bareCommit(of: bytes, in: place))
         }
     }

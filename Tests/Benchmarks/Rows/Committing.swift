@@ -13,7 +13,7 @@ enum Committing {
             // One commit first, so that both sides write the same bytes but for the number.
             _ = try await subject.run(1)
             let baseline = try bareCommit(of: Data(contentsOf: sample.file), in: place)
-            return Pair(subject: subject, baseline: baseline, tearDown: sample.close)
+            return Pair(subject: subject.settled, baseline: baseline, tearDown: sample.close)
         }
     ]
 
