@@ -16,7 +16,10 @@ extension PropertyListFile {
         let last = lastSeen.withLock { $0 }
         if let last, !last.isYoung, last.identity == (try FileIdentity(path: path, calls: calls)) { return last }
         let content = try settledContent(at: path, last: last)
-        lastSeen.withLock { $0 = content }
+        lastSeen.take { last in
+            defer { last = content }
+            return last
+        }
         return content
     }
 

@@ -68,7 +68,10 @@ public final class PropertyListFile: StorageBackend {
             // What a failed write left in the file is as good as edited: it is on disk only once it has been written again.
             guard !entries.editedKeys.isEmpty || remains.withLock({ $0.content }) else { return found.entries }
             let written = try writeNotingFailure(entries, successorOf: found, to: target)
-            lastSeen.withLock { $0 = written }
+            lastSeen.take { last in
+                defer { last = written }
+                return last
+            }
             return written.entries
         }
     }

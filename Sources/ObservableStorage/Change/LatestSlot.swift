@@ -23,8 +23,7 @@ final class LatestSlot: Sendable {
     ///
     /// - Returns: a reader that waits, who has to be resumed with the value instead.
     func put(_ box: AnyBox) -> Reader? {
-        // What nobody took leaves the lock, since its release may run code of the user's.
-        let (reader, _) = state.withLock { state -> (Reader?, AnyBox?) in
+        let (reader, _) = state.take { state -> (Reader?, AnyBox?) in
             if state.isFinished { return (nil, nil) }
             if let reader = state.nextReader() { return (reader, nil) }
             defer { state.box = box }
@@ -35,7 +34,7 @@ final class LatestSlot: Sendable {
 
     /// Ends the values, and drops one that still waits in the slot if it is not to be kept.
     func end(keepingValue: Bool) {
-        let (readers, _) = state.withLock { state -> ([Reader], AnyBox?) in
+        let (readers, _) = state.take { state -> ([Reader], AnyBox?) in
             state.isFinished = true
             let dropped = keepingValue ? nil : state.box.take()
             var readers: [Reader] = []

@@ -21,7 +21,7 @@ public final class ObservationToken: Sendable {
 
     /// Ends the observation. Nothing is delivered after this returns on the same thread; further calls do nothing.
     public func cancel() {
-        let ended = running.withLock { $0.take() }
+        let ended = running.take { $0.take() }
         ended?.life.end()
         ended?.onCancel()
     }
@@ -33,13 +33,16 @@ public final class ObservationToken: Sendable {
 
     /// Keeps the token for as long as an object is there, which it does not keep.
     ///
-    /// Once the object has gone nothing is delivered; the listener itself is let go of at the next change, or when the store ends. Tying
-    /// the token to another object replaces the first one.
+    /// Once the object has gone nothing is delivered; the listener itself is released at the next change, or when the store ends. A token
+    /// made with ``init(onCancel:)`` is cancelled within about a second, on another thread: Swift does not tell when an object has gone, so
+    /// a timer looks. Tying the token to another object replaces the first one.
     ///
     /// - Returns: the token, for those who want to end the observation earlier.
     @discardableResult
     public func tie(to object: AnyObject) -> ObservationToken {
-        running.withLock { $0?.life }?.tie(self, to: object)
+        guard let life = running.withLock({ $0?.life }) else { return self }
+        life.tie(self, to: object)
+        if subscription == 0 { OwnerPolling.shared.add(life) }
         return self
     }
 }

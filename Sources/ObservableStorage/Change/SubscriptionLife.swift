@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 
 /// How long a subscription lasts: until it is ended, or until the object has gone that it was tied to.
@@ -29,21 +30,56 @@ class SubscriptionLife: @unchecked Sendable {
         }
     }
 
-    /// Ends it, once. Not to be called under a lock: what is let go of may run code of the user's.
+    /// Ends it, once, and cancels the token that is tied. Not to be called under a lock: both may run user code.
     final func end() {
         phase.store(.ended, ordering: .sequentiallyConsistent)
-        _ = tie.withLock { $0.take() }
+        tie.take { $0.take() }?.token.cancel()
     }
 
     /// Keeps a token until an object goes.
     final func tie(_ token: ObservationToken, to owner: AnyObject) {
-        let last = tie.withLock { tie in
+        tie.take { tie in
             defer { tie = Tie(owner: Presence(owner), token: token) }
             return tie
         }
         let before = phase.compareExchange(expected: .open, desired: .tied, ordering: .sequentiallyConsistent).original
         if before == .ended { end() }
-        withExtendedLifetime(last) {}
+    }
+}
+
+/// Looks once a second whether the objects are there that tokens without a publisher are tied to: nothing else would notice.
+final class OwnerPolling: Sendable {
+    private struct State {
+        var lives: [ObjectIdentifier: SubscriptionLife] = [:]
+        var isTimed = false
+    }
+
+    /// The one of the process. There is a timer only while there are such tokens.
+    static let shared = OwnerPolling()
+
+    private static let interval: DispatchTimeInterval = .seconds(1)
+    private let state = Guarded(State())
+
+    /// Looks at a life until it has ended.
+    func add(_ life: SubscriptionLife) {
+        let isTimed = state.withLock { state in
+            state.lives[ObjectIdentifier(life)] = life
+            defer { state.isTimed = true }
+            return state.isTimed
+        }
+        if !isTimed { lookLater() }
+    }
+
+    private func lookLater() {
+        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.interval) { [self] in
+            let ended = state.withLock { $0.lives }.filter { $0.value.isEnded }
+            let isTimed = state.withLock { state in
+                for life in ended.keys { state.lives[life] = nil }
+                state.isTimed = !state.lives.isEmpty
+                return state.isTimed
+            }
+            if isTimed { lookLater() }
+        }
     }
 }
 

@@ -43,8 +43,7 @@ final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
         if isPlain, reading.inherited == nil {
             plain.remember(PlainCell.bits(of: reading.value), watch: reading.own.id, changes: reading.ownChanges)
         }
-        // What was there leaves the lock, since its release may run code of the user's.
-        _ = last.withLock { last in
+        last.take { last in
             defer { last = reading }
             return last
         }

@@ -6,8 +6,7 @@ final class SceneHandle<Value: Sendable>: Sendable {
     func value(of key: StorageKey<Value>, in scene: SceneStore) -> StoredValue<Value> {
         if let known = last.withLock({ $0 }), known.scene.isSame(as: scene) { return known.stored }
         let stored = scene.stored(key)
-        // What was there leaves the lock, since its release may end a store.
-        _ = last.withLock { last in
+        last.take { last in
             defer { last = (scene, stored) }
             return last
         }

@@ -42,8 +42,7 @@ final class Memory: Sendable {
 
     /// Sets the value that stands in for one that is not stored. Nobody is told.
     func register(_ value: PropertyListValue?, for name: String) {
-        // The one before leaves the lock, since its release may run code of the user's.
-        _ = guarded.withLock { contents in
+        guarded.take { contents in
             defer { contents.state.watch(name)?.noteChange() }
             return contents.state.register(value, for: name)
         }
@@ -58,8 +57,8 @@ final class Memory: Sendable {
     func change<Failure: Error>(
         muting muted: UInt64 = 0, _ body: (inout MemoryState) throws(Failure) -> [StoredChange]
     ) throws(Failure) -> (hasNews: Bool, needsFlush: Bool) {
-        // The changes leave the lock with the old values, whose release may run code of the user's.
-        let outcome = try guarded.withLock { (guarded) throws(Failure) in
+        // The changes are taken out of the lock with the old values.
+        let outcome = try guarded.take { (guarded) throws(Failure) in
             let changes = try body(&guarded.state)
             post(changes, to: guarded, muting: muted)
             return (changes: changes, needsFlush: guarded.state.needsFlushScheduled())
@@ -74,8 +73,7 @@ final class Memory: Sendable {
         let name = key.entryName.own
         var hint = key.place.hint
         defer { key.place.hint = hint }
-        // The old value leaves the lock, since its release may run code of the user's.
-        let outcome = try guarded.withLock { (contents) throws(StorageError) in
+        let outcome = try guarded.take { (contents) throws(StorageError) in
             let exchange = try contents.state.exchange(name, value, hint: &hint)
             var hasNews = false
             if let exchange, exchange.isTracked || contents.hasAllObservers || !contents.observers.isEmpty {

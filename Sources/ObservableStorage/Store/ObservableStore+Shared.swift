@@ -27,8 +27,8 @@ extension ObservableStore {
     }
 
     private static func openStore(at place: ResolvedPath, or opened: ObservableStore) -> ObservableStore {
-        // The stores leave the lock before they are let go: the last one to hold a store ends it.
-        let (store, _) = sharedStores.withLock { stores in
+        // The stores are taken out of the lock: whoever releases a store last ends it.
+        let (store, _) = sharedStores.take { stores in
             let alive = stores.compactMapValues(\.store)
             let known = alive[place].flatMap { $0.isClosed ? nil : $0 } ?? opened
             stores = stores.filter { alive[$0.key] != nil }

@@ -24,4 +24,17 @@ package struct Guarded<Value>: ~Copyable, Sendable {
             return try body(&value)
         }
     }
+
+    /// Runs a critical section that takes something out of the value, and returns it alive: it is released after unlocking.
+    ///
+    /// Releasing may run a user-defined deinit. What ``withLock(_:)`` returns and nobody uses, the optimizer may release before it unlocks.
+    @inline(__always)
+    @discardableResult
+    package borrowing func take<Result, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> Result {
+        let taken = try withLock(body)
+        withExtendedLifetime(taken) {}
+        return taken
+    }
 }

@@ -59,8 +59,7 @@ extension StorageCodec {
                 let known = last.withLock { last in last.flatMap { $0.stored == stored ? $0.value : nil } as Value? }
                 if let known { return known }
                 let value = try decode(stored)
-                // The value before leaves the lock, since its release may run code of the user's.
-                _ = last.withLock { last in
+                last.take { last in
                     defer { last = (stored, value) }
                     return last
                 }

@@ -2,7 +2,7 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-@Suite("Observation token")
+@Suite("Observation token", .timeLimit(.minutes(5)))
 struct ObservationTokenTests {
     @Test("The closure runs once, however often and however the token ends")
     func runsOnce() {
@@ -23,5 +23,37 @@ struct ObservationTokenTests {
         #expect(calls.elements == [])
         tokens = []
         #expect(calls.elements.sorted() == [1, 2, 3])
+    }
+
+    @Test("A token that is tied to an object is cancelled once the object has gone, also while somebody else keeps the token")
+    func tiedToken() async throws {
+        final class Owner {}
+        let calls = Recorder<String>()
+        var owner: Owner? = Owner()
+        weak var gone = owner
+        ObservationToken { calls.record("dropped") }.tie(to: owner!)
+        let kept = ObservationToken { calls.record("kept") }.tie(to: owner!)
+        ObservationToken { calls.record("cancelled") }.tie(to: owner!).cancel()
+        #expect(calls.elements == ["cancelled"])
+        owner = nil
+        #expect(gone == nil)
+        #expect(try await calls.elements(count: 3).sorted() == ["cancelled", "dropped", "kept"])
+        kept.cancel()
+        #expect(calls.elements.count == 3)
+    }
+
+    @Test("A token that is tied to another object lasts as long as that one")
+    func tiedAnew() async throws {
+        final class Owner {}
+        let calls = Recorder<String>()
+        let owner = Owner()
+        let token = ObservationToken { calls.record("moved") }
+        token.tie(to: Owner()).tie(to: owner)
+        ObservationToken { calls.record("left") }.tie(to: Owner())
+        // Both are looked at together: had the first object counted, its token would have been cancelled by now.
+        _ = try await calls.elements(count: 1)
+        withExtendedLifetime(owner) {}
+        token.cancel()
+        #expect(calls.elements == ["left", "moved"])
     }
 }

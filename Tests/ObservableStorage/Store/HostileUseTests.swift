@@ -107,6 +107,28 @@ struct HostileUseTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("What is taken out of a lock and not used is released when the lock is free again")
+    func takenFromLock() {
+        final class Probe: Sendable {
+            let released: @Sendable () -> Void
+            init(_ released: @escaping @Sendable () -> Void) { self.released = released }
+            deinit { released() }
+        }
+        final class Owner: Sendable {
+            let guarded = Guarded<Probe?>(nil)
+            let seen = Recorder<Bool>()
+        }
+        let owner = Owner()
+        // Asking for the lock once more while it is held ends the process.
+        owner.guarded.withLock {
+            $0 = Probe { [weak owner] in
+                owner?.guarded.withLock { _ in }; owner?.seen.record(true)
+            }
+        }
+        owner.guarded.take { $0.take() }
+        #expect(owner.seen.elements == [true])
+    }
+
     @Test("A value whose release calls the store does so under no lock")
     func deallocator() async throws {
         await #expect(processExitsWith: .success) {
@@ -136,6 +158,26 @@ struct HostileUseTests {
         let ended = try await Subprocess.finished("Peer", ["exit-inside", file.path, isSetInside ? "after-set" : "before"])
         #expect(ended.status == 0)
         #expect(try ObservableStore(at: file).entries == ["count": 5])
+    }
+
+    @Test("Writing costs what it costs without observers once the last stream of all changes has ended")
+    func endedObserversOfAll() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let value = Guarded<Int64>(0)
+        @Sendable func hasNews() throws -> Bool {
+            let next = value.withLock { value in
+                value += 1
+                return value
+            }
+            return try store.memory.edit(Keys.count.body, .integer(next), muting: 0).hasNews
+        }
+        #expect(try !hasNews())
+        do {
+            let changes = store.allChanges
+            #expect(try hasNews())
+            for await _ in changes { break }
+        }
+        #expect(try !hasNews())
     }
 
     @Test("A stream of a publisher that has gone ends")

@@ -94,6 +94,23 @@ struct TiedListenerTests {
         withExtendedLifetime(owner) {}
     }
 
+    @Test("A token of a store that has been closed is kept by no object that it is tied to afterwards")
+    func tiedAfterClosing() async throws {
+        let owner = Owner()
+        weak var gone: ObservationToken?
+        let released = Recorder<Void>()
+        do {
+            let probe = Probe(released)
+            let token = store.addUpdateListener(for: Keys.count) { _ in withExtendedLifetime(probe) {} }
+            gone = token
+            try await store.close()
+            token.tie(to: owner)
+        }
+        _ = try await released.elements(count: 1)
+        #expect(gone == nil)
+        withExtendedLifetime(owner) {}
+    }
+
     @Test("When the store ends, so do the listeners tied to objects that live on", arguments: [false, true])
     func end(hasQueue: Bool) async throws {
         let released = Recorder<Void>()
