@@ -1,9 +1,10 @@
 import Dispatch
 import Foundation
-import ObservableStorage
 import PropertyListCoding
 import TestSupport
 import Testing
+
+@testable import ObservableStorage
 
 private struct Refusal: Error {}
 
@@ -63,6 +64,28 @@ struct TransactionTests {
         let task = try #require(inner.withLock { $0 })
         await #expect(throws: StorageError.nestedUpdate) { try await task.value }
         #expect(store[Keys.count] == 1)
+    }
+
+    @Test("A transaction of another store inside of one leaves calling update of the first one an error")
+    func nestedAcrossStores() async throws {
+        let (outer, inner) = (try ObservableStore(backend: InMemoryBackend()), try ObservableStore(backend: InMemoryBackend()))
+        let task = try await outer.update { _ in
+            let ended = DispatchSemaphore(value: 0)
+            let task = Task {
+                defer { ended.signal() }
+                // Asked instead of called: where it is taken for no error, calling would wait for itself.
+                try await inner.update { _ in
+                    #expect(OpenTransaction.isOpen(of: outer))
+                    #expect(OpenTransaction.isOpen(of: inner))
+                }
+                #expect(OpenTransaction.isOpen(of: outer))
+                #expect(!OpenTransaction.isOpen(of: inner))
+            }
+            ended.wait()
+            return task
+        }
+        try await task.value
+        #expect(!OpenTransaction.isOpen(of: outer))
     }
 
     @Test("A task that was started inside may call update once the transaction is over", arguments: Fixture.allCases)
