@@ -117,14 +117,14 @@ extension ChangePublisher {
         }
     }
 
-    /// Subscribes, and queues a first element for this subscriber alone.
+    /// Subscribes, and queues first elements for this subscriber alone.
     func add(
-        initial makeInitial: (@Sendable () -> Element)? = nil, _ observer: Observer<Element>,
+        initial: [@Sendable () -> Element] = [], _ observer: Observer<Element>,
         onCancel: @escaping @Sendable () -> Void = {}
     ) -> ObservationToken {
         let subscriber = state.withLock { state in
             let subscriber = Subscriber(observer)
-            if let makeInitial {
+            for makeInitial in initial {
                 outbox.append { [boxing, wakeups = outbox.wakeups] in
                     let element = makeInitial()
                     if observer.slot == nil { return subscriber.receive(element) }

@@ -21,10 +21,8 @@ final class FailureReports: Sendable {
     var stream: AsyncStream<StorageError> {
         let (stream, continuation) = AsyncStream.makeStream(of: StorageError.self)
         let token = unheard.withLock { unheard in
-            // Nobody can cancel the stream yet, so that no termination handler runs under this lock.
-            for error in unheard { continuation.yield(error) }
-            unheard = []
-            return publisher.add(.stream(continuation))
+            defer { unheard = [] }
+            return publisher.add(initial: unheard.map { error in { error } }, .stream(continuation))
         }
         continuation.onTermination = { _ in token.cancel() }
         publisher.deliver()

@@ -23,7 +23,7 @@ final class KeyObservers<Value: Sendable>: Sendable {
     /// Subscribes, and queues what is there now as a first change if there is to be one.
     func add(initial: StoredChange?, _ observer: Observer<Change<Value>>, onCancel: @escaping @Sendable () -> Void) -> ObservationToken {
         guard let initial else { return publisher.add(observer, onCancel: onCancel) }
-        return publisher.add(initial: { [key] in initial.typed(for: key) }, observer, onCancel: onCancel)
+        return publisher.add(initial: [{ [key] in initial.typed(for: key) }], observer, onCancel: onCancel)
     }
 }
 

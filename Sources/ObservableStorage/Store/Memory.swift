@@ -5,7 +5,7 @@ final class Memory: Sendable {
     private struct Contents {
         var state: MemoryState
         var observers = ObserverTable()
-        // Whether anybody ever observed all entries.
+        // Whether anybody observes all entries.
         var hasAllObservers = false
         var isFinished = false
     }
@@ -135,7 +135,7 @@ extension Memory {
     func observeAll(_ observer: Observer<StoredChange>) -> ObservationToken {
         let token = guarded.withLock { contents in
             contents.hasAllObservers = true
-            return allObservers.add(observer)
+            return allObservers.add(observer, onCancel: { [weak self] in self?.forgetIdleObserversOfAll() })
         }
         outbox.deliver()
         return token
@@ -143,5 +143,9 @@ extension Memory {
 
     private func forgetIdleObservers(of name: EntryName, _ identifier: ObjectIdentifier) {
         guarded.withLock { $0.observers.forgetIdle(name, identifier) }
+    }
+
+    private func forgetIdleObserversOfAll() {
+        guarded.withLock { $0.hasAllObservers = !allObservers.isIdle }
     }
 }

@@ -30,7 +30,7 @@ struct ObservationTokenTests {
         final class Owner {}
         let calls = Recorder<String>()
         var owner: Owner? = Owner()
-        weak var gone = owner
+        weak let gone = owner
         ObservationToken { calls.record("dropped") }.tie(to: owner!)
         let kept = ObservationToken { calls.record("kept") }.tie(to: owner!)
         ObservationToken { calls.record("cancelled") }.tie(to: owner!).cancel()
