@@ -8,6 +8,8 @@ final class Memory: Sendable {
         // Whether anybody observes all entries.
         var hasAllObservers = false
         var isFinished = false
+
+        var isObserved: Bool { hasAllObservers || !observers.isEmpty }
     }
 
     /// Tells this memory from every other one that the process ever had.
@@ -19,6 +21,11 @@ final class Memory: Sendable {
     init(entries: [String: PropertyListValue]) {
         guarded = Guarded(Contents(state: MemoryState(entries: entries)))
         allObservers = ChangePublisher(outbox: outbox)
+    }
+
+    /// Whether anybody observes any entry, which costs every write.
+    var isObserved: Bool {
+        guarded.withLock { $0.isObserved }
     }
 
     /// What is stored, inherited and registered under a name.
@@ -76,7 +83,7 @@ final class Memory: Sendable {
         let outcome = try guarded.take { (contents) throws(StorageError) in
             let exchange = try contents.state.exchange(name, value, hint: &hint)
             var hasNews = false
-            if let exchange, exchange.isTracked || contents.hasAllObservers || !contents.observers.isEmpty {
+            if let exchange, exchange.isTracked || contents.isObserved {
                 let change = contents.state.change(
                     name, from: exchange.old, to: value, origin: .local, revision: contents.state.revision)
                 post([change], to: contents, muting: muted)
