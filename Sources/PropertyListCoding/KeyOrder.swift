@@ -136,7 +136,9 @@ extension UnsafeMutableBufferPointer<KeyOrder.Place> {
     /// Sorts byte by byte from the last on.
     fileprivate func sortByFront(with spare: Self) {
         var (places, spare) = (self, spare)
-        let differences = reduce(0) { $0 | $1.front ^ self[0].front }
+        let first = self[0].front
+        // The parentheses count: both operators have the same precedence.
+        let differences = reduce(0) { $0 | ($1.front ^ first) }
         for shift in stride(from: UInt64(0), to: 64, by: 8) where differences >> shift & 0xFF != 0 {
             places.move(to: spare, byByteAt: shift)
             swap(&places, &spare)
