@@ -10,9 +10,18 @@ extension ObservableStore: ValueAccess {
             guard let reading = currentReading(of: key) else { return currentValue(of: key) }
             return reading.value()
         }
-        set {
-            reporting { () throws(StorageError) in try set(newValue, for: key) }
+        // A setter that is not inlined takes the key over, and so would the get and set that `+=` is without `_modify`. In a loop without end
+        // at the top level of a program, Swift 6.3 never ends to optimize a call that takes a constant over (Tests/UserPrograms).
+        @inlinable set { assign(newValue, to: key) }
+        @inlinable _modify {
+            var value = self[key]
+            defer { assign(value, to: key) }
+            yield &value
         }
+    }
+
+    @usableFromInline nonisolated func assign<Value>(_ value: Value, to key: StorageKey<Value>) {
+        reporting { () throws(StorageError) in try set(value, for: key) }
     }
 
     @usableFromInline nonisolated func currentReading<Value>(of key: StorageKey<Value>) -> Reading? {
