@@ -6,12 +6,13 @@ import PropertyListCoding
 ///
 /// Commands that run to their end need no store, and so nothing that watches: they use the file's backend itself.
 struct PreferencesFile {
-    let url: URL
-    private let backend: PropertyListFile
+    let backend: PropertyListFile
 
+    /// The file that the operand FILE means: a path if it has a `/` or ends in `.plist`, or else the name of a domain, whose file is the one
+    /// of `ObservableStore(suiteName:)`.
     init(_ operand: String) {
-        url = FilePlace(operand).url
-        backend = PropertyListFile(at: url)
+        let isPath = operand.utf8.contains(UInt8(ascii: "/")) || operand.hasSuffix(".plist")
+        backend = isPath ? PropertyListFile(path: operand) : PropertyListFile(suiteName: operand)
     }
 
     /// The file as errors name it.

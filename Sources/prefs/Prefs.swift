@@ -6,12 +6,12 @@ struct Prefs {
     static func main() async {
         // Writing to a closed pipe is then an error that can be told from others.
         signal(SIGPIPE, SIG_IGN)
-        exit(await run(Array(CommandLine.arguments.dropFirst())))
+        exit(await run())
     }
 
-    private static func run(_ arguments: [String]) async -> Int32 {
+    private static func run() async -> Int32 {
         do {
-            try await command(arguments).run(.standard)
+            try await command(arguments()).run(.standard)
             return 0
         } catch let failure as Failure {
             Diagnostics.report(failure)
@@ -21,6 +21,20 @@ struct Prefs {
             Diagnostics.report(failure)
             return failure.status
         }
+    }
+
+    /// What stands on the command line; `CommandLine.arguments` would put U+FFFD in the place of what is not UTF-8, and so name another file
+    /// or key.
+    private static func arguments() throws(Failure) -> [String] {
+        var arguments: [String] = []
+        for number in 1..<max(1, Int(CommandLine.argc)) {
+            guard let bytes = CommandLine.unsafeArgv[number] else { break }
+            guard let argument = String(validatingCString: bytes) else {
+                throw .usage("argument \(number) is not UTF-8: \(String(cString: bytes))", nil)
+            }
+            arguments.append(argument)
+        }
+        return arguments
     }
 
     /// The command that the arguments ask for.

@@ -19,6 +19,7 @@ struct Peer {
         case "suite": try await useSuite(arguments[1])
         case "session": await Session(path: arguments[1]).run()
         case "transactions": try await runTransactions(key: arguments[2], in: arguments[1])
+        case "file-event": await showFileEvent(arguments[1])
         case "watch": try await watch(arguments[2], in: arguments[1])
         case "many-stores": try await ManyStores(folder: arguments[1], count: Int(arguments[2]) ?? 0).run()
         case "history":
@@ -48,6 +49,14 @@ struct Peer {
         for number in stride(from: 1, through: last, by: 1) {
             try store.set(number, for: StorageKey(key, default: 0))
             usleep(.random(in: 0...5000))
+        }
+    }
+
+    /// Says what a file watcher tells first.
+    private static func showFileEvent(_ path: String) async {
+        for await event in FileWatcher.events(at: path) {
+            print(event)
+            return
         }
     }
 

@@ -11,16 +11,17 @@ extension PropertyListFile {
     /// - Throws: ``StorageError/unreadable(file:reason:)`` where the way to the file cannot be followed.
     public var isWritableByOthers: Bool {
         get throws(StorageError) {
+            let path = try path.get()
             do throws(SystemError) {
-                return try isOpenToOthers()
+                return try isOpenToOthers(path)
             } catch {
                 throw .unreadable(file: name, reason: error.reason)
             }
         }
     }
 
-    private func isOpenToOthers() throws(SystemError) -> Bool {
-        var walk = TrailWalk(path: TrailWalk.absolute(name))
+    private func isOpenToOthers(_ path: AbsolutePath) throws(SystemError) -> Bool {
+        var walk = TrailWalk(path: path.text)
         while let step = walk.next() {
             guard let folder = try calls.status(at: step.folder) else { return false }
             let entry = try calls.status(at: step.path)

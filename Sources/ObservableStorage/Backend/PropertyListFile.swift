@@ -7,9 +7,11 @@ import PropertyListCoding
 /// whole, durably. Its format, mode and owner are kept, and so is what this library does not understand; access control lists and extended
 /// attributes are not. A file that this user may not write, or that nobody may, is not replaced.
 public final class PropertyListFile: StorageBackend {
-    /// The file's path.
+    /// The file's path, from the root on; `..` and links stand in it as they were given.
     public let name: String
 
+    /// The same, or why it is refused.
+    let path: Result<AbsolutePath, StorageError>
     let onCorruption: CorruptionPolicy
     let lockTimeout: Duration
     let calls: FileSystemCalls
@@ -28,6 +30,9 @@ public final class PropertyListFile: StorageBackend {
 
     /// Names a file; nothing is read yet.
     ///
+    /// It is the file that the system would open: `..` after a link leads out of the folder that the link leads to. A URL that may lead to
+    /// another one is refused when the file is first used: one that is not UTF-8, or starts at a working folder that has gone.
+    ///
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed. It need not exist, nor its folder: both are made at the first write, for the owner alone.
     ///   - onCorruption: what to do if it is no readable property list when it is first read.
@@ -36,8 +41,29 @@ public final class PropertyListFile: StorageBackend {
         self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, calls: .live)
     }
 
-    init(at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, calls: FileSystemCalls) {
-        name = url.standardizedFileURL.path
+    convenience init(at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, calls: FileSystemCalls) {
+        let path = Result { () throws(StorageError) in try AbsolutePath(of: url) }
+        self.init(path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, calls: calls)
+    }
+
+    /// Names a file by its path, of which not even a leading `~` means anything but itself.
+    package convenience init(path: String) {
+        let absolute = Result { () throws(StorageError) in try AbsolutePath(path) }
+        self.init(absolute, named: path, onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
+    }
+
+    /// Names the file of a domain, in the folder where settings belong.
+    package convenience init(suiteName: String) {
+        let path = Result { () throws(StorageError) in try AbsolutePath(SettingsFolder.file(of: suiteName)) }
+        self.init(path, named: suiteName + ".plist", onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
+    }
+
+    private init(
+        _ path: Result<AbsolutePath, StorageError>, named name: String, onCorruption: CorruptionPolicy, lockTimeout: Duration,
+        calls: FileSystemCalls
+    ) {
+        if case .success(let path) = path { self.name = path.text } else { self.name = name }
+        self.path = path
         self.onCorruption = onCorruption
         self.lockTimeout = lockTimeout
         self.calls = calls
@@ -45,14 +71,14 @@ public final class PropertyListFile: StorageBackend {
 
     /// Where a file really is, every symbolic link followed.
     static func place(of url: URL) throws(StorageError) -> ResolvedPath {
-        try ResolvedPath(url.standardizedFileURL.path)
+        try ResolvedPath(AbsolutePath(of: url))
     }
 
     /// Reads the file if it is not the one last seen; a missing one has no entries.
     ///
     /// - Throws: ``StorageError`` naming the file, the offset and the reason.
     public func load() throws -> StorageEntries {
-        if let content = try contentUnlessCorrupt(at: name) { return content.entries }
+        if let content = try contentUnlessCorrupt(at: path.get().text) { return content.entries }
         return try withFileLock { try contentOrQuarantine(at: $0.path).entries }
     }
 
@@ -81,11 +107,12 @@ public final class PropertyListFile: StorageBackend {
     /// Inside of itself, which only an edit that ends the process does, it takes no second lock.
     private func withFileLock<Result>(_ body: (_ target: ResolvedPath) throws -> Result) throws -> Result {
         if let target = lock.held { return try body(target) }
+        let path = try path.get()
         while true {
-            let target = try ResolvedPath(name, calls: calls)
+            let target = try ResolvedPath(path, calls: calls)
             let result = try FileLock.withLock(for: target, timeout: lockTimeout, calls: calls) { () -> Result? in
                 // A link may have been turned while the lock was waited for: its new target has a lock of its own.
-                guard try ResolvedPath(name, calls: calls) == target else { return nil }
+                guard try ResolvedPath(path, calls: calls) == target else { return nil }
                 return try lock.holding(target) { try body(target) }
             }
             if let result { return result }

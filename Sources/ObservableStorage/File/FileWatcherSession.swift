@@ -18,6 +18,8 @@ final class FileWatcherSession: Sendable {
     }
 
     private let path: String
+    /// Why the path leads nowhere.
+    private let refusal: AbsolutePath.Refusal?
     private let queue: DispatchQueue
     private let options: FileWatcherOptions
     private let state: Guarded<State>
@@ -25,7 +27,13 @@ final class FileWatcherSession: Sendable {
     init(
         path: String, queue: DispatchQueue, options: FileWatcherOptions, handler: @escaping @Sendable (FileWatcher.Event) -> Void
     ) {
-        self.path = TrailWalk.absolute(path)
+        do throws(AbsolutePath.Refusal) {
+            self.path = try AbsolutePath.fromRoot(path)
+            refusal = nil
+        } catch {
+            self.path = path
+            refusal = error
+        }
         self.queue = queue
         self.options = options
         state = Guarded(State(handler: handler, settling: FileWatcherSettling(quiet: options.quiet, limit: options.limit)))
@@ -37,7 +45,9 @@ final class FileWatcherSession: Sendable {
 
     /// Arms the path, or begins to poll it, and sends the first look on its way.
     func start() {
-        if let notifier = options.notifier {
+        if let refusal {
+            fallBack(FileWatcherObstacle(reason: refusal.reason))
+        } else if let notifier = options.notifier {
             do throws(FileWatcherObstacle) {
                 let arming = try notifier.watch(path) { [weak self] in self?.signal($0) }
                 state.withLock {

@@ -17,25 +17,28 @@ struct ResolvedPath: Sendable {
 
     /// Follows the path.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)`` for links in a circle, and where a folder may not be entered.
-    init(_ path: String, calls: FileSystemCalls = .live) throws(StorageError) {
+    /// - Throws: ``StorageError/unreadable(file:reason:)`` for links in a circle, for `..` after what is no folder, and where a folder may not be
+    ///   entered.
+    init(_ path: AbsolutePath, calls: FileSystemCalls = .live) throws(StorageError) {
         do throws(SystemError) {
             try self.init(following: path, calls: calls)
         } catch {
-            throw .unreadable(file: path, reason: error.reason)
+            throw .unreadable(file: path.text, reason: error.reason)
         }
     }
 
-    private init(following path: String, calls: FileSystemCalls) throws(SystemError) {
-        guard !path.isEmpty else { throw SystemError(ENOENT) }
-        let start = path.utf8.first == Self.separator ? path : FileManager.default.currentDirectoryPath + "/" + path
+    private init(following path: AbsolutePath, calls: FileSystemCalls) throws(SystemError) {
         // What is still to be walked, the next part last.
-        var pending = Self.parts(start)
+        var pending = Self.parts(path.text)
         var walked = ""
         var links = 0
         while let part = pending.popLast() {
-            // Nothing walked so far is a link, so the parent is the one before.
             guard part != ".." else {
+                if !walked.isEmpty {
+                    guard let status = try calls.status(at: walked) else { throw SystemError(ENOENT) }
+                    guard status.kind == .folder else { throw SystemError(ENOTDIR) }
+                }
+                // Nothing walked so far is a link, so the parent is the one before.
                 walked = Self.split(walked).folder
                 continue
             }

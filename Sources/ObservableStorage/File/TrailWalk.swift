@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Follows a path component by component, links included, without touching the disk itself.
 ///
 /// Ask for the ``next()`` name to look up, watch its folder, look, and say what was ``found(_:)``: watched in this order, from the
@@ -25,6 +17,7 @@ struct TrailWalk: Sendable {
 
     /// As many links as the kernel follows.
     private static let maximumLinks = 40
+    private static let separator = UInt8(ascii: "/")
 
     private var folders: [String] = []
     /// The names still to come, the nearest one last.
@@ -40,13 +33,6 @@ struct TrailWalk: Sendable {
     /// Starts at the root.
     init(path: String) {
         push(path)
-    }
-
-    /// A path that means the same whatever becomes of the current folder.
-    static func absolute(_ path: String) -> String {
-        guard !path.hasPrefix("/"), let current = getcwd(nil, 0) else { return path }
-        defer { free(current) }
-        return String(cString: current) + "/" + path
     }
 
     /// The next name to look up, or nil at the end of the way.
@@ -74,7 +60,7 @@ struct TrailWalk: Sendable {
         case .link(let target):
             links += 1
             guard links <= Self.maximumLinks else { return names.removeAll() }
-            if target.hasPrefix("/") { folders.removeAll() }
+            if target.utf8.first == Self.separator { folders.removeAll() }
             push(target)
         case .file:
             // A file on the way to the file: nothing can be below it.
@@ -86,8 +72,9 @@ struct TrailWalk: Sendable {
     }
 
     private mutating func push(_ path: String) {
-        for name in path.split(separator: "/").reversed() where name != "." {
-            names.append(String(name))
+        // By bytes: to a String, a combining mark belongs to the slash before it.
+        for name in path.utf8.split(separator: Self.separator).reversed().map({ String(Substring($0)) }) where name != "." {
+            names.append(name)
         }
     }
 }

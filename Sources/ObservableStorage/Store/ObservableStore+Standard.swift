@@ -6,16 +6,16 @@ extension ObservableStore {
     /// If it cannot be opened, values live in memory, ``flush()`` throws the reason, and ``failures`` has it.
     public static let standard = ObservableStore(suiteName: SettingsFolder.applicationName)
 
-    /// Opens the store of a domain where settings belong: `NAME.plist` in the configuration folder on Linux, which is the file of
-    /// `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems.
+    /// Opens the store of a suite where settings belong: `NAME.plist` in the configuration folder on Linux, which is the file of
+    /// `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` is the same file.
     ///
     /// If it cannot be opened, values live in memory, ``flush()`` throws the reason, and ``failures`` has it.
     public init(suiteName: String) {
-        let file = SettingsFolder.url.appendingPathComponent(suiteName + ".plist", isDirectory: false)
+        let file = PropertyListFile(suiteName: suiteName)
         do {
-            try self.init(at: file)
+            try self.init(backend: file)
         } catch {
-            self.init(backend: UnavailableBackend(name: file.path, reason: error), entries: StorageEntries())
+            self.init(backend: UnavailableBackend(name: file.name, reason: error), entries: StorageEntries())
             reports.report(error)
         }
     }

@@ -3,9 +3,9 @@
 
     extension SettingsFolder {
         /// The user's Application Support folder.
-        static var url: URL {
+        static func path(_ environment: (String) -> Data?) throws(NotUTF8) -> String {
             let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
-            return folders.first ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true)
+            return folders.first?.path ?? NSHomeDirectory()
         }
     }
 #endif

@@ -2,14 +2,12 @@
     import Foundation
 
     extension SettingsFolder {
-        /// `$XDG_CONFIG_HOME`, or else `~/.config`; a relative path counts as none, as the standard says.
-        static var url: URL {
-            let environment = ProcessInfo.processInfo.environment
-            if let folder = environment["XDG_CONFIG_HOME"], folder.hasPrefix("/") {
-                return URL(fileURLWithPath: folder, isDirectory: true)
-            }
-            let home = environment["HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? NSHomeDirectory()
-            return URL(fileURLWithPath: home, isDirectory: true).appendingPathComponent(".config", isDirectory: true)
+        /// `$XDG_CONFIG_HOME`, or else `$HOME/.config`; a relative path counts as none in the first, as the standard says, and starts at the
+        /// working folder in the second, as for Foundation's `UserDefaults`.
+        static func path(_ environment: (String) -> Data?) throws(NotUTF8) -> String {
+            if let folder = try text(of: "XDG_CONFIG_HOME", environment), folder.utf8.first == UInt8(ascii: "/") { return folder }
+            // The list of users is asked only where the environment does not say.
+            return (try text(of: "HOME", environment) ?? NSHomeDirectory()) + "/.config"
         }
     }
 #endif

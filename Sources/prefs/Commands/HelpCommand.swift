@@ -34,7 +34,7 @@ struct HelpCommand: Command {
 
         \(CommandList.all.map { "  \($0.usage)\n      \($0.summary)" }.joined(separator: "\n"))
 
-        FILE is a path when it has a / or ends in .plist; anything else names a domain, as UserDefaults(suiteName:) does.
+        FILE is a path when it has a / or ends in .plist; anything else names a domain, as ObservableStore(suiteName:) does.
         Options may stand anywhere before --, which ends them.
 
         Exit status: 0; 1 no such key; 2 the command line makes no sense; 3 the file cannot be read, written or locked.

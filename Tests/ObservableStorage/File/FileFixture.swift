@@ -49,6 +49,13 @@ extension TemporaryFolder {
     }
 }
 
+extension ResolvedPath {
+    /// Follows a path, from the working folder on if it is relative.
+    init(_ path: String) throws(StorageError) {
+        try self.init(AbsolutePath(path))
+    }
+}
+
 extension AtomicFile {
     /// Replaces the content of the file that a path leads to.
     @discardableResult

@@ -47,8 +47,16 @@ struct FileWatcherPathTests {
         probe.watcher.cancel()
     }
 
+    @Test("In a working folder that has gone, a relative path cannot be watched, and is not taken for one below the root")
+    func goneFolder() async throws {
+        let environment = ["FOLDER": try folder.makeFolder("gone"), "PEER": Subprocess.executable("Peer").path]
+        let script = "cd \"$FOLDER\" && rmdir \"$FOLDER\" && \"$PEER\" file-event app.plist"
+        let peer = try await Subprocess.finished("/bin/sh", ["-c", script], environment: environment)
+        #expect(peer.text.hasPrefix("fallback(app.plist: cannot be watched: its path starts at the working folder, and it has gone;"))
+    }
+
     @Test("A relative path starts at the current folder") func relative() async throws {
-        #expect(TrailWalk.absolute("x/y") == FileManager.default.currentDirectoryPath + "/x/y")
-        #expect(TrailWalk.absolute("/x/y") == "/x/y")
+        #expect(try AbsolutePath.fromRoot("x/y") == FileManager.default.currentDirectoryPath + "/x/y")
+        #expect(try AbsolutePath.fromRoot("/x/y") == "/x/y")
     }
 }

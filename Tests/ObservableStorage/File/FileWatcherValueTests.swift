@@ -112,6 +112,12 @@ struct FileWatcherValueTests {
         #expect(walk.last == walk.file)
     }
 
+    @Test("A name may begin with a combining mark") func combiningMark() {
+        let (asked, walk) = walk("/a/\u{301}/b", ["/a": .folder, "/a/\u{301}": .link(target: "/\u{301}c"), "/\u{301}c": .folder])
+        #expect(asked == ["/ a", "/a \u{301}", "/ \u{301}c", "/\u{301}c b"])
+        #expect(walk.last == TrailWalk.Step(folder: "/\u{301}c", name: "b"))
+    }
+
     @Test("A missing folder ends the way, and is not the file's name") func missingWalk() {
         let (asked, walk) = walk("/a/b/c", ["/a": .folder])
         #expect(asked == ["/ a", "/a b"])

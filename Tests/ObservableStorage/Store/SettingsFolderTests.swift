@@ -1,0 +1,34 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import ObservableStorage
+
+    @Suite("The folder of settings", .timeLimit(.minutes(2))) struct SettingsFolderTests {
+        private func file(_ environment: [String: [UInt8]]) throws -> String {
+            try SettingsFolder.file(of: "org.example") { environment[$0].map { Data($0) } }
+        }
+
+        private func file(_ environment: [String: String]) throws -> String {
+            try file(environment.mapValues { Array($0.utf8) })
+        }
+
+        @Test("It is the configuration folder, which is ignored unless it is absolute, or else in the user's, which need not be")
+        func places() throws {
+            #expect(try file(["HOME": "/home/me"]) == "/home/me/.config/org.example.plist")
+            #expect(try file(["HOME": "/home/me", "XDG_CONFIG_HOME": "/config"]) == "/config/org.example.plist")
+            #expect(try file(["HOME": "/home/me", "XDG_CONFIG_HOME": "config"]) == "/home/me/.config/org.example.plist")
+            #expect(try file(["HOME": "/home/me", "XDG_CONFIG_HOME": ""]) == "/home/me/.config/org.example.plist")
+            #expect(try file(["HOME": "me"]) == "me/.config/org.example.plist")
+            #expect(try file(["HOME": ""]) == NSHomeDirectory() + "/.config/org.example.plist")
+        }
+
+        @Test(
+            "A folder that is not UTF-8 is an error that names the variable, and not another folder",
+            arguments: ["HOME", "XDG_CONFIG_HOME"])
+        func notUTF8(variable: String) throws {
+            let reason = "the folder of settings is not known: \(variable) is not UTF-8"
+            #expect(throws: StorageError.unreadable(file: "org.example.plist", reason: reason)) { try file([variable: [0x2F, 0xFF]]) }
+        }
+    }
+#endif
