@@ -1,7 +1,7 @@
 /// Reading and replacing whole files so that nobody ever sees half of one.
 ///
 /// Nothing here takes a lock: a writer that must not undo another's work holds the ``FileLock`` of the path meanwhile.
-enum AtomicFile {
+package enum AtomicFile {
     /// The largest file that is read, in bytes: far beyond any property list, and short of what exhausts a machine.
-    static let largestSize = 1 << 30
+    package static let largestSize = 1 << 30
 }

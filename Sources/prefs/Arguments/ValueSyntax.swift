@@ -14,7 +14,7 @@ enum ValueSyntax: String, CaseIterable {
             case .real: Self.real(text).map { .real($0) }
             case .bool: Self.boolean(text).map { .boolean($0) }
             case .date: DateText.date(text).map { .date($0) }
-            case .data: Data(base64Encoded: text).map { .data($0) }
+            case .data: Self.data(text).map { .data($0) }
             case .json: try Self.json(text)
             }
         guard let value else { throw ArgumentParser.Mistake(reason: "\(expectation): \(text)") }
@@ -37,6 +37,11 @@ enum ValueSyntax: String, CaseIterable {
         guard let real = Double(text) else { return nil }
         // A number too large to store is read as infinity, which nobody wrote.
         return real.isInfinite && !text.lowercased().contains("inf") ? nil : real
+    }
+
+    /// The data, if the text is what it is written as: Foundation takes other text too, such as `====`, `AA=A` and bits that no byte has.
+    private static func data(_ text: String) -> Data? {
+        Data(base64Encoded: text).flatMap { $0.base64EncodedString() == text ? $0 : nil }
     }
 
     private static func boolean(_ text: String) -> Bool? {

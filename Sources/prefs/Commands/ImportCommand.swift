@@ -16,17 +16,9 @@ struct ImportCommand: Command {
     }
 
     func run(_ output: Output) throws {
-        let imported = try entries(of: input())
+        let imported = try entries(of: StandardInput.read())
         try file.edit { entries in
             for (key, value) in imported { entries[key] = value }
-        }
-    }
-
-    private func input() throws(Failure) -> Data {
-        do {
-            return try FileHandle.standardInput.readToEnd() ?? Data()
-        } catch {
-            throw .impossible("standard input: cannot be read: \(error.localizedDescription)")
         }
     }
 
@@ -42,4 +34,40 @@ struct ImportCommand: Command {
         }
         return entries
     }
+}
+
+/// What another program or a file gives to be read, of which no more is taken than of a property list's file.
+enum StandardInput {
+    /// Reads a descriptor to its end.
+    static func read(_ descriptor: Int32 = STDIN_FILENO, atMost largest: Int = AtomicFile.largestSize) throws(Failure) -> Data {
+        var bytes = Data()
+        var piece = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = systemRead(descriptor, &piece)
+            if count == 0 { return bytes }
+            if count > 0 {
+                guard count <= largest - bytes.count else {
+                    throw .impossible("standard input: it has more than \(largest) bytes, which are read at most")
+                }
+                bytes.append(contentsOf: piece[..<count])
+            } else {
+                try recover(from: errno, descriptor)
+            }
+        }
+    }
+
+    private static func recover(from error: Int32, _ descriptor: Int32) throws(Failure) {
+        switch error {
+        case EINTR: return
+        case EAGAIN:
+            // Somebody made it non-blocking.
+            var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            _ = poll(&request, 1, -1)
+        default: throw .impossible("standard input: cannot be read: \(String(cString: strerror(error)))")
+        }
+    }
+}
+
+private func systemRead(_ descriptor: Int32, _ bytes: inout [UInt8]) -> Int {
+    bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
 }

@@ -14,16 +14,19 @@ struct Output: Sendable {
 
     /// Writes a line in one piece.
     func write(line: String) throws(Failure) {
-        try write(Data((line + "\n").utf8))
+        try write(Array((line + "\n").utf8))
     }
 
     /// Writes bytes as they are.
-    func write(_ bytes: Data) throws(Failure) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { systemWrite(descriptor, $0) }
+    func write(_ bytes: some ContiguousBytes) throws(Failure) {
+        var start = 0
+        while true {
+            let (count, size) = bytes.withUnsafeBytes { bytes in
+                (systemWrite(descriptor, UnsafeRawBufferPointer(rebasing: bytes[start...])), bytes.count)
+            }
             if count >= 0 {
-                rest = rest.dropFirst(count)
+                start += count
+                if start >= size { return }
             } else {
                 try recover(from: errno)
             }

@@ -8,66 +8,87 @@ import PropertyListCoding
 enum JSONText {
     /// A value, without any spaces.
     static func text(of value: PropertyListValue) -> String {
-        var text = ""
+        var text: [UInt8] = []
         append(value, to: &text)
-        return text
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// A string between quotes; what could end a line or drive a terminal is escaped.
     static func quoted(_ string: String) -> String {
-        var text = ""
+        var text: [UInt8] = []
         appendQuoted(string, to: &text)
-        return text
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// A whole property list, one entry a line.
-    static func object(_ entries: [String: PropertyListValue], style: Style = .plain) -> Data {
-        guard !entries.isEmpty else { return Data("{}\n".utf8) }
-        let lines = entries.keys.sorted(by: precedes).map { key in
-            "  \(style.key(quoted(key))): \(entries[key].map(text(of:)) ?? "null")"
+    static func object(_ entries: [String: PropertyListValue], style: Style = .plain) -> [UInt8] {
+        var text = Array("{".utf8)
+        var separator = "\n  "
+        for (key, value) in sorted(entries) {
+            text += separator.utf8
+            text += style.key(quoted(key)).utf8
+            text += ": ".utf8
+            append(value, to: &text)
+            separator = ",\n  "
         }
-        return Data("{\n\(lines.joined(separator: ",\n"))\n}\n".utf8)
+        text += (entries.isEmpty ? "}\n" : "\n}\n").utf8
+        return text
     }
 
     /// Whether a key stands before another one.
     static func precedes(_ left: String, _ right: String) -> Bool {
-        left.utf8.lexicographicallyPrecedes(right.utf8)
+        var (left, right) = (left, right)
+        return left.withUTF8 { left in right.withUTF8 { right in left.lexicographicallyPrecedes(right) } }
     }
 
-    private static func append(_ value: PropertyListValue, to text: inout String) {
+    private static func sorted(_ entries: [String: PropertyListValue]) -> [(key: String, value: PropertyListValue)] {
+        entries.sorted { precedes($0.key, $1.key) }
+    }
+
+    private static func append(_ value: PropertyListValue, to text: inout [UInt8]) {
         switch value {
         case .string(let string): appendQuoted(string, to: &text)
-        case .integer(let integer): text += integer.description
-        case .real(let real): text += self.text(of: real)
-        case .boolean(let boolean): text += boolean ? "true" : "false"
+        case .integer(let integer): text += integer.description.utf8
+        case .real(let real): text += self.text(of: real).utf8
+        case .boolean(let boolean): text += (boolean ? "true" : "false").utf8
         case .date(let date): appendQuoted(DateText.text(of: date), to: &text)
-        case .data(let data): appendQuoted(data.base64EncodedString(), to: &text)
-        case .uid(let uid): text += "{\"CF$UID\":\(uid)}"
+        case .data(let data): append(data, to: &text)
+        case .uid(let uid): text += "{\"CF$UID\":\(uid)}".utf8
         case .array(let array): append(array, to: &text)
         case .dictionary(let dictionary): append(dictionary, to: &text)
         }
     }
 
-    private static func append(_ array: [PropertyListValue], to text: inout String) {
-        var separator = "["
+    private static func append(_ array: [PropertyListValue], to text: inout [UInt8]) {
+        var separator = UInt8(ascii: "[")
         for element in array {
-            text += separator
+            text.append(separator)
             append(element, to: &text)
-            separator = ","
+            separator = UInt8(ascii: ",")
         }
-        text += array.isEmpty ? "[]" : "]"
+        text += (array.isEmpty ? "[]" : "]").utf8
     }
 
-    private static func append(_ dictionary: [String: PropertyListValue], to text: inout String) {
-        var separator = "{"
-        for (key, value) in dictionary.sorted(by: { precedes($0.key, $1.key) }) {
-            text += separator
+    private static func append(_ dictionary: [String: PropertyListValue], to text: inout [UInt8]) {
+        var separator = UInt8(ascii: "{")
+        for (key, value) in sorted(dictionary) {
+            text.append(separator)
             appendQuoted(key, to: &text)
-            text += ":"
+            text.append(UInt8(ascii: ":"))
             append(value, to: &text)
-            separator = ","
+            separator = UInt8(ascii: ",")
         }
-        text += dictionary.isEmpty ? "{}" : "}"
+        text += (dictionary.isEmpty ? "{}" : "}").utf8
+    }
+
+    /// Appends base64, piece by piece: its text is not there twice.
+    private static func append(_ data: Data, to text: inout [UInt8]) {
+        let size = 3 << 14
+        text.append(UInt8(ascii: "\""))
+        for start in stride(from: data.startIndex, to: data.endIndex, by: size) {
+            text += data[start..<min(start + size, data.endIndex)].base64EncodedData()
+        }
+        text.append(UInt8(ascii: "\""))
     }
 
     private static func text(of real: Double) -> String {
@@ -76,21 +97,52 @@ enum JSONText {
         return real.description
     }
 
-    private static func appendQuoted(_ string: String, to text: inout String) {
-        text += "\""
-        for scalar in string.unicodeScalars {
-            switch scalar {
-            case "\"": text += "\\\""
-            case "\\": text += "\\\\"
-            case "\n": text += "\\n"
-            case "\r": text += "\\r"
-            case "\t": text += "\\t"
-            case "\0"..."\u{1f}", "\u{7f}"..."\u{9f}", "\u{2028}", "\u{2029}":
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: text.unicodeScalars.append(scalar)
+    private static func appendQuoted(_ string: String, to text: inout [UInt8]) {
+        text.append(UInt8(ascii: "\""))
+        var string = string
+        string.withUTF8 { bytes in
+            // Most of a text stands in JSON as it is: it is copied from one escape to the next.
+            var start = 0
+            var place = 0
+            while place < bytes.count {
+                let length = lengthOfEscaped(bytes, at: place)
+                if length > 0 {
+                    text += bytes[start..<place]
+                    appendEscape(of: bytes[place..<place + length], to: &text)
+                    start = place + length
+                }
+                place += max(length, 1)
             }
+            text += bytes[start...]
         }
-        text += "\""
+        text.append(UInt8(ascii: "\""))
+    }
+
+    /// How many bytes the character has that begins here, if it is to be escaped, or else 0.
+    @inline(__always)
+    private static func lengthOfEscaped(_ bytes: UnsafeBufferPointer<UInt8>, at place: Int) -> Int {
+        switch bytes[place] {
+        case ..<0x20, 0x22, 0x5C, 0x7F: 1
+        // U+0080 to U+009F.
+        case 0xC2: bytes[place + 1] < 0xA0 ? 2 : 0
+        // U+2028 and U+2029, which end a line.
+        case 0xE2: bytes[place + 1] == 0x80 && bytes[place + 2] & 0xFE == 0xA8 ? 3 : 0
+        default: 0
+        }
+    }
+
+    private static func appendEscape(of character: Slice<UnsafeBufferPointer<UInt8>>, to text: inout [UInt8]) {
+        let last = character[character.endIndex - 1]
+        text.append(UInt8(ascii: "\\"))
+        switch (character.count, last) {
+        case (1, UInt8(ascii: "\"")), (1, UInt8(ascii: "\\")): text.append(last)
+        case (1, 0x0A): text.append(UInt8(ascii: "n"))
+        case (1, 0x0D): text.append(UInt8(ascii: "r"))
+        case (1, 0x09): text.append(UInt8(ascii: "t"))
+        // In UTF-8, the last digits of these characters' numbers are those of their last byte.
+        case (3, _): text += "u202\(String(last & 0xF, radix: 16))".utf8
+        case (_, ..<0x10): text += "u000\(String(last, radix: 16))".utf8
+        default: text += "u00\(String(last, radix: 16))".utf8
+        }
     }
 }

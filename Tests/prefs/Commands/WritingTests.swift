@@ -3,6 +3,8 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
+@testable import prefs
+
 @Suite("Writing commands", .timeLimit(.minutes(5)))
 struct WritingTests {
     private let folder: TemporaryFolder
@@ -100,6 +102,30 @@ struct WritingTests {
         #expect(result.status == 3)
         #expect(result.errors.hasPrefix("prefs: standard input: "))
         #expect(result.errors.count(where: \.isNewline) == 1)
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
+    @Test("No more is read from standard input than a file may have, and where nothing can be read, the reason is told")
+    func standardInput() async throws {
+        let zeros = open("/dev/zero", O_RDONLY)
+        try #require(zeros >= 0)
+        defer { close(zeros) }
+        let failure = #expect(throws: Failure.self) { try StandardInput.read(zeros, atMost: 1_000_000) }
+        guard case .impossible("standard input: it has more than 1000000 bytes, which are read at most") = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        let bytes = Data(repeating: 7, count: 1_000_000)
+        try bytes.write(to: folder.file("input"))
+        let input = open(folder.path("input"), O_RDONLY)
+        defer { close(input) }
+        #expect(try StandardInput.read(input, atMost: 1_000_000) == bytes)
+        let prefs = Subprocess.executable("prefs").path
+        for (input, reason) in [("/", "Is a directory"), ("&-", "Bad file descriptor")] {
+            let result = try await Subprocess.finished("/bin/sh", ["-c", "'\(prefs)' import '\(file)' <\(input)"])
+            #expect(result.status == 3)
+            #expect(result.errors == "prefs: standard input: cannot be read: \(reason)\n")
+        }
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 }

@@ -51,4 +51,22 @@ struct JSONTextTests {
             #expect(try JSONReader.value(of: JSONText.text(of: value)) == value)
         }
     }
+
+    @Test("Escaped characters are found wherever they stand, and nothing else is escaped")
+    func everyCharacter() throws {
+        let isEscaped: (UInt32) -> Bool = { $0 < 0x20 || [0x22, 0x5C, 0x2028, 0x2029].contains($0) || (0x7F...0x9F).contains($0) }
+        for scalar in (0...0x2100).compactMap({ Unicode.Scalar($0 as UInt32) }) + ["\u{FFFF}", "\u{10FFFF}"] {
+            for text in ["\(scalar)", "é\(scalar)", "\(scalar)\(scalar)日"] {
+                let quoted = JSONText.quoted(text)
+                #expect((quoted.unicodeScalars.count == text.unicodeScalars.count + 2) != isEscaped(scalar.value), "\(scalar.value)")
+                #expect(try JSONReader.value(of: quoted) == .string(text))
+            }
+        }
+    }
+
+    @Test("Data of any size is its base64", arguments: [0, 1, 2, 3, 49_151, 49_152, 49_153, 98_304, 100_000])
+    func data(size: Int) {
+        let data = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+        #expect(JSONText.text(of: .data(data.dropFirst(0))) == "\"\(data.base64EncodedString())\"")
+    }
 }
