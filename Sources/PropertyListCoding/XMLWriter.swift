@@ -35,9 +35,12 @@ struct XMLWriter: ~Copyable {
         output.append(text)
     }
 
-    /// Appends the tabs at the beginning of a line.
+    // Tabs in front of each of many values in a deep container would make the file as many times larger as it is deep.
+    private static let mostTabs = 16
+
+    /// Appends the tabs at the beginning of a line, of which there are no more however deep it is.
     mutating func indent(_ depth: Int) {
-        for _ in 0..<depth { output.append(0x09) }
+        for _ in 0..<min(depth, Self.mostTabs) { output.append(0x09) }
     }
 }
 

@@ -82,4 +82,23 @@ import Testing
         let binary = nested(512, around: .uid(1))
         #expect(try PropertyListValue.decode(binary.encoded(as: .binary)).value == binary)
     }
+
+    @Test("Up to 16 levels are indented by a tab for each, and those below by no more")
+    func indentation() throws {
+        let lines = try body(nested(40, around: true)).split(separator: "\n")
+        #expect(lines.map { $0.prefix { $0 == "\t" }.count } == (0...40).map { min($0, 16) } + (0..<40).reversed().map { min($0, 16) })
+        let data = PropertyListValue.data(Data(count: 30))
+        #expect(try body(nested(40, around: data)).contains("\t<data>\n\t\t\t\t\t\t\t\tAAAAAAAAAAAA\n"))
+    }
+
+    @Test(
+        "Values in a deep container take not much more room than they need",
+        arguments: [PropertyListValue.boolean(true), .data(Data()), .array([]), .data(Data([1]))])
+    func deepSize(_ leaf: PropertyListValue) throws {
+        let values = PropertyListValue.array(Array(repeating: leaf, count: 10_000))
+        let size = try values.encoded(as: .xml).count
+        let deep = nested(500, around: values)
+        #expect(try deep.encoded(as: .xml).count < size * 5)
+        #expect(try PropertyListValue.decode(deep.encoded(as: .xml)).value == deep)
+    }
 }
