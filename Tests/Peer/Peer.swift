@@ -21,6 +21,7 @@ struct Peer {
         case "transactions": try await runTransactions(key: arguments[2], in: arguments[1])
         case "file-event": await showFileEvent(arguments[1])
         case "watch": try await watch(arguments[2], in: arguments[1])
+        case "file-events": try await FileEvents(path: arguments[1]).run()
         case "many-stores": try await ManyStores(folder: arguments[1], count: Int(arguments[2]) ?? 0).run()
         case "history":
             try await History.take(part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: arguments[1])

@@ -13,7 +13,7 @@ extension PropertyListFile {
         let watcher = FileWatcher(path: path.text, queue: queue) { event in
             switch event {
             case .fallback(let error): report(.failed(error))
-            case .lookAgain: report(.changed)
+            case .lookAgain, .recovered: report(.changed)
             }
         }
         return ObservationToken { watcher.cancel() }

@@ -7,6 +7,9 @@ public import Dispatch
 /// without a change. Some things are not noticed at once: writing through a memory map, a file system mounted over a folder of the path,
 /// and the end of a write in place, which is told after a short quiet time of 50 ms on Apple's systems. On Linux, so is what is written
 /// to a file, or changes behind a link, that was moved to the path just before.
+///
+/// Where the system cannot tell, a timer looks. It is tried again to be told: when the file changes, or what is in the way, and otherwise
+/// after a time that grows to half a minute.
 public final class FileWatcher: Sendable {
     /// How changes are noticed.
     public enum Mechanism: Sendable, Hashable {
@@ -22,8 +25,10 @@ public final class FileWatcher: Sendable {
     public enum Event: Sendable, Hashable {
         /// The file may be another one, or have other content, or be gone.
         case lookAgain
-        /// The system cannot tell, ``StorageError/unwatchable(file:reason:)`` says why; from now on a timer looks. Told once.
+        /// The system cannot tell, ``StorageError/unwatchable(file:reason:)`` says why; from now on a timer looks. Told once each time.
         case fallback(StorageError)
+        /// After a fallback, the system tells again, in this way; ``lookAgain`` follows.
+        case recovered(Mechanism)
     }
 
     private let session: FileWatcherSession

@@ -26,4 +26,6 @@ struct FileWatcherObstacle: Error, Sendable, Hashable {
     let reason: String
     /// Whether it is only that this process may not look there.
     var isForbidden = false
+    /// The file or folder that is in the way; nil if no particular one is.
+    var path: String?
 }

@@ -10,4 +10,6 @@ struct FileWatcherOptions: Sendable {
     var pollInterval: Duration = .milliseconds(500)
     /// How often to look, beside being notified, where a layer of the file system may be changed underneath.
     var layerInterval: Duration = .seconds(2)
+    /// Whether to try to be notified again after a time, where that has failed, and not only when something there changes.
+    var retriesWithBackoff = true
 }

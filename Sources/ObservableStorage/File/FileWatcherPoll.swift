@@ -3,11 +3,27 @@ import Foundation
 
 /// A timer that looks at a path from time to time and tells when something is different.
 final class FileWatcherPoll: Sendable {
+    /// What is different, or may be.
+    struct News: Sendable {
+        let ofFile: Bool
+        let ofObstacle: Bool
+    }
+
     private let source: FileWatcherSource
 
-    /// Starts looking; `changed` is called on the queue.
-    init(path: String, queue: DispatchQueue, interval: Duration, changed: @escaping @Sendable () -> Void) {
+    /// Starts looking.
+    ///
+    /// - Parameters:
+    ///   - path: the file.
+    ///   - obstacle: what keeps the file from being watched, if it is a file or folder itself.
+    ///   - queue: where to look.
+    ///   - interval: how often.
+    ///   - changed: called on the queue.
+    init(
+        path: String, obstacle: String? = nil, queue: DispatchQueue, interval: Duration, changed: @escaping @Sendable (News) -> Void
+    ) {
         let comparison = Guarded(FileWatcherComparison(FileWatcherIdentity(path: path)))
+        let obstacleIdentity = Guarded(obstacle.map(FileWatcherIdentity.init))
         let timer = DispatchSource.makeTimerSource(queue: queue)
         let repeating = DispatchTimeInterval.nanoseconds(interval.wholeNanoseconds)
         timer.schedule(
@@ -15,7 +31,13 @@ final class FileWatcherPoll: Sendable {
         source = FileWatcherSource(timer) { _ in
             let time = Date()
             let identity = FileWatcherIdentity(path: path)
-            if comparison.withLock({ $0.isNews(identity, at: time) }) { changed() }
+            let obstacle = obstacle.map(FileWatcherIdentity.init)
+            let isOtherObstacle = obstacleIdentity.withLock { last in
+                defer { last = obstacle }
+                return last != obstacle
+            }
+            let news = News(ofFile: comparison.withLock { $0.isNews(identity, at: time) }, ofObstacle: isOtherObstacle)
+            if news.ofFile || news.ofObstacle { changed(news) }
         }
     }
 

@@ -11,7 +11,10 @@ final class FileWatcherSession: Sendable {
         var settling: FileWatcherSettling
         /// Whether what stands at the path's end is to be watched when it is quiet.
         var isArmingDue = false
-        var fallback: StorageError?
+        /// What is to be told before the next look.
+        var notices: [FileWatcher.Event] = []
+        var backoff = Backoff()
+        var isRetryTimed = false
         // The first look is on its way from the start, so that nothing comes before it.
         var signals: FileWatcherSignals = .armed
         var isScheduled = true
@@ -49,12 +52,7 @@ final class FileWatcherSession: Sendable {
             fallBack(FileWatcherObstacle(reason: refusal.reason))
         } else if let notifier = options.notifier {
             do throws(FileWatcherObstacle) {
-                let arming = try notifier.watch(path) { [weak self] in self?.signal($0) }
-                state.withLock {
-                    $0.arming = arming
-                    $0.mechanism = notifier.mechanism
-                }
-                if arming.isPartial { poll(every: options.layerInterval) }
+                try arm(notifier)
             } catch {
                 fallBack(error)
             }
@@ -110,6 +108,20 @@ final class FileWatcherSession: Sendable {
         }
     }
 
+    /// Watches the path for the first time, or again after it was polled.
+    private func arm(_ notifier: any FileWatcherNotifier) throws(FileWatcherObstacle) {
+        let arming = try notifier.watch(path) { [weak self] in self?.signal($0) }
+        let (isLate, poll) = state.withLock { state -> (Bool, FileWatcherPoll?) in
+            guard state.handler != nil else { return (true, nil) }
+            state.arming = arming
+            state.mechanism = notifier.mechanism
+            return (false, state.poll.take())
+        }
+        if isLate { return arming.cancel() }
+        poll?.cancel()
+        armed(arming)
+    }
+
     private func rearm(after signals: FileWatcherSignals) -> FileWatcherFound {
         let arming = state.withLock { state in
             state.isArmingDue = false
@@ -118,13 +130,20 @@ final class FileWatcherSession: Sendable {
         guard let arming else { return .ready }
         do throws(FileWatcherObstacle) {
             let found = try arming.rearm(after: signals)
-            if arming.isPartial { poll(every: options.layerInterval) }
+            // Not when it is first armed: what fails each time it is armed again is not to be tried all the time.
+            state.withLock { $0.backoff.succeed() }
+            armed(arming)
             return found
         } catch {
             arming.cancel()
             fallBack(error)
             return .ready
         }
+    }
+
+    /// Makes up for what the arming does not notice.
+    private func armed(_ arming: any FileWatcherArming) {
+        if arming.isPartial { poll(every: options.layerInterval) }
     }
 
     private func act(_ step: (inout FileWatcherSettling) -> FileWatcherSettling.Action) {
@@ -142,11 +161,12 @@ final class FileWatcherSession: Sendable {
     }
 
     private func look() {
-        let (fallback, isArmingDue) = state.withLock { state in
+        let (notices, isArmingDue) = state.withLock { state in
             state.settling.looked()
-            return (state.fallback.take(), state.isArmingDue)
+            defer { state.notices = [] }
+            return (state.notices, state.isArmingDue)
         }
-        if let fallback { deliver(.fallback(fallback)) }
+        for notice in notices { deliver(notice) }
         deliver(.lookAgain)
         // After that there is another look, for what was written meanwhile and told by nobody.
         if isArmingDue { act { $0.wrote(at: .now) } }
@@ -157,27 +177,65 @@ final class FileWatcherSession: Sendable {
         handler?(event)
     }
 
-    /// Does without notices from now on.
+    /// Does without notices, until they can be had again.
     private func fallBack(_ obstacle: FileWatcherObstacle) {
         let poll = state.withLock { state in
             state.arming = nil
             state.mechanism = .polling
-            state.fallback = .unwatchable(file: path, reason: obstacle.reason)
+            state.notices.append(.fallback(.unwatchable(file: path, reason: obstacle.reason)))
             return state.poll.take()
         }
         poll?.cancel()
-        self.poll(every: options.pollInterval)
+        self.poll(every: options.pollInterval, obstacle: obstacle.path)
+        retryLater()
+    }
+
+    private func retryLater() {
+        guard options.retriesWithBackoff else { return }
+        let delay = state.withLock { state -> DispatchTimeInterval? in
+            guard !state.isRetryTimed, state.handler != nil else { return nil }
+            state.isRetryTimed = true
+            return state.backoff.fail()
+        }
+        guard let delay else { return }
+        queue.asyncAfter(deadline: .now() + delay) { [weak self] in
+            guard let self else { return }
+            state.withLock { $0.isRetryTimed = false }
+            if !recover() { retryLater() }
+        }
+    }
+
+    /// Tries to be notified again, and returns whether that is so.
+    private func recover() -> Bool {
+        guard let notifier = options.notifier, state.withLock({ $0.arming == nil && $0.handler != nil }) else { return true }
+        do throws(FileWatcherObstacle) {
+            try arm(notifier)
+        } catch {
+            return false
+        }
+        state.withLock { $0.notices.append(.recovered($0.mechanism)) }
+        look()
+        return true
     }
 
     /// Looks from time to time from now on, unless that is so already.
-    private func poll(every interval: Duration) {
+    private func poll(every interval: Duration, obstacle: String? = nil) {
         guard state.withLock({ $0.poll == nil && $0.handler != nil }) else { return }
-        let poll = FileWatcherPoll(path: path, queue: queue, interval: interval) { [weak self] in self?.look() }
+        let poll = FileWatcherPoll(path: path, obstacle: obstacle, queue: queue, interval: interval) { [weak self] in self?.polled($0) }
         let isLate = state.withLock { state in
             guard state.handler != nil else { return true }
             state.poll = poll
             return false
         }
         if isLate { poll.cancel() }
+    }
+
+    private func polled(_ news: FileWatcherPoll.News) {
+        if state.withLock({ $0.arming != nil }) {
+            // What the notifier did not tell may be another way to the file.
+            signal(.rerouted)
+        } else if options.notifier == nil || !recover(), news.ofFile {
+            look()
+        }
     }
 }

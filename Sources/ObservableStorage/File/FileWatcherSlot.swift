@@ -1,15 +1,15 @@
-/// Holds what has not been read yet: a fallback, and whether to look, however often that was said.
+/// Holds what has not been read yet: how changes are noticed since the last news of that, and whether to look.
 final class FileWatcherSlot: Sendable {
     private typealias Waiter = CheckedContinuation<FileWatcher.Event?, Never>
 
     private struct State {
-        var fallback: FileWatcher.Event?
+        var mechanism: FileWatcher.Event?
         var look: FileWatcher.Event?
         var waiters: [Waiter] = []
         var isFinished = false
 
         mutating func take() -> FileWatcher.Event? {
-            fallback.take() ?? look.take()
+            mechanism.take() ?? look.take()
         }
     }
 
@@ -22,7 +22,7 @@ final class FileWatcherSlot: Sendable {
             if !state.waiters.isEmpty { return state.waiters.removeFirst() }
             switch event {
             case .lookAgain: state.look = event
-            case .fallback: state.fallback = event
+            case .fallback, .recovered: state.mechanism = event
             }
             return nil
         }

@@ -138,7 +138,7 @@
                 }
                 // A folder that may be passed but not read cannot be watched, which only matters for what is looked up in it.
                 if outcome == .forbidden, entry.kind != .folder {
-                    throw FileWatcherObstacle(reason: "\(step.folder): not readable")
+                    throw FileWatcherObstacle(reason: "\(step.folder): not readable", path: step.folder)
                 }
                 if let device = entry.device, devices.insert(device).inserted {
                     try trust(hub.calls.mount(device), of: step, in: &route)

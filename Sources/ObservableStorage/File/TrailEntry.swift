@@ -49,7 +49,7 @@ struct TrailEntry: Sendable, Hashable {
         let count = readlink(path, &bytes, bytes.count)
         guard count > 0 else { return .missing }
         guard let target = String(validating: bytes[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self) else {
-            throw FileWatcherObstacle(reason: "the target of the link \(path) is not UTF-8")
+            throw FileWatcherObstacle(reason: "the target of the link \(path) is not UTF-8", path: path)
         }
         return .link(target: target)
     }
@@ -68,6 +68,6 @@ struct TrailEntry: Sendable, Hashable {
 extension FileWatcherObstacle {
     /// What the system said about a path.
     init(path: String, code: Int32) {
-        self.init(reason: "\(path): \(String(cString: strerror(code)))", isForbidden: code == EACCES || code == EPERM)
+        self.init(reason: "\(path): \(String(cString: strerror(code)))", isForbidden: code == EACCES || code == EPERM, path: path)
     }
 }

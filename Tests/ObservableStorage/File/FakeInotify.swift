@@ -37,6 +37,11 @@
             state.withLock { Array($0.live.values) }
         }
 
+        /// The watch of a path.
+        func watch(of path: String) -> Int32? {
+            state.withLock { $0.live.first { $0.value == path }?.key }
+        }
+
         /// Whether the other end has been closed.
         var isClosed: Bool {
             var request = pollfd(fd: writing, events: 0, revents: 0)

@@ -158,13 +158,15 @@ struct FileWatcherLifeTests {
         #expect(await events.next() == .lookAgain)
     }
 
-    @Test("What is not read yet is kept once, the fallback first")
+    @Test("What is not read yet is kept once, news of the way of watching first, and of those the newest")
     func slot() async {
         let slot = FileWatcherSlot()
         let fallback = FileWatcher.Event.fallback(.unwatchable(file: "f", reason: "r"))
-        for event in [.lookAgain, fallback, .lookAgain, .lookAgain] { slot.put(event) }
-        #expect(await slot.next() == fallback)
+        for event in [.lookAgain, fallback, .lookAgain, .recovered(.inotify), .lookAgain] { slot.put(event) }
+        #expect(await slot.next() == .recovered(.inotify))
         #expect(await slot.next() == .lookAgain)
+        for event in [.recovered(.inotify), fallback] { slot.put(event) }
+        #expect(await slot.next() == fallback)
         slot.finish()
         slot.put(.lookAgain)
         #expect(await slot.next() == nil)

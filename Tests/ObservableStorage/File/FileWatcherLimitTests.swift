@@ -96,6 +96,75 @@
             }
         }
 
+        @Test("When watches are to be had again, that is said, the file looked at, and the system's notices are heard again")
+        func recovery() async throws {
+            let pipe = try FakeInotify()
+            let isExhausted = Box(true)
+            let events = Inbox<FileWatcher.Event>()
+            let watcher = watcher(path, pipe, failing: isExhausted, code: ENOSPC) { events.put($0) }
+            #expect(watcher.mechanism == .polling)
+            #expect(await events.first { $0 == .lookAgain } != nil)
+            isExhausted.flag.withLock { $0 = false }
+            #expect(await events.first { $0 != .lookAgain } == .recovered(.inotify))
+            #expect(watcher.mechanism == .inotify)
+            #expect(await events.first { _ in true } == .lookAgain)
+            let watch = try #require(pipe.watch(of: folder.url.path))
+            pipe.send(watch: watch, mask: UInt32(IN_MOVED_TO), name: "app.plist")
+            #expect(await events.first { _ in true } == .lookAgain)
+            watcher.cancel()
+        }
+
+        @Test("What changes at the file, or at what is in the way, is a reason to try at once", arguments: [ENOSPC, EACCES])
+        func recoveryAfterChange(code: Int32) async throws {
+            let pipe = try FakeInotify()
+            let isFailing = Box(true)
+            let events = Inbox<FileWatcher.Event>()
+            var options = FileWatcherOptions(pollInterval: .milliseconds(5))
+            options.retriesWithBackoff = false
+            let watcher = watcher(path, pipe, failing: isFailing, code: code, options) { events.put($0) }
+            #expect(await events.first { $0 == .lookAgain } != nil)
+            isFailing.flag.withLock { $0 = false }
+            // A folder's permissions make no difference to what is known of the file in it.
+            if code == EACCES { #expect(chmod(folder.url.path, 0o711) == 0) } else { try Disk.replace(path, "one") }
+            #expect(await events.first { $0 != .lookAgain } == .recovered(.inotify))
+            watcher.cancel()
+        }
+
+        @Test("What cannot be watched again at once is told each time")
+        func relapse() async throws {
+            let pipe = try FakeInotify()
+            let isExhausted = Box(true)
+            let events = Inbox<FileWatcher.Event>()
+            let watcher = watcher(path, pipe, failing: isExhausted, code: ENOSPC) { events.put($0) }
+            for _ in 0..<3 {
+                guard case .fallback = await events.first(where: { $0 != .lookAgain }) else {
+                    Issue.record("no fallback")
+                    return
+                }
+                isExhausted.flag.withLock { $0 = false }
+                #expect(await events.first { $0 != .lookAgain } == .recovered(.inotify))
+                isExhausted.flag.withLock { $0 = true }
+                pipe.send(watch: -1, mask: UInt32(IN_Q_OVERFLOW))
+            }
+            watcher.cancel()
+        }
+
+        /// A watcher whose folder cannot be watched for as long as it is failing.
+        private func watcher(
+            _ path: String, _ pipe: FakeInotify, failing: Box, code: Int32,
+            _ options: FileWatcherOptions = FileWatcherOptions(pollInterval: .milliseconds(5)),
+            _ handler: @escaping @Sendable (FileWatcher.Event) -> Void
+        ) -> FileWatcher {
+            var (calls, options) = (pipe.calls, options)
+            let watch = calls.watch
+            let place = folder.url.path
+            calls.watch = { instance, path, mask in
+                failing.flag.withLock { $0 } && path == place ? -code : watch(instance, path, mask)
+            }
+            options.notifier = InotifyHub(calls: calls)
+            return FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options, handler: handler)
+        }
+
         private func expectFallback(calls: InotifyCalls) async throws {
             try Disk.write(path, "one")
             let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), pollInterval: .milliseconds(5))

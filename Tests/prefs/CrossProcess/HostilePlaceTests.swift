@@ -5,10 +5,10 @@ import Testing
 /// Places where a property list cannot be read or written, made by the system itself.
 @Suite("Places that cannot be written", .timeLimit(.minutes(2)))
 struct HostilePlaceTests {
-    private static let hasMounts = canStart("unshare", "-m", "true")
-    private static let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    static let hasMounts = canStart("unshare", "-m", "true")
+    static let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     // The tests may have been built where only their owner can look.
-    private static let hasNobody = canStart("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "test", "-x", peer)
+    static let hasNobody = canStart("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "test", "-x", peer)
     private static let peer = Subprocess.executable("Peer").path
 
     private let folder: TemporaryFolder

@@ -40,6 +40,39 @@
             watch.signal(SIGKILL)
         }
 
+        @Test("When there are instances again, they are used, and that is said", .enabled(if: hasNamespaces))
+        func recovery() async throws {
+            try Data("one".utf8).write(to: file)
+            let limit = "> /proc/sys/user/max_inotify_instances"
+            let script = "echo 0 \(limit) && exec \"$0\" file-events \"$1\""
+            let watch = try RunningProgram("unshare", ["-Ur", "/bin/sh", "-c", script, Subprocess.executable("Peer").path, file.path])
+            try await watch.line { $0.hasPrefix("fallback: \(file.path): cannot be watched: no inotify instance") }
+            try watch.send("echo 10 \(limit)")
+            try await watch.line { $0 == "recovered: inotify" }
+            try Data("two".utf8).write(to: file, options: .atomic)
+            try await watch.line { $0 == "look: two" }
+            watch.signal(SIGKILL)
+        }
+
+        @Test("A folder that may not be read for a while is watched again as soon as it may", .enabled(if: HostilePlaceTests.hasNobody))
+        func unreadableFolder() async throws {
+            try Data("one".utf8).write(to: file)
+            let user = try #require(HostilePlaceTests.nobody.first)
+            try #require(chown(folder.url.path, 65_534, 65_534) == 0 && chmod(folder.url.path, 0o755) == 0)
+            try #require(chmod(file.path, 0o644) == 0)
+            let watch = try RunningProgram(
+                user, HostilePlaceTests.nobody.dropFirst() + [Subprocess.executable("Peer").path, "file-events", file.path])
+            try await watch.line { $0 == "look: one" }
+            try #require(chmod(folder.url.path, 0o300) == 0)
+            try await watch.line { $0.hasPrefix("fallback: \(file.path): cannot be watched: \(folder.url.path): not readable") }
+            try Data("two".utf8).write(to: file, options: .atomic)
+            try #require(chmod(file.path, 0o644) == 0)
+            try await watch.line { $0 == "look: two" }
+            try #require(chmod(folder.url.path, 0o755) == 0)
+            try await watch.line { $0 == "recovered: inotify" }
+            watch.signal(SIGKILL)
+        }
+
         @Test("A change whose notice the kernel had no room for is told")
         func overflow() async throws {
             try await set(1)

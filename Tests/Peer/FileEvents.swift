@@ -1,0 +1,23 @@
+import Foundation
+import ObservableStorage
+
+/// A file watcher that says each event, and meanwhile does in a shell what the lines of standard input say.
+struct FileEvents {
+    let path: String
+
+    func run() async throws {
+        Thread.detachNewThread {
+            while let line = readLine() { _ = system(line) }
+            exit(0)
+        }
+        for await event in FileWatcher.events(at: path) { try Peer.say(text(of: event)) }
+    }
+
+    private func text(of event: FileWatcher.Event) -> String {
+        switch event {
+        case .lookAgain: "look: " + (FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) } ?? "-")
+        case .fallback(let error): "fallback: \(error)"
+        case .recovered(let mechanism): "recovered: \(mechanism)"
+        }
+    }
+}
