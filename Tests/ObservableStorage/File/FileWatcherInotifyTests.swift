@@ -232,6 +232,25 @@
             #expect(pipe.live.isEmpty)
         }
 
+        @Test("What a walk watched before a folder on its way went is given up when the next one leads elsewhere")
+        func goneHalfway() throws {
+            for name in ["one", "two"] { try Disk.writeDeep(folder.path("\(name)/deep/app.plist"), name) }
+            try Disk.link(folder.path("link"), to: "one")
+            let pipe = try FakeInotify()
+            var calls = pipe.calls
+            let watch = calls.watch
+            calls.watch = { [folder] instance, place, mask in
+                guard place == folder.path("one/deep") else { return watch(instance, place, mask) }
+                try? Disk.relink(folder.path("link"), to: "two")
+                return -ENOENT
+            }
+            let arming = try InotifyHub(calls: calls).watch(folder.path("link/deep/app.plist")) { _ in }
+            #expect(pipe.live.contains(folder.path("two/deep")))
+            #expect(!pipe.live.contains(folder.path("one")))
+            arming.cancel()
+            #expect(pipe.live.isEmpty)
+        }
+
         @Test("The instance is closed once nobody reads it any more, and not before")
         func closing() throws {
             let pipe = try FakeInotify()
