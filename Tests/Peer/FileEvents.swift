@@ -18,6 +18,7 @@ struct FileEvents {
         case .lookAgain: "look: " + (FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) } ?? "-")
         case .fallback(let error): "fallback: \(error)"
         case .recovered(let mechanism): "recovered: \(mechanism)"
+        case .incomplete(let error): "incomplete: \(error)"
         }
     }
 }

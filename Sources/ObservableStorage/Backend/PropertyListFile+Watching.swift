@@ -12,7 +12,7 @@ extension PropertyListFile {
         }
         let watcher = FileWatcher(path: path.text, queue: queue) { event in
             switch event {
-            case .fallback(let error): report(.failed(error))
+            case .fallback(let error), .incomplete(let error): report(.failed(error))
             case .lookAgain, .recovered: report(.changed)
             }
         }

@@ -4,9 +4,10 @@ public import Dispatch
 ///
 /// A path is watched, not an inode: the file may be replaced, deleted, missing from the start, or reached through symbolic
 /// links, and so may any folder above it. The reader compares what it finds with what it had, because a notice may come
-/// without a change. Some things are not noticed at once: writing through a memory map, a file system mounted over a folder of the path,
-/// and the end of a write in place, which is told after a short quiet time of 50 ms on Apple's systems. On Linux, so is what is written
-/// to a file, or changes behind a link, that was moved to the path just before.
+/// without a change. Some things are not noticed at once: writing through a memory map, and the end of a write in place, which is told after
+/// a short quiet time of 50 ms on Apple's systems. On Linux, so is what is written to a file, or changes behind a link, that was moved to the
+/// path just before. What is mounted over the file or a folder of the path, or unmounted, is noticed on Linux by `/proc/self/mountinfo`;
+/// where there is no `/proc`, a timer looks every other second as well.
 ///
 /// Where the system cannot tell, a timer looks. It is tried again to be told: when the file changes, or what is in the way, and otherwise
 /// after a time that grows to half a minute.
@@ -29,6 +30,8 @@ public final class FileWatcher: Sendable {
         case fallback(StorageError)
         /// After a fallback, the system tells again, in this way; ``lookAgain`` follows.
         case recovered(Mechanism)
+        /// Some changes never show at this path, as ``StorageError/mountedFile(file:)`` says; the others are told. Told once.
+        case incomplete(StorageError)
     }
 
     private let session: FileWatcherSession

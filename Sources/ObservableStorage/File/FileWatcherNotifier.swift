@@ -14,6 +14,9 @@ protocol FileWatcherArming: AnyObject, Sendable {
     /// Whether changes can also be made behind the notifier's back, so that a timer has to look as well.
     var isPartial: Bool { get }
 
+    /// The file, if it is a mount of its own, as those of containers are; nil where that cannot be told.
+    var mountedFile: String? { get }
+
     /// Watches what the path means now; called on one thread at a time.
     func rearm(after signals: FileWatcherSignals) throws(FileWatcherObstacle) -> FileWatcherFound
 

@@ -8,7 +8,7 @@ struct FileWatcherOptions: Sendable {
     var limit: Duration = .milliseconds(500)
     /// How often to look where the system does not notify.
     var pollInterval: Duration = .milliseconds(500)
-    /// How often to look, beside being notified, where a layer of the file system may be changed underneath.
+    /// How often to look, beside being notified, where a layer of the file system may be changed underneath, or mounting is told by nobody.
     var layerInterval: Duration = .seconds(2)
     /// Whether to try to be notified again after a time, where that has failed, and not only when something there changes.
     var retriesWithBackoff = true

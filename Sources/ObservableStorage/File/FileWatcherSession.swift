@@ -13,6 +13,7 @@ final class FileWatcherSession: Sendable {
         var isArmingDue = false
         /// What is to be told before the next look.
         var notices: [FileWatcher.Event] = []
+        var mountedFile: String?
         var backoff = Backoff()
         var isRetryTimed = false
         // The first look is on its way from the start, so that nothing comes before it.
@@ -141,9 +142,16 @@ final class FileWatcherSession: Sendable {
         }
     }
 
-    /// Makes up for what the arming does not notice.
+    /// Makes up for what the arming does not notice, or says that nobody can.
     private func armed(_ arming: any FileWatcherArming) {
         if arming.isPartial { poll(every: options.layerInterval) }
+        let mountedFile = arming.mountedFile
+        state.withLock { state in
+            if let mountedFile, mountedFile != state.mountedFile {
+                state.notices.append(.incomplete(.mountedFile(file: mountedFile)))
+            }
+            state.mountedFile = mountedFile
+        }
     }
 
     private func act(_ step: (inout FileWatcherSettling) -> FileWatcherSettling.Action) {
@@ -182,6 +190,7 @@ final class FileWatcherSession: Sendable {
         let poll = state.withLock { state in
             state.arming = nil
             state.mechanism = .polling
+            state.mountedFile = nil
             state.notices.append(.fallback(.unwatchable(file: path, reason: obstacle.reason)))
             return state.poll.take()
         }

@@ -1,15 +1,16 @@
-/// Holds what has not been read yet: how changes are noticed since the last news of that, and whether to look.
+/// Holds what has not been read yet: how changes are noticed since the last news of that, what is never noticed, and whether to look.
 final class FileWatcherSlot: Sendable {
     private typealias Waiter = CheckedContinuation<FileWatcher.Event?, Never>
 
     private struct State {
         var mechanism: FileWatcher.Event?
+        var limit: FileWatcher.Event?
         var look: FileWatcher.Event?
         var waiters: [Waiter] = []
         var isFinished = false
 
         mutating func take() -> FileWatcher.Event? {
-            mechanism.take() ?? look.take()
+            mechanism.take() ?? limit.take() ?? look.take()
         }
     }
 
@@ -23,6 +24,7 @@ final class FileWatcherSlot: Sendable {
             switch event {
             case .lookAgain: state.look = event
             case .fallback, .recovered: state.mechanism = event
+            case .incomplete: state.limit = event
             }
             return nil
         }

@@ -13,6 +13,10 @@
             var fileKey: Watched?
             var isPartial = false
             var found = FileWatcherFound.ready
+            /// Each link that was followed, and the last name looked up: all that was looked up is on the way to one of them.
+            var ends: [String] = []
+            /// The file, if it is a mount of its own.
+            var mountedFile: String?
 
             /// What this one needs and another one does not.
             func keys(beyond other: Route) -> Set<Watched> {
@@ -25,6 +29,8 @@
 
         private struct State {
             var route = Route()
+            /// Whether another route is being made, which may be missing what is mounted meanwhile.
+            var isWalking = false
             var isCancelled = false
         }
 
@@ -43,11 +49,19 @@
         }
 
         var isPartial: Bool {
-            state.withLock { $0.route.isPartial }
+            !hub.isToldOfMounts || state.withLock { $0.route.isPartial }
+        }
+
+        var mountedFile: String? {
+            state.withLock { $0.route.mountedFile }
         }
 
         func rearm(after signals: FileWatcherSignals) throws(FileWatcherObstacle) -> FileWatcherFound {
-            let current = state.withLock { $0.route }
+            let current = state.withLock { state in
+                state.isWalking = true
+                return state.route
+            }
+            defer { state.withLock { $0.isWalking = false } }
             if !signals.contains(.rerouted), let route = try follow(current) {
                 return adopt(route)
             }
@@ -68,6 +82,21 @@
             let (lastKey, fileKey) = state.withLock { ($0.route.lastKey, $0.route.fileKey) }
             let isLast = event.name != nil && lastKey == Watched(watch: event.watch, name: event.name)
             signal(event.signals(isFile: fileKey?.watch == event.watch, isLast: isLast))
+        }
+
+        /// Takes the paths at which something was mounted or unmounted; called by the hub, on any thread, without its lock.
+        func mountsChanged(at points: Set<String>) {
+            let isConcerned = state.withLock { state in
+                state.isWalking || state.route.ends.contains { end in points.contains { Self.leads(end, through: $0) } }
+            }
+            if isConcerned { signal(.rerouted) }
+        }
+
+        private static func leads(_ path: String, through point: String) -> Bool {
+            let (path, point) = (path.utf8, point.utf8)
+            guard path.starts(with: point) else { return false }
+            return point.count == 1 || path.count == point.count
+                || path[path.index(path.startIndex, offsetBy: point.count)] == UInt8(ascii: "/")
         }
 
         /// Makes a route the current one, and ends what only the one before needed.
@@ -122,6 +151,7 @@
         private func walk(_ route: inout Route) throws(FileWatcherObstacle) -> Bool {
             var walk = TrailWalk(path: path)
             var devices: Set<UInt64> = []
+            var last = "/"
             while let step = walk.next() {
                 var outcome = try watchFolder(of: step, for: .folder, in: &route)
                 var entry = try TrailEntry(path: step.path)
@@ -143,10 +173,15 @@
                 if let device = entry.device, devices.insert(device).inserted {
                     try trust(hub.calls.mount(device), of: step, in: &route)
                 }
+                if case .link = entry.kind { route.ends.append(step.path) }
+                last = step.path
                 walk.found(entry)
                 route.found = entry.isEmptyFile ? .empty : .ready
             }
-            if let file = walk.file { try watchFile(file, in: &route) }
+            route.ends.append(last)
+            guard let file = walk.file else { return true }
+            try watchFile(file, in: &route)
+            if hub.calls.isMountPoint(file.path) { route.mountedFile = file.path }
             return true
         }
 

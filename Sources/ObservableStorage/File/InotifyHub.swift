@@ -22,6 +22,7 @@
         private struct State {
             var instance: InotifyInstance?
             var table = InotifyTable<InotifyArming>()
+            var isToldOfMounts = false
         }
 
         /// The instance for everything this process watches.
@@ -37,9 +38,16 @@
 
         var mechanism: FileWatcher.Mechanism { .inotify }
 
+        /// Whether the kernel tells when something is mounted or unmounted.
+        var isToldOfMounts: Bool {
+            state.withLock { $0.isToldOfMounts }
+        }
+
         func watch(_ path: String, signal: @escaping @Sendable (FileWatcherSignals) -> Void) throws(FileWatcherObstacle)
             -> any FileWatcherArming
         {
+            // Before the first path is followed, or what is mounted meanwhile would be told to nobody.
+            watchMounts()
             let arming = InotifyArming(hub: self, path: path, signal: signal)
             do throws(FileWatcherObstacle) {
                 _ = try arming.rearm(after: .rerouted)
@@ -78,6 +86,17 @@
                 for key in keys where state.table.remove(subscriber, for: key) {
                     // The kernel may have ended the watch already.
                     if let instance = state.instance { _ = calls.unwatch(instance.descriptor, key.watch) }
+                }
+            }
+        }
+
+        private func watchMounts() {
+            state.withLock { state in
+                if state.isToldOfMounts { return }
+                state.isToldOfMounts = calls.watchMounts { [weak self] points in
+                    guard let self else { return false }
+                    for subscriber in self.state.withLock({ $0.table.everybody }) { subscriber.mountsChanged(at: points) }
+                    return true
                 }
             }
         }

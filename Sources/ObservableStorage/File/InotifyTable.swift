@@ -44,13 +44,18 @@
         /// Everybody who wants to know about an event.
         func subscribers(of event: InotifyEvent) -> [Subscriber] {
             if event.mask.contains(.overflow) {
-                return everybody(in: watches.values)
+                return everybody
             }
             guard let watch = watches[event.watch] else { return [] }
             if let name = event.name {
                 return watch.subscribers[name].map { Array($0.values) } ?? []
             }
             return everybody(in: CollectionOfOne(watch))
+        }
+
+        /// Everybody who wants to know about anything.
+        var everybody: [Subscriber] {
+            everybody(in: watches.values)
         }
 
         private func everybody(in watches: some Sequence<Watch>) -> [Subscriber] {

@@ -32,6 +32,7 @@
         }
 
         var isPartial: Bool { false }
+        var mountedFile: String? { nil }
 
         func rearm(after signals: FileWatcherSignals) throws(FileWatcherObstacle) -> FileWatcherFound {
             for _ in 0..<Self.maximumAttempts {

@@ -12,6 +12,8 @@ public enum StorageError: Error, Sendable, Hashable {
     case locked(file: String, waited: Duration)
     /// The system cannot tell when the file changes, so it is looked at from time to time instead.
     case unwatchable(file: String, reason: String)
+    /// The file is a mount of its own, as Kubernetes makes one for a `subPath`: another file put in its place outside never shows here.
+    case mountedFile(file: String)
     /// What is stored for the key is not a value of the key's type; it was not touched.
     case undecodable(key: String, expected: String, found: String)
     /// The value cannot be stored; what was stored before still is.
@@ -38,6 +40,11 @@ extension StorageError: CustomStringConvertible {
             "\(file): locked by another process for more than \(waited); the edits are kept in memory and tried again"
         case .unwatchable(let file, let reason):
             "\(file): cannot be watched: \(reason); it is polled instead"
+        case .mountedFile(let file):
+            """
+            \(file): is mounted as a single file (a bind mount, such as a Kubernetes subPath): when it is replaced outside of the mount, that \
+            is never seen here, only what is written into it; mount the folder that holds it instead
+            """
         case .undecodable(let key, let expected, let found):
             "key \"\(key)\": expected \(expected), found \(found); what is stored was left as it is"
         case .unencodable(let key, let reason):

@@ -82,7 +82,9 @@
                 unwatch: { [self] _, watch in
                     state.withLock { $0.live.removeValue(forKey: watch) == nil ? -EINVAL : 0 }
                 },
-                mount: { _ in .local })
+                mount: { _ in .local },
+                isMountPoint: { _ in false },
+                watchMounts: { _ in true })
         }
 
         /// Tells an event.

@@ -162,8 +162,10 @@ struct FileWatcherLifeTests {
     func slot() async {
         let slot = FileWatcherSlot()
         let fallback = FileWatcher.Event.fallback(.unwatchable(file: "f", reason: "r"))
-        for event in [.lookAgain, fallback, .lookAgain, .recovered(.inotify), .lookAgain] { slot.put(event) }
+        let limit = FileWatcher.Event.incomplete(.mountedFile(file: "f"))
+        for event in [.lookAgain, limit, fallback, .lookAgain, .recovered(.inotify), .lookAgain, limit] { slot.put(event) }
         #expect(await slot.next() == .recovered(.inotify))
+        #expect(await slot.next() == limit)
         #expect(await slot.next() == .lookAgain)
         for event in [.recovered(.inotify), fallback] { slot.put(event) }
         #expect(await slot.next() == fallback)

@@ -90,6 +90,7 @@ private final class ScriptedNotifier: FileWatcherNotifier, FileWatcherArming {
 
     var mechanism: FileWatcher.Mechanism { .inotify }
     var isPartial: Bool { false }
+    var mountedFile: String? { nil }
 
     var isArmed: Bool { armed.withLock { $0 } }
 

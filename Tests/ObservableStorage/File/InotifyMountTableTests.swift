@@ -20,10 +20,23 @@
                 29 22 1:1
                 """
             #expect(
-                InotifyMountTable.parse(text) == [
+                InotifyMountTable.mounts(MountInfo.parse(text)) == [
                     0xFE00: .local, 0x32: .remote(type: "nfs4"), 0x1F: .layered, 0x3C: .remote(type: "fuse.sshfs"),
                     0x11_032C: .remote(type: "cifs"),
                 ])
+        }
+
+        @Test("Where something is mounted is known as it is, white space and backslashes in its name too")
+        func points() {
+            let text = #"""
+                22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+                23 22 254:0 /some\040where/file /a\040b/c\134d\011e rw - ext4 /dev/vda rw
+                24 22 254:0 / /Größe\ rw - ext4 /dev/vda rw
+                """#
+            let infos = MountInfo.parse(text)
+            #expect(infos.map(\.point) == ["/", "/a b/c\\d\te", "/Größe\\"])
+            #expect(infos.map(\.root) == ["/", "/some where/file", "/"])
+            #expect(infos.map(\.id) == ["22", "23", "24"])
         }
 
         @Test("The kernel's own file systems are known")
@@ -31,8 +44,11 @@
             var status = stat()
             try #require(stat("/proc/self", &status) == 0)
             let text = try #require(Disk.read("/proc/self/mountinfo"))
-            #expect(InotifyMountTable.parse(text)[UInt64(status.st_dev)] == .local)
+            let infos = MountInfo.parse(text)
+            #expect(InotifyMountTable.mounts(infos)[UInt64(status.st_dev)] == .local)
             #expect(InotifyMountTable.shared.mount(of: UInt64(status.st_dev)) == .local)
+            #expect(infos.contains { $0.point == "/proc" } == InotifyMountTable.shared.isMountPoint("/proc"))
+            #expect(!InotifyMountTable.shared.isMountPoint("/proc/self"))
         }
     }
 #endif

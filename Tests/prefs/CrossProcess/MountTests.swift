@@ -1,0 +1,80 @@
+#if os(Linux)
+    import Foundation
+    import TestSupport
+    import Testing
+
+    /// File systems that are mounted and unmounted while a process watches, in a mount namespace of its own.
+    @Suite("Mounts that come and go", .timeLimit(.minutes(2)), .enabled(if: HostilePlaceTests.hasMounts))
+    struct MountTests {
+        private let folder: TemporaryFolder
+        private let path: String
+        private let other: String
+
+        init() throws {
+            folder = try TemporaryFolder()
+            path = folder.path("a b/c/app.plist")
+            other = folder.path("other/app.plist")
+            for (file, content) in [(path, "one"), (other, "two")] {
+                try FileManager.default.createDirectory(
+                    at: URL(fileURLWithPath: file).deletingLastPathComponent(), withIntermediateDirectories: true)
+                try Data(content.utf8).write(to: URL(fileURLWithPath: file))
+            }
+        }
+
+        /// A process that watches a file, once it has looked at it.
+        private func watch(_ path: String) async throws -> RunningProgram {
+            let watch = try RunningProgram("unshare", ["-m", Subprocess.executable("Peer").path, "file-events", path])
+            try await watch.line { $0 == "look: one" }
+            return watch
+        }
+
+        /// Lets the process do something, which it has to notice.
+        private func expect(_ watch: RunningProgram, _ line: String, after command: String) async throws {
+            let count = watch.lines.elements.count
+            try watch.send(command)
+            _ = try await watch.lines.elements { $0.dropFirst(count).contains(line) }
+        }
+
+        @Test(
+            "What is mounted over a folder of the path, and unmounted, is told, and so is what is written meanwhile",
+            arguments: [false, true])
+        func mountedFolder(isLinked: Bool) async throws {
+            let (target, link) = (folder.path("a b"), folder.path("link"))
+            if isLinked { try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target) }
+            let watch = try await watch(isLinked ? "\(link)/c/app.plist" : path)
+            try await expect(watch, "look: two", after: "mount --bind '\(folder.path("other"))' '\(target)/c'")
+            try await expect(watch, "look: three", after: "printf three > '\(path)'")
+            try await expect(watch, "look: one", after: "umount '\(target)/c'")
+            try await expect(watch, "look: -", after: "mount -t tmpfs none '\(target)'")
+            try await expect(watch, "look: four", after: "mkdir '\(target)/c' && printf four > '\(path)'")
+            try await expect(watch, "look: one", after: "umount '\(target)'")
+            try await expect(watch, "look: five", after: "printf five > '\(path)'")
+            #expect(watch.lines.elements.allSatisfy { $0.hasPrefix("look: ") })
+            try watch.endInput()
+            #expect(try await watch.status == 0)
+        }
+
+        @Test("What is mounted over the file is told, and that what replaces it outside is not")
+        func mountedFile() async throws {
+            let watch = try await watch(path)
+            let warning = "incomplete: \(path): is mounted as a single file (a bind mount, such as a Kubernetes subPath)"
+            try await expect(watch, "look: two", after: "mount --bind '\(other)' '\(path)'")
+            try await watch.line { $0.hasPrefix(warning) && $0.hasSuffix("mount the folder that holds it instead") }
+            try await expect(watch, "look: three", after: "printf three > '\(other)'")
+            try await expect(watch, "look: one", after: "umount '\(path)'")
+            try await expect(watch, "look: four", after: "printf four > '\(path)'")
+            #expect(watch.lines.elements.count { $0.hasPrefix("incomplete") } == 1)
+            try watch.endInput()
+            #expect(try await watch.status == 0)
+        }
+
+        @Test("A store says once in its failures that its file is mounted as a single one")
+        func mountedStore() async throws {
+            try await #expect(PeerSession(path, after: "rm \"$1\"").answers(to: ["open", "update key 1"]) == ["done", "done"])
+            let script = "mount --bind \"$1\" \"$1\" && exec \"$0\" watch \"$1\" count"
+            let watch = try RunningProgram("unshare", ["-m", "/bin/sh", "-c", script, Subprocess.executable("Peer").path, path])
+            try await watch.line { $0.hasPrefix("failure: \(path): is mounted as a single file") }
+            watch.signal(SIGKILL)
+        }
+    }
+#endif
