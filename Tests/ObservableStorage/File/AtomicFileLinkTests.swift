@@ -1,4 +1,5 @@
 import Foundation
+import PropertyListCoding
 import TestSupport
 import Testing
 
@@ -67,6 +68,24 @@ import Testing
             try AtomicFile.write(Data(), to: path)
         }
         #expect(try folder.names() == ["a", "b", "real"])
+    }
+
+    @Test("Two hard links are two files from the first write on, which leaves the other name what was there")
+    func hardLinks() throws {
+        let (file, other) = (folder.path("real/list"), folder.path("real/other"))
+        let (list, otherList) = (PropertyListFile(at: URL(fileURLWithPath: file)), PropertyListFile(at: URL(fileURLWithPath: other)))
+        _ = try list.edit { $0["one"] = 1 }
+        try FileManager.default.linkItem(atPath: file, toPath: other)
+        #expect(try otherList.load().values == ["one": 1])
+        _ = try otherList.edit { $0["two"] = 2 }
+        #expect(try list.load().values == ["one": 1])
+        _ = try list.edit { $0["three"] = 3 }
+        #expect(try list.load().values == ["one": 1, "three": 3])
+        #expect(try otherList.load().values == ["one": 1, "two": 2])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder.path("real")).sorted() == [
+                ".list.lock", ".other.lock", "list", "other",
+            ])
     }
 
     @Test("Two ways to one file resolve alike")
