@@ -14,11 +14,14 @@ extension ObservableStore {
 
     /// Every change of a key from now on, in order, as a stream of its own for each call.
     ///
-    /// Ends like ``values(of:)``.
+    /// Ends like ``values(of:)``. What is not read yet stays in memory, the old and the new value of each change, without a bound: a stream that is
+    /// kept and not read grows with every change, until it is let go or the store is closed. Where a reader may fall behind, bound it by
+    /// `bufferingPolicy`, or use ``values(of:)``, which keeps one value.
     ///
     /// - Parameters:
     ///   - key: the key.
-    ///   - bufferingPolicy: what to keep for a slow reader; by default everything.
+    ///   - bufferingPolicy: what to keep for a slow reader; by default everything. What it drops is told to nobody, but the old value of the next
+    ///     change shows that something is missing, as does its revision.
     public nonisolated func changes<Value>(
         of key: StorageKey<Value>, bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
@@ -38,9 +41,19 @@ extension ObservableStore {
 
     /// Every change of every entry from now on, in order; those of one transaction have the same revision.
     ///
-    /// A stream of its own for each call, which keeps everything for a slow reader and ends like ``values(of:)``.
+    /// A stream of its own for each call, which keeps everything for a slow reader, as ``changes(of:bufferingPolicy:)`` does, and ends like
+    /// ``values(of:)``.
     public nonisolated var allChanges: AsyncStream<Change<PropertyListValue?>> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
+        allChanges(bufferingPolicy: .unbounded)
+    }
+
+    /// Every change of every entry from now on, like ``allChanges``, with a bound on what is kept for a slow reader.
+    ///
+    /// - Parameter bufferingPolicy: what to keep, of the changes of all keys together.
+    public nonisolated func allChanges(
+        bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy
+    ) -> AsyncStream<Change<PropertyListValue?>> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self, bufferingPolicy: bufferingPolicy)
         let token = memory.observeAll(
             Observer(onReceive: { continuation.yield($0.typed(for: StorageKey($0.key))) }, onFinish: { _ in continuation.finish() }))
         continuation.onTermination = { _ in token.cancel() }

@@ -15,6 +15,7 @@ struct WatchCommand: Command {
           --count N   stop after N lines
 
         The file need not be there yet. SIGINT and SIGTERM end the command with status 0. Changes of one revision were made at once.
+        Lines that nobody reads from a pipe wait in memory.
         """
 
     private let file: PreferencesFile

@@ -70,6 +70,18 @@ struct StreamTests {
         #expect(seen == [9, 10])
     }
 
+    @Test("So is one for the changes of all keys together", arguments: Fixture.allCases)
+    func bufferingPolicyOfAll(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
+        let changes = store.allChanges(bufferingPolicy: .bufferingNewest(2))
+        for number in 1...10 { store[Keys.count] = number }
+        store[Keys.note] = "a"
+        try await store.close()
+        var seen: [PropertyListValue?] = []
+        for await change in changes { seen.append(change.newValue) }
+        #expect(seen == [.integer(10), .string("a")])
+    }
+
     @Test("allChanges tells every key's changes in the order of revisions", arguments: Fixture.allCases)
     func allChanges(fixture: Fixture) async throws {
         let store = try fixture.make().open()
