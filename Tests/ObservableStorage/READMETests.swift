@@ -58,6 +58,7 @@ struct READMETests {
             for await count in settings.values(of: \.launchCount) {
                 print("launched \(count) times")
             }
+            try await settings.store.flush()
         }
         #expect(try await printed.elements(count: 1) == ["launched 1 times"])
         example.cancel()
@@ -79,7 +80,7 @@ struct READMETests {
     }
 
     @Test("A codec stores a structure")
-    func codec() throws {
+    func codec() async throws {
         struct Account: Codable {
             var name: String
         }
@@ -90,10 +91,11 @@ struct READMETests {
         store[account] = Account(name: "Jo")
         #expect(store.entries == ["account": ["name": "Jo"]])
         #expect(store[account]?.name == "Jo")
+        try await store.flush()
     }
 
     @Test("A key reads what earlier versions stored")
-    func migration() throws {
+    func migration() async throws {
         let interval = StorageKey("interval", default: 60)
             .migrating(from: Double.self) { Int($0) }
             .renamed(from: "period")
@@ -102,6 +104,7 @@ struct READMETests {
         store[StorageKey("period", default: 0.0)] = 90.5
         #expect(store[interval] == 90)
         #expect(store.entries == ["interval": 90])
+        try await store.flush()
     }
 
     @Test("A property is a stored value")
@@ -119,12 +122,13 @@ struct READMETests {
     }
 
     @Test("A scene has values of its own")
-    func scene() throws {
+    func scene() async throws {
         let store = try ObservableStore(at: url)
         let scene = SceneStore(sceneID: "main", base: store, inheritsLastValue: true)
         scene[.fontSize] = 15
         #expect(store.entries == ["fontSize": 15.0, "scenes/main/fontSize": 15.0])
         #expect(Editor().sceneStore.sceneID == "main")
+        try await store.flush()
     }
 
     @Test("A transaction is on disk when it returns")

@@ -28,7 +28,10 @@ public final class RunningProgram: Sendable {
 
     deinit {
         // A child may have inherited a thread's mask, which keeps gentler signals from it.
-        if process.isRunning { signal(SIGKILL) }
+        guard process.isRunning else { return }
+        signal(SIGKILL)
+        // What it writes until then would be left where the test has just cleaned up.
+        process.waitUntilExit()
     }
 
     /// The lines of standard output once there are so many.
