@@ -41,10 +41,7 @@ struct FileLock {
             let descriptor = try open()
             do throws(StorageError) {
                 try wait(for: descriptor, pause: &pause)
-                if try isInPlace(descriptor) {
-                    try share(descriptor)
-                    return descriptor
-                }
+                if try isInPlace(descriptor) { return renewed(descriptor) ?? descriptor }
                 // Someone removed the file meanwhile, and the next writer makes another: that is the one to hold.
                 try checkTime()
             } catch {
@@ -55,7 +52,7 @@ struct FileLock {
         }
     }
 
-    private func release(_ descriptor: Int32) {
+    func release(_ descriptor: Int32) {
         do throws(SystemError) {
             // Closing alone would leave it locked while a child process that is just being started has it open.
             try calls.uninterrupted { () throws(SystemError) in try calls.unlock(descriptor) }

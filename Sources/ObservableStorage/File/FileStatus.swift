@@ -4,6 +4,8 @@ import Foundation
 struct FileStatus: Sendable, Hashable {
     let identity: FileIdentity
     let kind: Kind
+    /// How many names it has; none once it was removed.
+    let links: UInt64
     /// The permission bits, `0o777` at most: a property list is never set-user-id.
     let permissions: mode_t
     let owner: uid_t
@@ -17,6 +19,7 @@ struct FileStatus: Sendable, Hashable {
             size: Int64(status.st_size), modified: Self.nanoseconds(status.modificationTime),
             changed: Self.nanoseconds(status.changeTime))
         kind = Kind(mode: status.st_mode)
+        links = UInt64(status.st_nlink)
         permissions = status.st_mode & 0o777
         owner = status.st_uid
         group = status.st_gid
@@ -31,6 +34,12 @@ struct FileStatus: Sendable, Hashable {
     /// Whether others than this user and the superuser decide about it: its owner, or, but for a link, whoever may write it.
     var isOpenToOthers: Bool {
         (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
+    }
+
+    /// Permissions that give group and others only what both have, so that whichever group a file gets, nobody gets more.
+    static func commonPermissions(_ permissions: mode_t) -> mode_t {
+        let common = (permissions >> 3) & permissions & 0o7
+        return (permissions & 0o700) | common << 3 | common
     }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {

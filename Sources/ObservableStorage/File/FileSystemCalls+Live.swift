@@ -23,7 +23,9 @@ extension FileSystemCalls {
         },
         setOwner: { descriptor, owner, group throws(SystemError) in try call { fchown(descriptor, owner, group) } },
         setPermissions: { descriptor, permissions throws(SystemError) in try call { fchmod(descriptor, permissions) } },
-        setPermissionsOfPath: { path, permissions throws(SystemError) in try call(path) { chmod($0, permissions) } },
+        setPermissionsOfPath: { path, permissions throws(SystemError) in
+            try call(path) { fchmodat(AT_FDCWD, $0, permissions, AT_SYMLINK_NOFOLLOW) }
+        },
         makeFolder: { path, permissions throws(SystemError) in try call(path) { mkdir($0, permissions) } },
         removeEmptyFolder: { path throws(SystemError) in try call(path) { rmdir($0) } },
         checkWriting: { path throws(SystemError) in try call(path) { faccessat(AT_FDCWD, $0, W_OK, AT_EACCESS) } },

@@ -1,10 +1,11 @@
 import Foundation
 
 extension FileSystemCalls {
-    /// Opens a folder, making it and those above it where they are missing: for this user only, whatever the umask.
+    /// Opens a folder, making it and those above it where they are missing: for this user only, whatever the umask. No link is followed: the
+    /// path was resolved before.
     func openFolder(_ path: String) throws(SystemError) -> Int32 {
         do throws(SystemError) {
-            return try openFile(path, O_RDONLY | O_DIRECTORY)
+            return try openFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         } catch let error where error.code == ENOENT && path != "/" {
             let parent = try openFolder(Self.parent(of: path))
             defer { discard(parent) }
@@ -17,7 +18,7 @@ extension FileSystemCalls {
                 removeIfEmpty(path)
                 throw error
             }
-            return try openFile(path, O_RDONLY | O_DIRECTORY)
+            return try openFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         }
     }
 
@@ -32,7 +33,8 @@ extension FileSystemCalls {
         } catch let error where error.code == EEXIST {
             return
         }
-        guard let made = try status(at: path), made.kind == .folder, made.permissions != 0o700 else { return }
+        // Whoever may rename what is in the folder above may have put another one in its place by now.
+        guard let made = try status(at: path), made.kind == .folder, made.owner == geteuid(), made.permissions != 0o700 else { return }
         try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
     }
 
@@ -61,8 +63,7 @@ extension FileSystemCalls {
         let own = try status(of: descriptor)
         var permissions = permissions
         if let old, try !setOwner(of: descriptor, own, like: old) {
-            let common = (permissions >> 3) & permissions & 0o7
-            permissions = (permissions & 0o700) | common << 3 | common
+            permissions = FileStatus.commonPermissions(permissions)
         }
         guard own.permissions != permissions else { return }
         // A file system without permissions refuses; whoever mounted it decided who may read what is there.

@@ -18,6 +18,7 @@ struct FileSystemCalls: Sendable {
     var statusOfPath: @Sendable (_ path: String, _ followsLinks: Bool) throws(SystemError) -> FileStatus
     var setOwner: @Sendable (_ descriptor: Int32, _ owner: uid_t, _ group: gid_t) throws(SystemError) -> Void
     var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
+    /// Does not follow a link in the path's last part.
     var setPermissionsOfPath: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     var makeFolder: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     var removeEmptyFolder: @Sendable (_ path: String) throws(SystemError) -> Void

@@ -40,6 +40,23 @@ private let new = Data("new".utf8)
         #expect(try folder.text("a/b/list") == "new")
     }
 
+    @Test("A link that takes the place of a new folder does not have the permissions of what it leads to changed")
+    func exchangedFolder() throws {
+        try folder.makeFolder("victim")
+        try #require(chmod(folder.path("victim"), 0o755) == 0)
+        var calls = calls(umask: 0o277)
+        let set = calls.setPermissionsOfPath
+        let (made, victim) = (folder.path("a"), folder.path("victim"))
+        calls.setPermissionsOfPath = { path, permissions throws(SystemError) in
+            if path == made, permissions == 0o700 {
+                guard rmdir(made) == 0, symlink(victim, made) == 0 else { throw SystemError(errno) }
+            }
+            try set(path, permissions)
+        }
+        #expect(throws: StorageError.self) { try AtomicFile.write(new, to: folder.path("a/list"), calls: calls) }
+        #expect(try folder.status("victim").permissions == 0o755)
+    }
+
     @Test("The permissions of the old file are kept, whatever the umask", arguments: [0o666, 0o644, 0o640, 0o604, 0o200, 0o777])
     func oldPermissions(_ permissions: mode_t) throws {
         let path = try folder.make("list", permissions: permissions)

@@ -97,6 +97,101 @@ import Testing
         #expect(try folder.text("victim") == "untouched")
     }
 
+    @Test("A file that was planted in the lock file's place is neither taken nor touched")
+    func plantedFile() throws {
+        try folder.make("list", permissions: 0o622)
+        try folder.make(".list.lock", "secret", permissions: 0o600)
+        let reason = "it is not empty, so it may be another file that was moved there; move it away"
+        #expect(throws: unusable(".list.lock", reason)) { try lock("list") }
+        #expect(try folder.status(".list.lock").permissions == 0o600)
+        #expect(try folder.text(".list.lock") == "secret")
+
+        try folder.make(".list.lock", "", permissions: 0o600)
+        try folder.makeFolder("other")
+        try #require(link(folder.path(".list.lock"), folder.path("other/file")) == 0)
+        let linked = "it has 2 names, so it may be another file that was linked there; remove it"
+        #expect(throws: unusable(".list.lock", linked)) { try lock("list") }
+        #expect(try folder.status("other/file").permissions == 0o600)
+    }
+
+    @Test("A lock file of somebody who has no say about the property list is not taken", .enabled(if: isSuperuser))
+    func stranger() throws {
+        try folder.make("list", permissions: 0o644)
+        try folder.make(".list.lock", "", permissions: 0o666)
+        try #require(chown(folder.path(".list.lock"), 12_345, 12_345) == 0)
+        let reason = "it belongs to user 12345, who may write neither the property list nor its folder; remove it"
+        #expect(throws: unusable(".list.lock", reason)) { try lock("list") }
+        // Whoever owns the folder, owns the list, or may write the list as one of its group or of all, could do worse than lock it.
+        try #require(chown(folder.url.path, 12_345, 0) == 0)
+        try lock("list")
+        try #require(chown(folder.url.path, 0, 0) == 0 && chown(folder.path("list"), 12_345, 0) == 0)
+        try lock("list")
+        for (group, permissions) in [(gid_t(12_345), mode_t(0o660)), (0, 0o666)] {
+            try folder.make(".list.lock", "", permissions: 0o666)
+            try #require(chown(folder.path(".list.lock"), 12_345, 12_345) == 0)
+            try #require(chown(folder.path("list"), 0, group) == 0 && chmod(folder.path("list"), permissions) == 0)
+            try lock("list")
+        }
+    }
+
+    @Test(
+        "The owner and permissions of a file that stood there before are never changed, however the list's are", .enabled(if: isSuperuser))
+    func neverChanged() throws {
+        try folder.make("list", permissions: 0o622)
+        try #require(chown(folder.path("list"), 12_345, 12_345) == 0 && chown(folder.url.path, 12_345, 12_345) == 0)
+        try folder.make(".list.lock", "", permissions: 0o600)
+        let planted = open(folder.path(".list.lock"), O_RDONLY | O_CLOEXEC)
+        try #require(planted >= 0)
+        defer { close(planted) }
+        try lock("list")
+        let status = try FileSystemCalls.live.status(of: planted)
+        #expect((status.owner, status.group, status.permissions) == (0, 0, 0o600))
+    }
+
+    @Test("A lock file follows the owner, group and permissions of its list, by another one in its place that is held as well")
+    func follows() throws {
+        try folder.make("list", permissions: 0o600)
+        try lock("list")
+        let first = try folder.status(".list.lock").identity
+        try #require(chmod(folder.path("list"), 0o660) == 0)
+        try FileLock.withLock(for: folder.path("list"), timeout: .zero) { () throws in
+            let second = try folder.status(".list.lock")
+            #expect(!second.identity.isSameFile(as: first))
+            #expect(second.permissions == 0o660)
+            #expect(throws: StorageError.locked(file: folder.path("list"), waited: .zero)) { try lock("list") }
+        }
+        let second = try folder.status(".list.lock").identity
+        try lock("list")
+        #expect(try folder.status(".list.lock").identity.isSameFile(as: second))
+        if isSuperuser {
+            try #require(chown(folder.path("list"), 12_345, 54_321) == 0)
+            try lock("list")
+            let third = try folder.status(".list.lock")
+            #expect((third.owner, third.group, third.permissions) == (12_345, 54_321, 0o660))
+        }
+        #expect(try folder.names() == [".list.lock", "list"])
+    }
+
+    @Test("A lock file that cannot be renewed is used as it is", arguments: ["open", "setPermissions", "rename"])
+    func notRenewed(_ call: String) throws {
+        try folder.make("list", permissions: 0o600)
+        try lock("list")
+        try #require(chmod(folder.path("list"), 0o660) == 0)
+        let recorder = CallRecorder { [calls = Guarded(0)] _, name in
+            guard name == call else { return nil }
+            // The first file that is opened is the lock file itself.
+            return calls.withLock {
+                $0 += 1
+                return $0 > (call == "open" ? 1 : 0)
+            } ? EPERM : nil
+        }
+        try lock("list", calls: recorder.calls)
+        #expect(recorder.names.contains(call))
+        #expect(recorder.openDescriptors.isEmpty)
+        #expect(try folder.status(".list.lock").permissions == 0o600)
+        #expect(try folder.names() == [".list.lock", "list"])
+    }
+
     @Test("A file system without locks is an error that says so", arguments: [ENOLCK, ENOTSUP, EINVAL])
     func unsupported(_ code: Int32) throws {
         let recorder = CallRecorder { _, name in name == "lock" ? code : nil }

@@ -92,6 +92,43 @@ struct HostilePlaceTests {
         #expect(answers == ["done", "done", failure(lock), "more"])
     }
 
+    @Test(
+        "A file of the superuser's that was put in the lock file's place does not become that of the folder's owner",
+        .enabled(if: hasNobody && geteuid() == 0), arguments: [false, true])
+    func plantedLock(isLink: Bool) async throws {
+        try await #expect(PeerSession(path).answers(to: ["open", "update key 1"]) == ["done", "done"])
+        let lock = folder.path(".settings.plist.lock")
+        try #require(chown(folder.url.path, 65534, 65534) == 0 && chown(path, 65534, 65534) == 0 && chmod(path, 0o622) == 0)
+        try FileManager.default.removeItem(atPath: lock)
+        let secret = isLink ? folder.path("secret") : lock
+        try Data("secret".utf8).write(to: URL(fileURLWithPath: secret))
+        try #require(chmod(secret, 0o600) == 0 && (!isLink || link(secret, lock) == 0))
+        let answers = try await PeerSession(path).answers(to: ["open", "set more 1", "flush"])
+        let reason = "it is not empty, so it may be another file that was moved there; move it away"
+        #expect(answers == ["done", "done", failure("its lock file \(lock) cannot be used: \(reason)")])
+        var status = stat()
+        #expect(lstat(lock, &status) == 0 && status.st_uid == 0 && status.st_mode & 0o777 == 0o600)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: lock)) == Data("secret".utf8))
+        let read = try await Subprocess.finished(Self.nobody[0], Array(Self.nobody.dropFirst()) + ["cat", lock])
+        #expect(read.status != 0 && read.output.isEmpty)
+    }
+
+    @Test(
+        "Three users of one group write one file in turn, each with the lock that another one made",
+        .enabled(if: hasNobody && geteuid() == 0))
+    func group() async throws {
+        try #require(chown(folder.url.path, 0, 54_321) == 0 && chmod(folder.url.path, 0o2775) == 0)
+        try await #expect(PeerSession(path).answers(to: ["open", "update key0 1"]) == ["done", "done"])
+        try #require(chown(path, 0, 54_321) == 0 && chmod(path, 0o664) == 0)
+        for user in [11, 12, 13, 11] {
+            let launcher = ["setpriv", "--reuid", "600\(user)", "--regid", "600\(user)", "--groups", "54321"]
+            let answers = try await PeerSession(path, by: launcher).answers(to: ["open", "update key\(user) 1"])
+            #expect(answers == ["done", "done"], "\(user)")
+        }
+        try await #expect(
+            PeerSession(path).answers(to: ["open", "update key14 1", "keys"]) == ["done", "done", "key0 key11 key12 key13 key14"])
+    }
+
     @Test("New files and folders are their owner's alone, whatever the umask", arguments: ["000", "022", "277", "777"])
     func umask(_ mask: String) async throws {
         let deep = folder.path("a/b/settings.plist")
