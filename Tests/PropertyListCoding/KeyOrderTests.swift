@@ -49,20 +49,7 @@ import Testing
 
     /// The bytes with which a binary property list of these keys begins; the value that all of them have stands behind the first.
     private func binary(_ keys: [String]) -> [UInt8] {
-        let count = UInt64(keys.count)
-        let size = keys.isEmpty ? [0xD0] : count < 15 ? [0xD0 | UInt8(count)] : count < 256 ? [0xDF, 0x10, UInt8(count)] : [0xDF, 0x11]
-        var bytes = Array("bplist00".utf8) + size
-        if count > 255 { bytes += BinaryList.bytes(count, 2) }
-        // The references: key, value; the first key and the value are objects 1 and 2.
-        let width = count < 254 ? 1 : 2
-        let objects = keys.indices.map { UInt64($0 == 0 ? 1 : $0 + 2) }
-        for object in objects { bytes += BinaryList.bytes(object, width) }
-        for _ in keys { bytes += BinaryList.bytes(2, width) }
-        for (index, key) in keys.enumerated() {
-            bytes += object(key)
-            if index == 0 { bytes.append(0x09) }
-        }
-        return bytes
+        Array("bplist00".utf8) + (keys.prefix(1).map(object) + keys.prefix(1).map { _ in [0x09] } + keys.dropFirst().map(object)).joined()
     }
 
     private func object(_ key: String) -> [UInt8] {

@@ -85,10 +85,11 @@ import Testing
 
     @Test("Up to 16 levels are indented by a tab for each, and those below by no more")
     func indentation() throws {
-        let lines = try body(nested(40, around: true)).split(separator: "\n")
+        func nested(around core: PropertyListValue) -> PropertyListValue { (0..<40).reduce(core) { value, _ in [value] } }
+        let lines = try body(nested(around: true)).split(separator: "\n")
         #expect(lines.map { $0.prefix { $0 == "\t" }.count } == (0...40).map { min($0, 16) } + (0..<40).reversed().map { min($0, 16) })
         let data = PropertyListValue.data(Data(count: 30))
-        #expect(try body(nested(40, around: data)).contains("\t<data>\n\t\t\t\t\t\t\t\tAAAAAAAAAAAA\n"))
+        #expect(try body(nested(around: data)).contains("\t<data>\n\t\t\t\t\t\t\t\tAAAAAAAAAAAA\n"))
     }
 
     @Test(

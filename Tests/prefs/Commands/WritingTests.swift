@@ -121,8 +121,8 @@ struct WritingTests {
         defer { close(input) }
         #expect(try StandardInput.read(input, atMost: 1_000_000) == bytes)
         let prefs = Subprocess.executable("prefs").path
-        for (input, reason) in [("/", "Is a directory"), ("&-", "Bad file descriptor")] {
-            let result = try await Subprocess.finished("/bin/sh", ["-c", "'\(prefs)' import '\(file)' <\(input)"])
+        for (input, reason) in [("</", "Is a directory"), ("0>'\(folder.path("output"))'", "Bad file descriptor")] {
+            let result = try await Subprocess.finished("/bin/sh", ["-c", "'\(prefs)' import '\(file)' \(input)"])
             #expect(result.status == 3)
             #expect(result.errors == "prefs: standard input: cannot be read: \(reason)\n")
         }
