@@ -30,7 +30,7 @@ extension PropertyListFile {
             do throws(StorageError) {
                 let content = try readContent(at: path, last: last)
                 guard content.identity == nil, last?.identity != nil, waited < Self.grace else { return content }
-            } catch .malformed(let file, let offset, let reason) {
+            } catch .malformed(let file, let offset, let reason, _) {
                 guard waited < Self.patience, let identity = try FileIdentity(path: path, calls: calls),
                     identity.age(at: calls.now()) < Self.recently
                 else { throw .malformed(file: file, offset: offset, reason: reason) }

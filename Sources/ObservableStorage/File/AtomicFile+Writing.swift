@@ -23,7 +23,8 @@ extension AtomicFile {
         do throws(SystemError) {
             return try replacement.write(bytes)
         } catch {
-            throw .unwritable(file: target.path, reason: "\(error.reason) (\(replacement.step))")
+            throw .unwritable(
+                file: target.path, reason: "\(error.reason) (\(replacement.step))", edits: replacement.isInPlace ? .notDurable : nil)
         }
     }
 

@@ -9,6 +9,8 @@ struct FileReplacement {
 
     /// What is being done, for the error when it fails.
     private(set) var step = ""
+    /// Whether the new file stands in the target's place.
+    private(set) var isInPlace = false
 
     // A name has 64 random bits: one that is taken is bad luck once, and something else after that.
     private static let mostNames = 8
@@ -39,7 +41,8 @@ struct FileReplacement {
             throw error
         }
 
-        step = "synchronizing the folder \(target.folder); the file has its new content, which may not outlive a power failure"
+        isInPlace = true
+        step = "synchronizing the folder \(target.folder)"
         try calls.synchronizeFolder(folder)
         return identity(asWritten: written)
     }

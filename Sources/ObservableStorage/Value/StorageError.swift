@@ -3,13 +3,13 @@
 /// Its `description` names the file or the key, the place, the reason, and what to do about it.
 public enum StorageError: Error, Sendable, Hashable {
     /// The file or its folder cannot be opened or read.
-    case unreadable(file: String, reason: String)
+    case unreadable(file: String, reason: String, edits: EditOutcome? = nil)
     /// The file was read, but is no property list with a dictionary at its root; it was not touched.
-    case malformed(file: String, offset: Int?, reason: String)
-    /// The file cannot be written; what was to be written is still in memory.
-    case unwritable(file: String, reason: String)
-    /// Another process kept the lock for too long; what was to be written is still in memory.
-    case locked(file: String, waited: Duration)
+    case malformed(file: String, offset: Int?, reason: String, edits: EditOutcome? = nil)
+    /// The file cannot be written.
+    case unwritable(file: String, reason: String, edits: EditOutcome? = nil)
+    /// Another process kept the lock for too long.
+    case locked(file: String, waited: Duration, edits: EditOutcome? = nil)
     /// The system cannot tell when the file changes, so it is looked at from time to time instead.
     case unwatchable(file: String, reason: String)
     /// The file is a mount of its own, as Kubernetes makes one for a `subPath`: another file put in its place outside never shows here.
@@ -24,20 +24,32 @@ public enum StorageError: Error, Sendable, Hashable {
     case repeatedName(key: String, group: String)
     /// `update` was called from inside an `update` of the same store.
     case nestedUpdate
+
+    /// What became of the edits of the call that failed.
+    public enum EditOutcome: Sendable, Hashable {
+        /// They are still in memory, and writing them is tried again.
+        case kept
+        /// None of them was made: the call changed nothing.
+        case rolledBack
+        /// They are in the file, but may not outlive a power failure.
+        case notDurable
+        /// They are gone, because the store or the process ended before they could be written.
+        case lost(keys: [String])
+    }
 }
 
 extension StorageError: CustomStringConvertible {
     /// The error for a person to act on: file or key, place, reason and remedy.
     public var description: String {
         switch self {
-        case .unreadable(let file, let reason):
-            "\(file): cannot be read: \(reason)"
-        case .malformed(let file, let offset, let reason):
-            "\(file): not a readable property list\(offset.map { " (byte \($0))" } ?? ""): \(reason); the file was left as it is"
-        case .unwritable(let file, let reason):
-            "\(file): cannot be written: \(reason); the edits are kept in memory and tried again"
-        case .locked(let file, let waited):
-            "\(file): locked by another process for more than \(waited); the edits are kept in memory and tried again"
+        case .unreadable(let file, let reason, let edits):
+            "\(file): cannot be read: \(reason)\(Self.text(edits))"
+        case .malformed(let file, let offset, let reason, let edits):
+            "\(file): not a readable property list\(offset.map { " (byte \($0))" } ?? ""): \(reason); the file was left as it is\(Self.text(edits))"
+        case .unwritable(let file, let reason, let edits):
+            "\(file): cannot be written: \(reason)\(Self.text(edits))"
+        case .locked(let file, let waited, let edits):
+            "\(file): locked by another process for more than \(waited)\(Self.text(edits))"
         case .unwatchable(let file, let reason):
             "\(file): cannot be watched: \(reason); it is polled instead"
         case .mountedFile(let file):
@@ -55,6 +67,31 @@ extension StorageError: CustomStringConvertible {
             "key \"\(key)\": two keys of \(group) have this name; give one of them another name or its group a prefix"
         case .nestedUpdate:
             "update was called from inside update; use the transaction that was passed to it"
+        }
+    }
+
+    private static func text(_ edits: EditOutcome?) -> String {
+        switch edits {
+        case nil: ""
+        case .kept: "; the edits are kept in memory and tried again"
+        case .rolledBack: "; nothing was changed"
+        case .notDurable: "; the file has its new content, which may not outlive a power failure"
+        case .lost(let keys): "; the last edits are lost, of \(keys.map { "\"\($0)\"" }.joined(separator: ", "))"
+        }
+    }
+}
+
+extension StorageError {
+    /// The same error, which also says what became of the edits of the call that failed.
+    func with(_ edits: EditOutcome) -> StorageError {
+        switch self {
+        // What stands in the file was not rolled back.
+        case .unwritable(_, _, .notDurable) where edits == .rolledBack: self
+        case .unreadable(let file, let reason, _): .unreadable(file: file, reason: reason, edits: edits)
+        case .malformed(let file, let offset, let reason, _): .malformed(file: file, offset: offset, reason: reason, edits: edits)
+        case .unwritable(let file, let reason, _): .unwritable(file: file, reason: reason, edits: edits)
+        case .locked(let file, let waited, _): .locked(file: file, waited: waited, edits: edits)
+        default: self
         }
     }
 }

@@ -103,7 +103,7 @@ struct PropertyListFileAccessTests {
         let names = try folder.names()
         for policy in [CorruptionPolicy.refuse, .quarantine] {
             let error = #expect(throws: StorageError.self) { try ObservableStore(at: folder.file("list"), onCorruption: policy) }
-            guard case .unreadable(folder.path("list"), _)? = error else {
+            guard case .unreadable(folder.path("list"), _, _)? = error else {
                 Issue.record("\(String(describing: error))")
                 return
             }

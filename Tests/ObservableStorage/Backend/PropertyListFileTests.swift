@@ -73,7 +73,7 @@ struct PropertyListFileTests {
         try Data(content.utf8).write(to: file)
         try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.path)
         let error = #expect(throws: StorageError.self) { try ObservableStore(at: file) }
-        guard case .malformed(file: file.path, _, let found)? = error else {
+        guard case .malformed(file: file.path, _, let found, _)? = error else {
             Issue.record("\(String(describing: error))")
             return
         }
@@ -162,7 +162,7 @@ struct PropertyListFileTests {
                 if let failure { throw failure }
             }
         }
-        guard case .locked(file: file.path, _)? = error else {
+        guard case .locked(file: file.path, _, _)? = error else {
             Issue.record("\(String(describing: error))")
             return
         }

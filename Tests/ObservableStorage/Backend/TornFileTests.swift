@@ -96,7 +96,7 @@ struct TornFileTests {
             let entries = try FileContent(bytes: Data(bytes), identity: Self.anyIdentity, file: "torn", lookedAt: Date()).entries.values
             #expect(entries == states.before || entries == states.after, "\(bytes.base64EncodedString())")
         } catch {
-            guard case .malformed(file: "torn", let offset?, let reason) = error else {
+            guard case .malformed(file: "torn", let offset?, let reason, _) = error else {
                 Issue.record("\(error) of \(bytes.base64EncodedString())")
                 return
             }

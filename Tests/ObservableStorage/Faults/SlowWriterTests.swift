@@ -32,7 +32,7 @@ struct SlowWriterTests {
         try writer.truncate(atOffset: 0)
         try writer.write(contentsOf: list(2).prefix(firstPiece))
         let failure = await failures.first { _ in true }
-        guard case .malformed(file: file.path, _, _)? = failure else {
+        guard case .malformed(file: file.path, _, _, _)? = failure else {
             Issue.record("\(String(describing: failure))")
             return
         }

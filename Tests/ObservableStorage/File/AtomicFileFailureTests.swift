@@ -65,7 +65,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
             #expect(try folder.status(target).permissions == 0o666)
         }
         if let failure {
-            guard case .unwritable(place.path, let reason) = failure else {
+            guard case .unwritable(place.path, let reason, _) = failure else {
                 Issue.record("\(failure)")
                 return nil
             }

@@ -222,7 +222,7 @@ import Testing
             do {
                 try FileLock.withLock(for: path, timeout: .zero, calls: recorder.calls) { isDone = true }
                 #expect(isDone)
-            } catch let StorageError.unwritable(file, reason) {
+            } catch let StorageError.unwritable(file, reason, _) {
                 #expect(file == path)
                 #expect(reason.hasSuffix(SystemError(EIO).reason))
                 #expect(!isDone)

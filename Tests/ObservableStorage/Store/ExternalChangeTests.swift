@@ -130,7 +130,7 @@ struct ExternalChangeTests {
         let changes = store.changes(of: Keys.count)
         try Data("no property list".utf8).write(to: file, options: .atomic)
         let failure = await failures.first { _ in true }
-        guard case .malformed(file: file.path, _, _)? = failure else {
+        guard case .malformed(file: file.path, _, _, _)? = failure else {
             Issue.record("\(String(describing: failure))")
             return
         }
