@@ -16,6 +16,7 @@ struct Peer {
         case "own-user-defaults": try useOwnUserDefaults()
         case "too-large-user-defaults": try makeTooLargeAnEdit()
         case "exit-inside": try await exitInside(after: arguments[2], in: arguments[1])
+        case "exit": try await Exit(path: arguments[2]).run(arguments[1])
         case "suite": try await useSuite(arguments[1])
         case "session": await Session(path: arguments[1]).run()
         case "transactions": try await runTransactions(key: arguments[2], in: arguments[1])
@@ -124,6 +125,7 @@ struct Peer {
             try await store.flush()
             print("stored")
         } catch StorageError.malformed {
+            // Nobody asks for the failures: they are logged before the process ends.
             print("refused")
         }
     }

@@ -15,6 +15,10 @@ struct KeepingBackend: StorageBackend {
         backend.name
     }
 
+    var allowsNestedEdits: Bool {
+        backend.allowsNestedEdits
+    }
+
     func load() throws -> StorageEntries {
         try backend.load()
     }

@@ -43,6 +43,9 @@ public final class InMemoryBackend: StorageBackend {
         }
     }
 
+    /// True: an edit inside another one is made on its own.
+    public var allowsNestedEdits: Bool { true }
+
     /// Reports every edit, whichever store made it.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
         let token = edits.subscribe { event in queue.async { report(event) } }

@@ -102,6 +102,9 @@ public final class PropertyListFile: StorageBackend {
         }
     }
 
+    /// True: an edit inside another one is made on its own.
+    public var allowsNestedEdits: Bool { true }
+
     /// Does something with the real file while no other writer can.
     ///
     /// Inside of itself, which only an edit that ends the process does, it takes no second lock.

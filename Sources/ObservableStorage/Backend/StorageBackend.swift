@@ -19,10 +19,20 @@ public protocol StorageBackend: Sendable {
     /// - Returns: the entries that are stored now.
     func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
 
+    /// Whether the closure of an ``edit(_:)`` may end the process, which calls `edit` once more, on the same thread, for what is not stored yet.
+    ///
+    /// False unless the backend says otherwise: then that edit is made on another thread, and is lost if it has to wait for the first one.
+    var allowsNestedEdits: Bool { get }
+
     /// Reports on a queue that the entries may have changed, whoever changed them, until the token is cancelled or released.
     ///
     /// A report too many costs a look, one too few leaves observers behind. The first one comes once the watch is in place.
     func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken
+}
+
+extension StorageBackend {
+    /// False.
+    public var allowsNestedEdits: Bool { false }
 }
 
 /// What a backend reports while it is watched.

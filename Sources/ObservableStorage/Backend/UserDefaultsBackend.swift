@@ -86,6 +86,9 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
         }
     }
 
+    /// True: an edit inside another one is made on its own.
+    public var allowsNestedEdits: Bool { true }
+
     /// Reports that user defaults have changed, as far as Foundation or another backend of this kind tells.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
         let isOver = Gate()

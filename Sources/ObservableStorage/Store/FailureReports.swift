@@ -1,28 +1,71 @@
-/// Errors that no caller is there to catch. Those that come while nobody listens wait for the first who does.
+import Dispatch
+import Foundation
+
+/// Errors that no caller is there to catch. Those that come while nobody listens wait for the first who does, and are logged if nobody does
+/// within a second, or by the end of the process.
 final class FailureReports: Sendable {
+    private struct State {
+        /// For the first who listens.
+        var unheard: [StorageError] = []
+        /// What will be logged unless somebody listens before.
+        var unlogged: [StorageError] = []
+        /// What is not logged again: an attempt that is repeated fails for the same reason.
+        var logged: Set<StorageError> = []
+    }
+
     private static let mostUnheard = 16
+    private static let mostLogged = 64
+    // Those with something to log; the end of the process does not wait for their time.
+    private static let waiting = Guarded<[ObjectIdentifier: FailureReports]>([:])
 
     private let publisher = ChangePublisher<StorageError>()
-    private let unheard = Guarded<[StorageError]>([])
+    private let state = Guarded(State())
+    private let log: @Sendable (String) -> Void
+    private let afterGrace: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
+
+    /// - Parameters:
+    ///   - log: writes a line where a person will see it.
+    ///   - afterGrace: does something when a listener had time enough to come.
+    init(
+        log: @escaping @Sendable (String) -> Void = FailureReports.log,
+        afterGrace: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void = {
+            DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .seconds(1), execute: $0)
+        }
+    ) {
+        self.log = log
+        self.afterGrace = afterGrace
+    }
 
     /// Tells an error to everyone who listens.
     func report(_ error: StorageError) {
-        unheard.withLock { unheard in
-            if publisher.isIdle {
-                unheard = unheard.suffix(Self.mostUnheard - 1) + [error]
-            } else {
+        let isFirst = state.withLock { state in
+            guard publisher.isIdle else {
                 publisher.post { error }
+                return false
             }
+            state.unheard = state.unheard.suffix(Self.mostUnheard - 1) + [error]
+            guard state.logged.count < Self.mostLogged, state.logged.insert(error).inserted else { return false }
+            state.unlogged.append(error)
+            return state.unlogged.count == 1
         }
         publisher.deliver()
+        guard isFirst else { return }
+        guard !StoreRegistry.isEnding else { return logUnheard() }
+        Self.waiting.withLock { $0[ObjectIdentifier(self)] = self }
+        afterGrace { self.logUnheard() }
+    }
+
+    /// Lets failures that were logged be logged again: what has come right may fail anew.
+    func recovered() {
+        state.withLock { $0.logged = Set($0.unlogged) }
     }
 
     /// The errors from now on, after those that nobody has heard yet.
     var stream: AsyncStream<StorageError> {
         let (stream, continuation) = AsyncStream.makeStream(of: StorageError.self)
-        let token = unheard.withLock { unheard in
-            defer { unheard = [] }
-            return publisher.add(initial: unheard.map { error in { error } }, .stream(continuation))
+        let token = state.withLock { state in
+            defer { (state.unheard, state.unlogged) = ([], []) }
+            return publisher.add(initial: state.unheard.map { error in { error } }, .stream(continuation))
         }
         continuation.onTermination = { _ in token.cancel() }
         publisher.deliver()
@@ -33,4 +76,40 @@ final class FailureReports: Sendable {
     func finish() {
         publisher.finish()
     }
+
+    /// Logs everything that nobody has listened to, whosever it is.
+    static func logAllUnheard() {
+        for reports in waiting.withLock({ Array($0.values) }) { reports.logUnheard() }
+    }
+
+    private func logUnheard() {
+        let errors = state.withLock { state in
+            defer { state.unlogged = [] }
+            return state.unlogged
+        }
+        for error in errors { log("ObservableStorage: \(error)") }
+        Self.waiting.withLock { $0[ObjectIdentifier(self)] = nil }
+    }
 }
+
+#if canImport(os)
+    import os
+
+    extension FailureReports {
+        private static let logger = Logger(subsystem: "ObservableStorage", category: "failures")
+
+        /// Writes a line to the system's log.
+        static func log(_ line: String) {
+            logger.error("\(line, privacy: .public)")
+        }
+    }
+#else
+    extension FailureReports {
+        /// Writes a line to standard error, all at once.
+        static func log(_ line: String) {
+            // A file's name may hold anything; a line stays one.
+            let text = String(line.map { $0.isNewline ? " " : $0 }) + "\n"
+            text.utf8.withContiguousStorageIfAvailable { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        }
+    }
+#endif

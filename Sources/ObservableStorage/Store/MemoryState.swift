@@ -1,3 +1,4 @@
+import Dispatch
 import PropertyListCoding
 
 /// What a store holds in memory, as a value: entries, their revision, and the edits that are not on disk yet.
@@ -9,7 +10,7 @@ struct MemoryState: Sendable {
     private(set) var revision: UInt64 = 0
     private(set) var registered: [String: PropertyListValue] = [:]
     private(set) var isClosed = false
-    private var isFlushScheduled = false
+    private var flushes = FlushSchedule()
 
     init(entries: [String: PropertyListValue]) {
         table = EntryTable(entries)
@@ -137,21 +138,37 @@ struct MemoryState: Sendable {
             revision: revision)
     }
 
-    /// Forgets edits that are on disk now, but for those made anew meanwhile.
+    /// Forgets edits that are on disk now, but for those made anew meanwhile, which need not wait for a later attempt.
     mutating func noteStored(_ edits: [String: PendingEdit]) {
         table.noteStored(edits)
+        flushes.cancelTimed()
     }
 
-    /// Whether somebody has to schedule a flush; true once until that flush begins.
+    /// Forgets all edits that are in memory only, and returns them.
+    mutating func discardPending() -> [String: PendingEdit] {
+        let edits = table.pending
+        noteStored(edits)
+        return edits
+    }
+
+    /// Whether somebody has to queue a flush; true once until that flush begins.
     mutating func needsFlushScheduled() -> Bool {
-        guard !isFlushScheduled, table.hasPending else { return false }
-        isFlushScheduled = true
-        return true
+        table.hasPending && flushes.enqueue()
     }
 
-    /// Notes that the scheduled flush begins.
-    mutating func beginScheduledFlush() {
-        isFlushScheduled = false
+    /// Notes that the queued flush begins.
+    mutating func beginQueuedFlush() {
+        flushes.beginQueued()
+    }
+
+    /// Sets a time for a flush and returns its number; nil if none is needed then.
+    mutating func scheduleFlush(at time: DispatchTime) -> UInt64? {
+        table.hasPending ? flushes.schedule(at: time) : nil
+    }
+
+    /// Notes that a flush begins whose time has come; false if it is void.
+    mutating func beginFlush(_ number: UInt64) -> Bool {
+        flushes.begin(number)
     }
 
     /// Refuses edits from now on, or takes them again.

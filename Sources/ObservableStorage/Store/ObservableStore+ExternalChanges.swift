@@ -32,19 +32,52 @@ extension ObservableStore {
     private func lookAgain() {
         guard !memory.update({ $0.isClosed }) else { return }
         if isCommitting { return lookLater(after: .nanoseconds(0)) }
-        do {
-            let latest = try backend.load()
-            loadBackoff.succeed()
-            let external = latest.changes(since: base)
-            base = latest
-            guard !external.isEmpty else { return }
-            tell { $0.merge(external, origin: .external) }
+        do throws(StorageError) {
+            try load()
+            hastenFlush()
         } catch {
             guard !isLookTimed else { return }
             isLookTimed = true
             lookLater(after: loadBackoff.fail())
-            if loadBackoff.failures == Self.patience { reports.report(StorageError.reading(backend.name, error)) }
+            // Of one that could not be opened only a new reason is news.
+            if availabilityState.isOpened ? loadBackoff.failures == Self.patience : availability != .unavailable(error) {
+                noteUnreadable(error)
+            }
         }
+    }
+
+    /// Reads what is stored now and tells what others changed.
+    func load() throws(StorageError) {
+        let latest: StorageEntries
+        do {
+            latest = try backend.load()
+        } catch {
+            throw StorageError.reading(backend.name, error)
+        }
+        noteReadable()
+        let external = latest.changes(since: base)
+        base = latest
+        guard !external.isEmpty else { return }
+        tell { $0.merge(external, origin: .external) }
+    }
+
+    private func noteReadable() {
+        loadBackoff.succeed()
+        availabilityState.noteOpened()
+        // Whether it can be written shows when the edits are.
+        if !memory.update({ $0.hasPending }) { noteAvailable() }
+    }
+
+    /// Notes that nothing is wrong with the storage at present.
+    func noteAvailable() {
+        guard availability != .available else { return }
+        availabilityState.set(.available)
+        reports.recovered()
+    }
+
+    private func noteUnreadable(_ error: StorageError) {
+        availabilityState.set(.unavailable(error))
+        reports.report(error)
     }
 
     private nonisolated func lookLater(after delay: DispatchTimeInterval) {

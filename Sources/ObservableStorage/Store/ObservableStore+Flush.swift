@@ -3,21 +3,37 @@ import Dispatch
 extension ObservableStore {
     /// Writes everything that is still in memory only, and returns when it is on disk.
     ///
+    /// A storage that could not be opened is opened first.
+    ///
     /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again.
     public func flush() throws(StorageError) {
         try writeEdits()
+        guard !availabilityState.isOpened else { return }
+        do throws(StorageError) {
+            try load()
+        } catch {
+            throw error.with(.kept)
+        }
     }
 
     /// Writes what is in memory only, ends every stream, and stops watching. Later edits are refused.
     ///
+    /// - Parameter discardsEdits: whether the store is closed even if the edits cannot be written. They are lost then, which is reported in
+    ///   ``failures``.
     /// - Throws: ``StorageError`` when the edits cannot be written; the store stays open then and nothing is lost.
-    public func close() throws(StorageError) {
+    public func close(discardingEdits discardsEdits: Bool = false) throws(StorageError) {
         memory.update { $0.setClosed(true) }
-        do {
-            try writeEdits()
+        do throws(StorageError) {
+            try commitEdits()
         } catch {
-            memory.update { $0.setClosed(false) }
-            throw error
+            guard discardsEdits else {
+                memory.update { $0.setClosed(false) }
+                noteUnwritten(error.with(.kept))
+                throw error.with(.kept)
+            }
+            // They leave the lock before they are released.
+            let edits = memory.update { $0.discardPending() }
+            reports.report(error.with(.lost(keys: edits.keys.sorted())))
         }
         stopWatching()
         finishObservations()
@@ -25,48 +41,121 @@ extension ObservableStore {
 
     /// Errors that no caller is there to catch: failed write-behind, property setters, a file that stays bad, a fallback to polling.
     ///
-    /// A stream of its own for each call, until the store is closed or goes. It begins with what nobody has heard yet.
+    /// A stream of its own for each call, until the store is closed or goes. It begins with what nobody has heard yet. What nobody asks for
+    /// within a second, or by the end of the process, is logged once: to standard error, and to the system's log on Apple's systems.
     public nonisolated var failures: AsyncStream<StorageError> {
         reports.stream
     }
 
+    /// How long the normal end of the process may wait for edits that are not on disk yet; 2 seconds unless it is set.
+    ///
+    /// What cannot be written in that time is lost, and logged. For all stores of the process.
+    public static var exitTimeout: Duration {
+        get { StoreRegistry.exitTimeout.withLock { $0 } }
+        set { StoreRegistry.exitTimeout.withLock { $0 = newValue } }
+    }
+
     /// Writes the pending edits as soon as the queue comes to it; keeps the store alive until then.
-    nonisolated func scheduleFlush(after delay: DispatchTimeInterval = .nanoseconds(0)) {
-        let work: @Sendable () -> Void = { self.assumeIsolated { $0.writeEditsBehind() } }
-        if delay == .nanoseconds(0) {
-            executor.queue.async(execute: work)
-        } else {
-            executor.queue.asyncAfter(deadline: .now() + delay, execute: work)
+    nonisolated func scheduleFlush() {
+        guard !StoreRegistry.isEnding else { return StoreRegistry.all.writeAtEnd([self]) }
+        guard !StoreRegistry.all.isForkedChild else {
+            return reports.report(
+                .unwritable(
+                    file: backend.name, reason: "the store was opened before this process was forked; open it in the child", edits: .kept))
+        }
+        executor.queue.async {
+            self.assumeIsolated { store in
+                store.memory.update { $0.beginQueuedFlush() }
+                store.writeEditsBehind()
+            }
         }
     }
 
-    /// Writes the pending edits for the process that is about to end, on the queue, and leaves the group when done.
-    nonisolated func flushBeforeExit(_ group: DispatchGroup) {
-        if executor.isCurrent {
-            assumeIsolated { $0.writeEditsBehind() }
-        } else {
-            executor.queue.async(group: group) { self.assumeIsolated { $0.writeEditsBehind() } }
+    /// Writes the pending edits after a time, unless they are written before; does not keep the store alive until then.
+    func scheduleFlush(after delay: DispatchTimeInterval, isHinted: Bool = false) {
+        let time = DispatchTime.now() + delay
+        guard let number = memory.update({ $0.scheduleFlush(at: time) }) else { return }
+        executor.queue.asyncAfter(deadline: time) { [weak self] in
+            self?.assumeIsolated { store in
+                guard store.memory.update({ $0.beginFlush(number) }) else { return }
+                if !isHinted { store.flushBackoff.attempt() }
+                store.writeEditsBehind()
+            }
         }
+    }
+
+    /// Tries again soon what could not be written: the storage has shown that something about it has changed.
+    func hastenFlush() {
+        if memory.update({ $0.hasPending }), let delay = flushBackoff.hint() { scheduleFlush(after: delay, isHinted: true) }
     }
 
     private func writeEditsBehind() {
-        memory.update { $0.beginScheduledFlush() }
         do {
             try writeEdits()
         } catch {
-            // It has been reported. One attempt is timed at most, however many calls fail meanwhile.
-            if memory.update({ $0.needsFlushScheduled() }) { scheduleFlush(after: flushBackoff.fail()) }
+            // It has been reported.
+            scheduleFlush(after: flushBackoff.fail())
         }
     }
 
     private func writeEdits() throws(StorageError) {
+        do throws(StorageError) {
+            try commitEdits()
+        } catch {
+            let failure = error.with(.kept)
+            noteUnwritten(failure)
+            throw failure
+        }
+    }
+
+    private func noteUnwritten(_ failure: StorageError) {
+        availabilityState.set(.unavailable(failure))
+        reports.report(failure)
+    }
+
+    private func commitEdits() throws(StorageError) {
         guard memory.update({ $0.hasPending }) else { return }
         do {
             try commit(.local) { _ in }
         } catch {
-            let failure = StorageError.writing(backend.name, error)
-            reports.report(failure)
-            throw failure
+            throw StorageError.writing(backend.name, error)
+        }
+    }
+}
+
+// The last write of a store: what it has in memory only goes to the backend, and nobody is told of changes any more.
+extension ObservableStore {
+    /// Writes the pending edits for the process that is about to end, and leaves the group when done.
+    nonisolated func writeBeforeExit(_ group: DispatchGroup) {
+        let write: @Sendable () -> Void = { Self.writeLast(self.memory, to: self.backend, self.reports) }
+        if !executor.isCurrent {
+            executor.queue.async(group: group, execute: write)
+        } else if backend.allowsNestedEdits {
+            // The process ends inside an edit of this very store.
+            write()
+        } else {
+            DispatchQueue.global().async(group: group, execute: write)
+        }
+    }
+
+    /// Reports what the end of the process could not wait for.
+    nonisolated func reportUnwritten() {
+        let keys = memory.update { $0.pending.keys.sorted() }
+        guard !keys.isEmpty else { return }
+        reports.report(.unwritable(file: backend.name, reason: "the process ended before it was done", edits: .lost(keys: keys)))
+    }
+
+    static func writeLast(_ memory: Memory, to backend: any StorageBackend, _ reports: FailureReports) {
+        let edits = memory.update { $0.pending }
+        guard !edits.isEmpty else { return }
+        do {
+            _ = try backend.edit { entries in
+                let found = entries
+                for (key, edit) in edits where edit.counts(over: found) { entries[key] = edit.value }
+            }
+            memory.update { $0.noteStored(edits) }
+        } catch {
+            reports.report(StorageError.writing(backend.name, error).with(.lost(keys: edits.keys.sorted())))
         }
     }
 }

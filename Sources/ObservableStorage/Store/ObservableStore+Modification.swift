@@ -28,7 +28,8 @@ extension ObservableStore {
 
     /// Moves an entry to its present name and shape, or writes the default, as the key asks for.
     nonisolated func keepUp<Value>(_ key: StorageKey<Value>) {
-        guard key.body.needsUpkeep else { return }
+        // Of a storage that could not be opened nobody knows what is stored there.
+        guard key.body.needsUpkeep, availabilityState.isOpened else { return }
         if let shared = key.shared { keepUp(shared) }
         do {
             while true {

@@ -26,8 +26,19 @@ extension ObservableStore {
         _ origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         guard !memory.update({ $0.isClosed }) else { throw StorageError.closed }
-        return try commit(origin) { transaction in
-            try OpenTransaction.during(self) { try body(&transaction) }
+        var isRefused = false
+        do {
+            return try commit(origin) { transaction in
+                do {
+                    isRefused = false
+                    return try OpenTransaction.during(self) { try body(&transaction) }
+                } catch {
+                    isRefused = true
+                    throw error
+                }
+            }
+        } catch  where !isRefused {
+            throw StorageError.writing(backend.name, error).with(.rolledBack)
         }
     }
 
@@ -52,6 +63,9 @@ extension ObservableStore {
         }
         guard let outcome else { throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit") }
         flushBackoff.succeed()
+        loadBackoff.succeed()
+        availabilityState.noteOpened()
+        noteAvailable()
         base = stored
         tell { state in
             state.noteStored(own)

@@ -18,7 +18,8 @@ public actor ObservableStore {
     nonisolated let memory: Memory
     nonisolated let executor: DispatchQueueExecutor
     nonisolated let reports = FailureReports()
-    let backend: any StorageBackend
+    nonisolated let availabilityState: AvailabilityState
+    nonisolated let backend: any StorageBackend
     /// What the backend held when it was last asked.
     var base: StorageEntries
     var flushBackoff = Backoff()
@@ -47,12 +48,19 @@ public actor ObservableStore {
         self.init(backend: backend, entries: entries)
     }
 
-    init(backend: any StorageBackend, entries: StorageEntries) {
+    /// Opens a store on a backend that could not be read: it works in memory, and opens the backend as soon as that can be done.
+    init(backend: any StorageBackend, unavailableBecause error: StorageError) {
+        self.init(backend: backend, entries: StorageEntries(), availability: .unavailable(error))
+        reports.report(error)
+    }
+
+    init(backend: any StorageBackend, entries: StorageEntries, availability: StorageAvailability = .available) {
         self.backend = backend
+        availabilityState = AvailabilityState(availability)
         base = entries
         memory = Memory(entries: entries.values)
         executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
-        OpenStores.all.add(self)
+        StoreRegistry.all.add(self)
         let token = backend.watch(on: executor.queue) { [weak self] event in self?.receive(event) }
         watch.withLock { $0 = token }
     }
@@ -69,9 +77,14 @@ public actor ObservableStore {
     }
 
     deinit {
-        OpenStores.all.remove(ObjectIdentifier(self))
+        StoreRegistry.all.remove(ObjectIdentifier(self))
         stopWatching()
-        finishObservations()
+        guard memory.update({ $0.hasPending }) else { return finishObservations() }
+        // Nobody is left to try again later: this is the last attempt, and what it cannot write is lost.
+        StoreRegistry.all.write(on: executor.queue) { [memory, backend, reports, availabilityState] in
+            Self.writeLast(memory, to: backend, reports)
+            Self.finish(memory, reports, availabilityState)
+        }
     }
 
     nonisolated func stopWatching() {
@@ -80,7 +93,12 @@ public actor ObservableStore {
     }
 
     nonisolated func finishObservations() {
+        Self.finish(memory, reports, availabilityState)
+    }
+
+    private static func finish(_ memory: Memory, _ reports: FailureReports, _ availability: AvailabilityState) {
         memory.finish()
         reports.finish()
+        availability.finish()
     }
 }

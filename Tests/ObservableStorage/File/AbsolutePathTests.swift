@@ -18,7 +18,7 @@ import Testing
             _ = try AbsolutePath(of: url)
             return false
         } catch {
-            guard case .unreadable(_, let text) = error else { return false }
+            guard case .unreadable(_, let text, _) = error else { return false }
             return text.contains(reason)
         }
     }

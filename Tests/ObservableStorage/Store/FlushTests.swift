@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Write-behind", .timeLimit(.minutes(5)))
 struct FlushTests {
-    private let failure = StorageError.unwritable(file: "unreliable", reason: "the disk is full")
+    private let failure = StorageError.unwritable(file: "unreliable", reason: "the disk is full", edits: .kept)
 
     @Test("An edit is stored without being asked to", arguments: Fixture.allCases)
     func behind(fixture: Fixture) async throws {

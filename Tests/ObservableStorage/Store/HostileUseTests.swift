@@ -185,7 +185,7 @@ struct HostileUseTests {
         _ = try state.edit(["a": .some(1)])
         for _ in 0..<2 { scheduled.append(state.needsFlushScheduled()) }
         #expect(scheduled == [false, true, false])
-        state.beginScheduledFlush()
+        state.beginQueuedFlush()
         let written = state.pending
         _ = try state.edit(["b": .some(2)])
         _ = try state.edit(["a": .some(3)])
@@ -196,19 +196,6 @@ struct HostileUseTests {
         state.noteStored(state.pending)
         #expect(state.pending.isEmpty)
         #expect(state.entries == ["a": 3, "b": 2, "c": 4])
-    }
-
-    @Test("Waiting doubles with each failure, up to half a minute, and starts anew after a success")
-    func backoff() {
-        var backoff = Backoff()
-        var waits: [DispatchTimeInterval] = []
-        for _ in 0..<11 { waits.append(backoff.fail()) }
-        #expect(waits.prefix(3) == [.milliseconds(50), .milliseconds(100), .milliseconds(200)])
-        #expect(waits.last == .milliseconds(30_000))
-        backoff.succeed()
-        let first = backoff.fail()
-        #expect(first == .milliseconds(50))
-        #expect(backoff.failures == 1)
     }
 }
 

@@ -1,0 +1,77 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+/// The stores of this process, and what the end of the process does with what they have not written yet.
+final class StoreRegistry: Sendable {
+    private struct Reference: Sendable {
+        weak var store: ObservableStore?
+    }
+
+    private struct State {
+        var references: [ObjectIdentifier: Reference] = [:]
+        /// When the process ends whatever is written by then; nil before its end has begun.
+        var deadline: DispatchTime?
+    }
+
+    /// How long the end of the process waits for what is not written yet.
+    static let exitTimeout = Guarded(Duration.seconds(2))
+
+    private static let hasEnded = Atomic(false)
+
+    private let state = Guarded(State())
+    /// The last writes of stores that have gone.
+    private let lastWrites = DispatchGroup()
+    // Dispatch does not survive a fork: the child has none of the queues' threads, and its edits are those of the parent.
+    private let process = getpid()
+
+    /// The stores of the process; the first use registers their last writes with `atexit`.
+    static let all: StoreRegistry = {
+        atexit { StoreRegistry.all.finish() }
+        return StoreRegistry()
+    }()
+
+    /// Whether the process ends, so that what is set now, by another handler of `atexit`, has to be written at once.
+    static var isEnding: Bool {
+        hasEnded.load(ordering: .acquiring)
+    }
+
+    /// Whether this is a child that the process has forked, which writes nothing.
+    var isForkedChild: Bool {
+        getpid() != process
+    }
+
+    func add(_ store: ObservableStore) {
+        state.withLock { $0.references[ObjectIdentifier(store)] = Reference(store: store) }
+    }
+
+    func remove(_ identifier: ObjectIdentifier) {
+        state.withLock { $0.references[identifier] = nil }
+    }
+
+    /// Does the last write of a store that has gone, on its queue; the end of the process waits for it.
+    func write(on queue: DispatchQueue, _ lastWrite: @escaping @Sendable () -> Void) {
+        queue.async(group: lastWrites, execute: lastWrite)
+    }
+
+    /// Writes what a store has in memory only, for as long as the end of the process may take.
+    func writeAtEnd(_ stores: [ObservableStore]) {
+        let deadline = state.withLock { $0.deadline } ?? .now()
+        let group = DispatchGroup()
+        for store in stores { store.writeBeforeExit(group) }
+        let isWritten = group.wait(timeout: deadline) == .success && lastWrites.wait(timeout: deadline) == .success
+        if !isWritten { stores.forEach { $0.reportUnwritten() } }
+    }
+
+    private func finish() {
+        guard !isForkedChild else { return }
+        let timeout = Self.exitTimeout.withLock { $0 }
+        let stores = state.withLock { state in
+            state.deadline = .now() + .nanoseconds(timeout.wholeNanoseconds)
+            return state.references.values.compactMap(\.store)
+        }
+        Self.hasEnded.store(true, ordering: .releasing)
+        writeAtEnd(stores)
+        FailureReports.logAllUnheard()
+    }
+}

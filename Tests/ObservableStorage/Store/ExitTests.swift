@@ -1,0 +1,105 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// Ends of processes and of stores with edits that are not on disk yet.
+@Suite("The end of a process and of a store", .timeLimit(.minutes(2)))
+struct ExitTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path("settings.plist")
+    }
+
+    private func stored() throws -> [String: PropertyListValue] {
+        try PropertyListFile(at: URL(fileURLWithPath: path)).load().values
+    }
+
+    private func end(_ way: String) async throws -> Subprocess {
+        try await Subprocess.finished("Peer", ["exit", way, path])
+    }
+
+    @Test("What a handler of atexit sets that was registered before the first store is written")
+    func late() async throws {
+        let ended = try await end("late")
+        #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
+        #expect(try stored() == ["count": 5])
+    }
+
+    @Test("What cannot be written is given up in time, and logged with its keys", arguments: ["nested", "stuck"])
+    func bounded(way: String) async throws {
+        let ended = try await end(way)
+        #expect(ended.status == 0)
+        let name = way == "stuck" ? "stuck" : path
+        #expect(
+            ended.errors
+                == "ObservableStorage: \(name): cannot be written: the process ended before it was done; the last edits are lost, of \"count\"\n"
+        )
+    }
+
+    @Test("A forked child ends without waiting, writes nothing, and says so")
+    func fork() async throws {
+        try PropertyListValue.dictionary(["count": 1]).encoded(as: .binary).write(to: URL(fileURLWithPath: path))
+        let ended = try await end("fork")
+        #expect(ended.status == 0)
+        #expect(ended.text == "child: 7\n")
+        #expect(try stored() == ["count": 1])
+        #expect(ended.errors.contains("the store was opened before this process was forked"), "\(ended.errors)")
+    }
+
+    @Test("A store that is released without having been able to write makes one last attempt, which the end of the process waits for")
+    func releasedAtEnd() async throws {
+        let ended = try await end("released")
+        #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
+        #expect(try stored() == ["count": 5])
+    }
+
+    @Test(
+        "A store that is released while it cannot write makes one last attempt; what that cannot write is reported",
+        arguments: [true, false])
+    func released(isRepaired: Bool) async throws {
+        let storage = try Fixture.memory.make()
+        let backend = UnreliableBackend(try storage.backend)
+        let failure = StorageError.unwritable(file: "unreliable", reason: "full", edits: .kept)
+        backend.fail(failure)
+        var store: ObservableStore? = try ObservableStore(backend: backend)
+        // Its own next attempt is half a minute away.
+        await store?.isolated { store in
+            for _ in 0..<11 { _ = store.flushBackoff.fail() }
+        }
+        let failures = try #require(store?.failures)
+        store?[Keys.count] = 5
+        var heard = failures.makeAsyncIterator()
+        #expect(await heard.next() == failure)
+        if isRepaired { backend.fail(nil) }
+        weak let released = store
+        store = nil
+        #expect(await heard.next() == (isRepaired ? nil : failure.with(.lost(keys: ["count"]))))
+        #expect(released == nil)
+        #expect(try isRepaired ? storage.entries == ["count": 5] : backend.storage.load().values.isEmpty)
+    }
+
+    @Test("A store that cannot write can be closed all the same, and says what is lost")
+    func discarding() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        let failure = StorageError.unwritable(file: "unreliable", reason: "full", edits: .kept)
+        backend.fail(failure)
+        let failures = store.failures
+        store[Keys.count] = 5
+        await #expect(throws: failure) { try await store.close() }
+        try await store.close(discardingEdits: true)
+        #expect(throws: StorageError.closed) { try store.set(6, for: Keys.count) }
+        var heard: [StorageError] = []
+        for await error in failures { heard.append(error) }
+        #expect(Set(heard) == [failure, failure.with(.lost(keys: ["count"]))])
+        backend.fail(nil)
+        try await store.flush()
+        #expect(try backend.storage.load().values.isEmpty)
+    }
+}

@@ -1,0 +1,55 @@
+import ObservableStorage
+import TestSupport
+import Testing
+
+@testable import class ObservableStorage.FailureReports
+
+@Suite("Failures that nobody asks for", .timeLimit(.minutes(5)))
+struct FailureReportsTests {
+    private let first = StorageError.unwritable(file: "settings.plist", reason: "the disk is full", edits: .kept)
+    private let second = StorageError.unreadable(file: "settings.plist", reason: "no permission")
+
+    private let lines = Recorder<String>()
+    /// What is to be done when a listener had time enough to come.
+    private let graces = Recorder<@Sendable () -> Void>()
+
+    private func make() -> FailureReports {
+        FailureReports(log: { [lines] in lines.record($0) }, afterGrace: { [graces] in graces.record($0) })
+    }
+
+    private func endGrace() {
+        for grace in graces.elements { grace() }
+    }
+
+    @Test("They are logged once each, with the file and the remedy, when a listener had time to come")
+    func logged() {
+        let reports = make()
+        for error in [first, second, first] { reports.report(error) }
+        #expect(lines.elements.isEmpty)
+        endGrace()
+        let expected = [first, second].map { "ObservableStorage: \($0)" }
+        #expect(lines.elements == expected)
+        reports.report(first)
+        endGrace()
+        #expect(lines.elements == expected)
+        reports.recovered()
+        reports.report(first)
+        endGrace()
+        #expect(lines.elements == expected + [expected[0]])
+    }
+
+    @Test("What somebody listens to, or asks for in time, is not logged, and told in order")
+    func heard() async {
+        let reports = make()
+        reports.report(first)
+        reports.report(second)
+        let failures = reports.stream
+        reports.report(first)
+        endGrace()
+        reports.finish()
+        var heard: [StorageError] = []
+        for await error in failures { heard.append(error) }
+        #expect(heard == [first, second, first])
+        #expect(lines.elements.isEmpty)
+    }
+}

@@ -1,0 +1,150 @@
+import Dispatch
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("When writing is tried again", .timeLimit(.minutes(2)))
+struct FlushScheduleTests {
+    private let failure = StorageError.unwritable(file: "unreliable", reason: "read-only", edits: .kept)
+
+    @Test("Waiting doubles with each failure, up to half a minute, and starts anew after a success")
+    func backoff() {
+        var backoff = Backoff()
+        var waits: [DispatchTimeInterval] = []
+        for _ in 0..<11 { waits.append(backoff.fail()) }
+        #expect(waits.prefix(3) == [.milliseconds(50), .milliseconds(100), .milliseconds(200)])
+        #expect(waits.last == .milliseconds(30_000))
+        backoff.succeed()
+        let first = backoff.fail()
+        #expect(first == .milliseconds(50))
+        #expect(backoff.failures == 1)
+    }
+
+    @Test("A sign of life counts only after a failure, and one after the other ever less until the time of an attempt has come")
+    func hints() {
+        var backoff = Backoff()
+        #expect(backoff.hint() == nil)
+        _ = backoff.fail()
+        var waits: [DispatchTimeInterval?] = []
+        for _ in 0..<4 { waits.append(backoff.hint()) }
+        #expect(waits == [.nanoseconds(0), .milliseconds(100), .milliseconds(200), .milliseconds(400)])
+        _ = backoff.fail()
+        #expect(backoff.hint() == .milliseconds(800))
+        backoff.attempt()
+        #expect(backoff.hint() == .nanoseconds(0))
+        backoff.succeed()
+        #expect(backoff.hint() == nil)
+    }
+
+    @Test("One attempt is on its way: a queued one before a timed one, and of two times the earlier one")
+    func oneAttempt() throws {
+        var schedule = FlushSchedule()
+        let (soon, late) = (DispatchTime(uptimeNanoseconds: 1_000_000), DispatchTime(uptimeNanoseconds: 2_000_000))
+        var queued = [schedule.enqueue(), schedule.enqueue()]
+        #expect(queued == [true, false])
+        #expect(schedule.schedule(at: soon) == nil)
+        schedule.beginQueued()
+        let first = try #require(schedule.schedule(at: late))
+        #expect(schedule.schedule(at: late) == nil)
+        let second = try #require(schedule.schedule(at: soon))
+        #expect(schedule.schedule(at: late) == nil)
+        queued = [schedule.enqueue(), schedule.begin(first), schedule.begin(second), schedule.begin(second)]
+        #expect(queued == [false, false, true, false])
+        let third = try #require(schedule.schedule(at: soon))
+        schedule.cancelTimed()
+        queued = [schedule.begin(third), schedule.enqueue()]
+        #expect(queued == [false, true])
+        schedule.cancelTimed()
+        #expect(schedule.enqueue() == false)
+    }
+
+    /// A store that could not write an edit of `count`, and whose own next attempt is half a minute away.
+    private func failing(_ backend: UnreliableBackend) async throws -> ObservableStore {
+        let store = try ObservableStore(backend: backend)
+        await store.isolated { store in
+            for _ in 0..<11 { _ = store.flushBackoff.fail() }
+        }
+        let failures = store.failures
+        backend.fail(failure)
+        store[Keys.count] = 1
+        _ = await failures.first { _ in true }
+        await settle(store)
+        return store
+    }
+
+    /// Waits until the store has done what stands on its queue.
+    private func settle(_ store: ObservableStore) async {
+        await store.isolated { _ in }
+    }
+
+    @Test("After a flush that succeeds, the next edit is written at once", arguments: Fixture.allCases)
+    func recovery(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
+        let store = try await failing(backend)
+        backend.fail(nil)
+        try await store.flush()
+        store[Keys.count] = 2
+        await settle(store)
+        #expect(try storage.entries == ["count": 2])
+        #expect(await store.isolated { $0.flushBackoff.failures } == 0)
+    }
+
+    @Test("After a transaction that succeeds, edits are written at once", arguments: Fixture.allCases)
+    func recoveryByUpdate(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
+        let store = try await failing(backend)
+        backend.fail(nil)
+        try await store.update { $0[Keys.text] = "two" }
+        store[Keys.count] = 2
+        await settle(store)
+        #expect(try storage.entries == ["count": 2, "text": "two"])
+    }
+
+    @Test("A report of the backend has what could not be written tried again at once", arguments: Fixture.allCases)
+    func signOfLife(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
+        let store = try await failing(backend)
+        backend.fail(nil)
+        await store.isolated { $0.receive(.changed) }
+        #expect(await store.isolated { $0.flushBackoff.hint() } != .nanoseconds(0))
+        // The attempt has a time, which is now; its success shows in what can be awaited.
+        for await availability in store.availabilityUpdates where availability == .available { break }
+        #expect(try storage.entries == ["count": 1])
+    }
+
+    @Test("However many flushes fail, one attempt of the store's own is on its way")
+    func oneTimedAttempt() async throws {
+        let backend = UnreliableBackend()
+        let store = try await failing(backend)
+        for _ in 0..<5 {
+            await #expect(throws: failure) { try await store.flush() }
+            store[Keys.count] += 1
+        }
+        await settle(store)
+        // Opening a store writes nothing: one edit behind, and those that were asked for.
+        #expect(backend.edits == 6)
+        try await store.close(discardingEdits: true)
+    }
+
+    @Test("A look that succeeds lets looks that fail later be tried again soon")
+    func looking() async throws {
+        let backend = HookedBackend()
+        let store = try ObservableStore(backend: backend)
+        await store.isolated { store in
+            for _ in 0..<11 { _ = store.loadBackoff.fail() }
+        }
+        backend.report(.changed)
+        await settle(store)
+        #expect(await store.isolated { $0.loadBackoff.failures } == 0)
+        await store.isolated { store in
+            for _ in 0..<11 { _ = store.loadBackoff.fail() }
+        }
+        try await store.update { $0[Keys.count] = 1 }
+        #expect(await store.isolated { $0.loadBackoff.failures } == 0)
+    }
+}

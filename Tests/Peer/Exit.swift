@@ -1,0 +1,94 @@
+import Dispatch
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+
+/// Ends of a process, each with an edit that is not on disk yet.
+struct Exit {
+    let path: String
+
+    private static let count = StorageKey("count", default: 0)
+    // Handlers of `atexit` cannot capture.
+    private static let late = Guarded<ObservableStore?>(nil)
+
+    private struct UnknownRequest: Error {}
+
+    func run(_ way: String) async throws {
+        switch way {
+        case "late": try setLate()
+        case "nested": try await exitInside(JSONFileBackend(at: URL(fileURLWithPath: path)))
+        case "stuck": try setAndExit(StuckBackend())
+        case "fork": try fork()
+        case "released": try release()
+        default: throw UnknownRequest()
+        }
+    }
+
+    /// Sets a value in a handler of `atexit` that stands before that of the first store, and so runs after it.
+    private func setLate() throws {
+        atexit { Exit.late.withLock { $0 }?[Exit.count] = 5 }
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        Self.late.withLock { $0 = store }
+        exit(0)
+    }
+
+    /// Ends the process inside a transaction of a backend in which an edit waits for the one before.
+    private func exitInside(_ backend: some StorageBackend) async throws {
+        ObservableStore.exitTimeout = .milliseconds(100)
+        let store = try ObservableStore(backend: backend)
+        try await store.update { _ in
+            store[Self.count] = 5
+            exit(0)
+        }
+    }
+
+    /// Ends the process while writing never ends.
+    private func setAndExit(_ backend: StuckBackend) throws {
+        ObservableStore.exitTimeout = .milliseconds(100)
+        let store = try ObservableStore(backend: backend)
+        store[Self.count] = 5
+        backend.entered.wait()
+        exit(0)
+    }
+
+    /// Forks a child that sets a value and ends normally, and says how it ended.
+    private func fork() throws {
+        // Whoever waits for what never comes is found by the time limit of the test.
+        ObservableStore.exitTimeout = .seconds(3600)
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        guard let symbol = dlsym(nil, "fork") else { throw UnknownRequest() }
+        let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
+        if child == 0 {
+            store[Self.count] = 6
+            exit(7)
+        }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+        print("child: \(status >> 8 & 0xFF)")
+    }
+
+    /// Lets a store go that cannot write, and ends.
+    private func release() throws {
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        store[Self.count] = 5
+    }
+}
+
+/// A backend whose edits never end.
+private struct StuckBackend: StorageBackend {
+    let name = "stuck"
+    let entered = DispatchSemaphore(value: 0)
+
+    func load() -> StorageEntries { StorageEntries() }
+
+    func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        entered.signal()
+        DispatchSemaphore(value: 0).wait()
+        return StorageEntries()
+    }
+
+    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+        ObservationToken {}
+    }
+}
