@@ -173,6 +173,7 @@ struct PropertyListFileTests {
     @Test("Other spellings of one path share a store, and so do links to it")
     func shared() throws {
         try FileManager.default.createSymbolicLink(atPath: folder.path("link.plist"), withDestinationPath: "settings.plist")
+        try FileManager.default.createDirectory(at: folder.file("x"), withIntermediateDirectories: false)
         let store = try ObservableStore.shared(at: file)
         #expect(try ObservableStore.shared(at: folder.url.appendingPathComponent("x/../settings.plist")) === store)
         #expect(try ObservableStore.shared(at: folder.file("link.plist")) === store)
