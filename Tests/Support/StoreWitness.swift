@@ -60,8 +60,10 @@ public final class StoreWitness: Sendable {
         history.changes = await all.value
         for view in views { history.views.append(await view.value) }
         for reading in readings { history.readings.append(await reading.value) }
-        // All streams have ended, so everything has been delivered.
         for listener in listeners {
+            // Streams may end before listeners have been told everything. Nobody cancels this but a test's time limit.
+            let count = history.changes.filter { $0.key == listener.key }.count + (listener.hasInitial ? 1 : 0)
+            _ = try? await listener.changes.elements(count: count)
             history.views.append(
                 History.View(
                     name: listener.name, key: listener.key, changes: listener.changes.elements, hasInitial: listener.hasInitial,

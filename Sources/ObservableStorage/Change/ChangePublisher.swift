@@ -1,38 +1,46 @@
 /// Fans elements out to any number of subscribers: each one gets every element, in the order of publishing.
 ///
-/// Elements are delivered on the thread that publishes, one at a time; those published meanwhile, from another thread or by
-/// a subscriber, are delivered after it by the thread that is delivering already. No lock is held while subscribers run.
+/// Elements are delivered on the thread that publishes, one at a time; those published meanwhile, by a subscriber or from another thread, are
+/// delivered after it. No thread delivers for others without end: what came after its own element is delivered on another thread. No lock is
+/// held while subscribers run. When very many elements wait, publishing waits a moment for room, except inside a subscriber.
 public final class ChangePublisher<Element: Sendable>: Sendable {
     private struct State {
-        var list = SubscriberList<Element>()
-        // Those who are not called, apart: calling a crowd is quicker if there is nothing to ask of each.
+        // Apart, because readers never wait for listeners, and calling very many is quicker if there is nothing to ask of each.
+        var listeners = SubscriberList<Element>()
+        var streams = SubscriberList<Element>()
         var slots = SubscriberList<Element>()
         var isFinished = false
 
-        var isIdle: Bool { list.subscribers.isEmpty && slots.subscribers.isEmpty }
+        var hasReaders: Bool { !slots.subscribers.isEmpty || !streams.subscribers.isEmpty }
+        var isIdle: Bool { listeners.subscribers.isEmpty && !hasReaders }
     }
 
     private let state = Guarded(State())
-    private let outbox: Outbox
+    private let reading: DeliveryQueue
+    private let listening: DeliveryQueue
     private let boxing: @Sendable (Element) -> AnyBox?
     private let isAlone: Bool
     // What feeds the publisher, if it is not published to by hand: its subscriptions keep it then.
     private let source = Guarded<ObservationToken?>(nil)
 
     /// Makes a publisher without subscribers. Its subscriptions end when it is released.
-    public init() {
-        outbox = Outbox()
-        boxing = { Box($0) }
-        isAlone = true
+    public convenience init() {
+        self.init(group: UniqueNumber.next(), isAlone: true)
     }
 
-    /// Makes a publisher whose deliveries stand in one queue with those of others, and whose owner finishes it.
+    /// Makes a publisher whose deliveries come one after the other with those of others of its group, and whose owner finishes it.
     ///
-    /// - Parameter boxing: what is put into slots for an element; nothing to leave there what is.
-    init(outbox: Outbox, boxing: @escaping @Sendable (Element) -> AnyBox? = { Box($0) }) {
-        self.outbox = outbox
+    /// - Parameters:
+    ///   - runsUserCode: whether making an element runs user code.
+    ///   - boxing: what is put into slots for an element; nothing to leave there what is.
+    init(
+        group: UInt64, runsUserCode: Bool = false, isAlone: Bool = false,
+        boxing: @escaping @Sendable (Element) -> AnyBox? = { Box($0) }
+    ) {
+        reading = DeliveryQueue(group: group, .reading(runsUserCode: runsUserCode))
+        listening = DeliveryQueue(group: group, .listening)
         self.boxing = boxing
-        isAlone = false
+        self.isAlone = isAlone
     }
 
     /// Makes a publisher that publishes what a source gives, for as long as somebody has it or a subscription of it.
@@ -56,88 +64,93 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     /// Delivers an element to everyone who is subscribed now.
     public func publish(_ element: Element) {
-        post { element }
-        outbox.deliver()
+        delivering { post(to: &$0) { element } }
     }
 
     /// Ends every subscription once what was published before has been delivered. Later subscriptions end at once.
     public func finish() {
-        postFinish()
-        outbox.deliver()
+        delivering { postFinish(to: &$0) }
     }
 
     /// Calls a closure with each element published from now on, until the token is cancelled or released.
     public func subscribe(_ onReceive: @escaping @Sendable (Element) -> Void) -> ObservationToken {
-        let token = add(.listener(onReceive))
-        outbox.deliver()
-        return token
+        delivering { add(.listener(onReceive), to: &$0) }
     }
 
     /// The elements published from now on, as a stream of their own; dropping the stream ends the subscription.
     public func stream(bufferingPolicy: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: bufferingPolicy)
-        let token = add(.stream(continuation))
+        let token = delivering { add(.stream(continuation), to: &$0) }
         continuation.onTermination = { _ in token.cancel() }
-        deliver()
         return stream
+    }
+
+    private func delivering<Result>(_ body: (inout Deliveries) -> Result) -> Result {
+        var deliveries = Deliveries()
+        let result = body(&deliveries)
+        deliveries.deliver()
+        return result
     }
 }
 
 // The halves of the calls above, for an owner that decides the order under a lock of its own and delivers afterwards.
 extension ChangePublisher {
-    /// Delivers what has been queued.
-    func deliver() {
-        outbox.deliver()
-    }
-
     /// Queues an element for everyone who is subscribed now, but for the subscription `muted`.
     ///
     /// - Parameter makeElement: makes the element when it is delivered, once for all.
-    func post(muting muted: UInt64 = 0, _ makeElement: @escaping @Sendable () -> Element) {
+    func post(muting muted: UInt64 = 0, to deliveries: inout Deliveries, _ makeElement: @escaping @Sendable () -> Element) {
         state.withLock { state in
-            guard !state.isIdle else { return }
-            let (subscribers, slots) = (state.list.subscribers, state.slots.subscribers)
-            outbox.append { [boxing, wakeups = outbox.wakeups] in
-                let element = makeElement()
-                if !slots.isEmpty { Self.fill(slots, with: boxing(element), waking: wakeups) }
-                Self.call(subscribers, with: element, muting: muted)
+            let listeners = state.listeners.subscribers
+            guard state.hasReaders else {
+                if !listeners.isEmpty { deliveries.append(to: listening) { Self.call(listeners, with: makeElement(), muting: muted) } }
+                return
             }
+            // Made by whoever comes first, for both.
+            let shared = listeners.isEmpty ? nil : LazyValue(makeElement)
+            let (slots, streams) = (state.slots.subscribers, state.streams.subscribers)
+            deliveries.append(to: reading) { [boxing] in
+                let element = shared?.value ?? makeElement()
+                if !slots.isEmpty { Self.fill(slots, with: boxing(element)) }
+                Self.call(streams, with: element, muting: muted)
+            }
+            if let shared { deliveries.append(to: listening) { Self.call(listeners, with: shared.value, muting: muted) } }
         }
     }
 
     /// Queues the end of every subscription.
-    func postFinish() {
+    func postFinish(to deliveries: inout Deliveries) {
         state.withLock { state in
             state.isFinished = true
-            let subscribers = state.slots.removeAll() + state.list.removeAll()
-            guard !subscribers.isEmpty else { return }
-            outbox.append {
-                for subscriber in subscribers { subscriber.finish() }
-            }
+            let (readers, listeners) = (state.slots.removeAll() + state.streams.removeAll(), state.listeners.removeAll())
+            if !readers.isEmpty { deliveries.append(to: reading) { for subscriber in readers { subscriber.finish() } } }
+            if !listeners.isEmpty { deliveries.append(to: listening) { for subscriber in listeners { subscriber.finish() } } }
         }
     }
 
     /// Subscribes, and queues first elements for this subscriber alone.
     func add(
-        initial: [@Sendable () -> Element] = [], _ observer: Observer<Element>,
+        initial: [@Sendable () -> Element] = [], _ observer: Observer<Element>, to deliveries: inout Deliveries,
         onCancel: @escaping @Sendable () -> Void = {}
     ) -> ObservationToken {
+        let queue = observer.isReader ? reading : listening
         let subscriber = state.withLock { state in
             let subscriber = Subscriber(observer)
             for makeInitial in initial {
-                outbox.append { [boxing, wakeups = outbox.wakeups] in
+                deliveries.append(to: queue) { [boxing] in
                     let element = makeInitial()
                     if observer.slot == nil { return subscriber.receive(element) }
-                    Self.fill([subscriber], with: boxing(element), waking: wakeups)
+                    Self.fill([subscriber], with: boxing(element))
                 }
             }
             if state.isFinished {
-                outbox.append { subscriber.finish() }
+                deliveries.append(to: queue) { subscriber.finish() }
             } else if observer.slot != nil {
                 state.slots.append(subscriber)
+            } else if observer.isReader {
+                state.streams.append(subscriber)
             } else {
-                state.list.append(subscriber)
-                if let crowd = state.list.crowd() { outbox.append { Self.endThoseWithoutOwner(crowd) } }
+                state.listeners.append(subscriber)
+                if let crowd = state.listeners.crowd() { deliveries.append(to: queue) { Self.endThoseWithoutOwner(crowd) } }
             }
             return subscriber
         }
@@ -145,7 +158,8 @@ extension ChangePublisher {
         return ObservationToken(subscription: subscriber.id, life: subscriber) { [weak self] in
             defer { withExtendedLifetime(keeper) {} }
             self?.state.withLock { state in
-                state.list.remove(subscriber)
+                state.listeners.remove(subscriber)
+                state.streams.remove(subscriber)
                 state.slots.remove(subscriber)
             }
             onCancel()
@@ -166,14 +180,14 @@ extension ChangePublisher {
         }
     }
 
-    /// Puts one box into all slots. Readers who waited are resumed once everybody has been told.
-    private static func fill(_ subscribers: [Subscriber<Element>], with box: AnyBox?, waking wakeups: Wakeups) {
+    /// Puts one box into all slots, and resumes the readers who waited.
+    private static func fill(_ subscribers: [Subscriber<Element>], with box: AnyBox?) {
         guard let box else { return }
         var readers: [LatestSlot.Reader] = []
         for subscriber in subscribers {
             if let reader = subscriber.slot?.put(box) { readers.append(reader) }
         }
-        if !readers.isEmpty { wakeups.add(readers, box) }
+        LatestSlot.resume(readers, with: box)
     }
 
     private static func endThoseWithoutOwner(_ subscribers: [Subscriber<Element>]) {

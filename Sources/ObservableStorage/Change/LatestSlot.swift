@@ -1,3 +1,5 @@
+import Dispatch
+
 /// A slot for one value of any type. Without the type, waiting and handing over cost the same for every one.
 final class LatestSlot: Sendable {
     /// Somebody who waits for a value: resuming comes after the lock, and may come later and on another thread.
@@ -51,6 +53,22 @@ final class LatestSlot: Sendable {
             if let ready = take(orWait: reader) { reader.resume(returning: ready) }
         }
     }
+
+    /// Resumes readers that waited with the value that they got.
+    static func resume(_ readers: [Reader], with box: AnyBox) {
+        guard readers.count > few else {
+            for reader in readers { reader.resume(returning: box) }
+            return
+        }
+        // Resuming a reader costs far more than handing it the value, so the writer goes on meanwhile. One thread, so that readers run on the
+        // others.
+        DispatchQueue.global().async {
+            for reader in readers { reader.resume(returning: box) }
+        }
+    }
+
+    // As many as the writer resumes itself in less time than another thread would take to begin.
+    private static let few = 8
 
     private func take(orWait reader: Reader?) -> AnyBox?? {
         state.withLock { state in

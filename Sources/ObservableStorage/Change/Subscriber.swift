@@ -1,5 +1,3 @@
-import Dispatch
-
 /// One observer of a publisher's elements, and the life of its subscription: a crowd is told quicker if each is one object.
 final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable {
     // Sendable because nothing here changes but for what the superclass guards.
@@ -7,7 +5,8 @@ final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable
     /// Tells this subscription from every other one in the process; never 0.
     let id: UInt64
     private let onReceive: @Sendable (Element) -> Void
-    private let queue: DispatchQueue?
+    // What the listener has not been told yet that has a queue of its own.
+    private let waiting: DeliveryQueue?
     private let onFinish: @Sendable (SubscriptionLife) -> Void
     /// Where the newest element is put, in place of ``receive(_:)``.
     let slot: LatestSlot?
@@ -15,20 +14,20 @@ final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable
     init(_ observer: Observer<Element>) {
         id = UniqueNumber.next()
         onReceive = observer.onReceive
-        queue = observer.queue
+        waiting = observer.queue.map { DeliveryQueue(group: UniqueNumber.next(), .listeningOn($0)) }
         onFinish = observer.onFinish
         slot = observer.slot
     }
 
     func receive(_ element: Element) {
         guard !isEnded else { return }
-        guard let queue else { return onReceive(element) }
-        queue.async { [self] in if !isEnded { onReceive(element) } }
+        guard let waiting else { return onReceive(element) }
+        waiting.post({ [self] in if !isEnded { onReceive(element) } }, from: .current)
     }
 
     func finish() {
         guard !isEnded else { return }
-        guard let queue else { return onFinish(self) }
-        queue.async { [self] in onFinish(self) }
+        guard let waiting else { return onFinish(self) }
+        waiting.post({ [self] in onFinish(self) }, from: .current)
     }
 }

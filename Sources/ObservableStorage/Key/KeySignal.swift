@@ -7,6 +7,8 @@ final class KeySignal: Observable, Sendable {
 
     private let path = KeySignal.madePath
     private let registrar = ObservationRegistrar()
+    // Made for the first change.
+    private let queue = Guarded<DeliveryQueue?>(nil)
 
     private var value: Void { () }
 
@@ -15,8 +17,13 @@ final class KeySignal: Observable, Sendable {
         registrar.access(self, keyPath: path)
     }
 
-    /// Tells whoever read the key that it has changed.
-    func notify() {
-        registrar.withMutation(of: self, keyPath: path) {}
+    /// Queues telling whoever read the key that it has changed.
+    func post(to deliveries: inout Deliveries, group: UInt64) {
+        let made = queue.withLock { queue in
+            let made = queue ?? DeliveryQueue(group: group, .listening)
+            queue = made
+            return made
+        }
+        deliveries.append(to: made) { [self] in registrar.withMutation(of: self, keyPath: path) {} }
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PropertyListCoding
 
 /// The name of a stored value, its type, and its value when nothing is stored.
@@ -78,6 +79,11 @@ extension StorageKey {
         }
     }
 
+    /// Whether nothing that a user wrote runs when what is stored is given the key's type.
+    var isReadWithoutUserCode: Bool {
+        body.traits.codec.isNative && !body.needsUpkeep && OwnTypes.all.contains(ObjectIdentifier(Value.self))
+    }
+
     /// Whether the value is stored in its present shape.
     func isCurrent(_ stored: PropertyListValue) -> Bool {
         do {
@@ -99,4 +105,16 @@ extension StorageKey {
         }
         return nil
     }
+}
+
+/// Types whose stored form is this library's or the system's, by themselves and as optionals.
+private enum OwnTypes {
+    static let all: Set<ObjectIdentifier> = {
+        func pair<Value>(_ type: Value.Type) -> [ObjectIdentifier] {
+            [ObjectIdentifier(type), ObjectIdentifier(Value?.self)]
+        }
+        let integers = pair(Int.self) + pair(Int64.self) + pair(Int32.self) + pair(UInt.self) + pair(UInt64.self) + pair(UInt32.self)
+        let others = pair(Bool.self) + pair(Double.self) + pair(Float.self) + pair(String.self) + pair(Data.self) + pair(Date.self)
+        return Set(integers + others + pair(URL.self) + pair(UUID.self) + pair(PropertyListValue.self))
+    }()
 }

@@ -38,9 +38,10 @@ final class FailureReports: Sendable {
 
     /// Tells an error to everyone who listens.
     func report(_ error: StorageError) {
+        var deliveries = Deliveries()
         let isFirst = state.withLock { state in
             guard publisher.isIdle else {
-                publisher.post { error }
+                publisher.post(to: &deliveries) { error }
                 return false
             }
             state.unheard = state.unheard.suffix(Self.mostUnheard - 1) + [error]
@@ -48,7 +49,7 @@ final class FailureReports: Sendable {
             state.unlogged.append(error)
             return state.unlogged.count == 1
         }
-        publisher.deliver()
+        deliveries.deliver()
         guard isFirst else { return }
         guard !StoreRegistry.isEnding else { return logUnheard() }
         Self.waiting.withLock { $0[ObjectIdentifier(self)] = self }
@@ -63,12 +64,13 @@ final class FailureReports: Sendable {
     /// The errors from now on, after those that nobody has heard yet.
     var stream: AsyncStream<StorageError> {
         let (stream, continuation) = AsyncStream.makeStream(of: StorageError.self)
+        var deliveries = Deliveries()
         let token = state.withLock { state in
             defer { (state.unheard, state.unlogged) = ([], []) }
-            return publisher.add(initial: state.unheard.map { error in { error } }, .stream(continuation))
+            return publisher.add(initial: state.unheard.map { error in { error } }, .stream(continuation), to: &deliveries)
         }
         continuation.onTermination = { _ in token.cancel() }
-        publisher.deliver()
+        deliveries.deliver()
         return stream
     }
 

@@ -1,6 +1,6 @@
 import PropertyListCoding
 
-/// A store's memory: every call is one short critical section, and observers are told after it, in its order.
+/// A store's memory: every call is one short critical section, and observers are told after it, each key's in its order.
 final class Memory: Sendable {
     private struct Contents {
         var state: MemoryState
@@ -15,12 +15,14 @@ final class Memory: Sendable {
     /// Tells this memory from every other one that the process ever had.
     let id = UniqueNumber.next()
     private let guarded: Guarded<Contents>
-    private let outbox = Outbox()
     private let allObservers: ChangePublisher<StoredChange>
+    // Where nothing is delivered that runs user code.
+    private let executor: DispatchQueueExecutor
 
-    init(entries: [String: PropertyListValue]) {
+    init(entries: [String: PropertyListValue], executor: DispatchQueueExecutor) {
         guarded = Guarded(Contents(state: MemoryState(entries: entries)))
-        allObservers = ChangePublisher(outbox: outbox)
+        allObservers = ChangePublisher(group: id)
+        self.executor = executor
     }
 
     /// Whether anybody observes any entry, which costs every write.
@@ -55,51 +57,53 @@ final class Memory: Sendable {
         }
     }
 
-    /// Changes the state and queues what observers are to be told about it; ``deliver()`` tells them.
+    /// Changes the state and queues what observers are to be told about it; ``deliver(_:)`` tells them.
     ///
     /// - Parameters:
     ///   - muted: the subscription that is not told.
     ///   - body: returns the changes that it made.
-    /// - Returns: whether there is anything to tell, and whether a flush has to be scheduled.
+    /// - Returns: what is to be told, and whether a flush has to be scheduled.
     func change<Failure: Error>(
         muting muted: UInt64 = 0, _ body: (inout MemoryState) throws(Failure) -> [StoredChange]
-    ) throws(Failure) -> (hasNews: Bool, needsFlush: Bool) {
+    ) throws(Failure) -> (news: Deliveries, needsFlush: Bool) {
         // The changes are taken out of the lock with the old values.
         let outcome = try guarded.take { (guarded) throws(Failure) in
             let changes = try body(&guarded.state)
-            post(changes, to: guarded, muting: muted)
-            return (changes: changes, needsFlush: guarded.state.needsFlushScheduled())
+            return (
+                changes: changes, news: post(changes, to: guarded, muting: muted), needsFlush: guarded.state.needsFlushScheduled()
+            )
         }
-        return (!outcome.changes.isEmpty, outcome.needsFlush)
+        return (outcome.news, outcome.needsFlush)
     }
 
     /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.
     func edit(
         _ key: AnyKeyBody, _ value: PropertyListValue?, muting muted: UInt64
-    ) throws(StorageError) -> (hasNews: Bool, needsFlush: Bool) {
+    ) throws(StorageError) -> (news: Deliveries, needsFlush: Bool) {
         let name = key.entryName.own
         var hint = key.place.hint
         defer { key.place.hint = hint }
         let outcome = try guarded.take { (contents) throws(StorageError) in
             let exchange = try contents.state.exchange(name, value, hint: &hint)
-            var hasNews = false
+            var news = Deliveries()
             if let exchange, exchange.isTracked || contents.isObserved {
                 let change = contents.state.change(
                     name, from: exchange.old, to: value, origin: .local, revision: contents.state.revision)
-                post([change], to: contents, muting: muted)
-                hasNews = true
+                news = post([change], to: contents, muting: muted)
             }
-            return (old: exchange?.old, hasNews: hasNews, needsFlush: contents.state.needsFlushScheduled())
+            return (old: exchange?.old, news: news, needsFlush: contents.state.needsFlushScheduled())
         }
-        return (outcome.hasNews, outcome.needsFlush)
+        return (outcome.news, outcome.needsFlush)
     }
 
-    private func post(_ changes: [StoredChange], to contents: Contents, muting muted: UInt64) {
-        contents.observers.post(changes, muting: muted, state: contents.state)
-        for change in changes {
-            if contents.hasAllObservers { allObservers.post(muting: muted) { change } }
-            if let signal = contents.state.watch(change.key)?.signal { outbox.append { signal.notify() } }
+    private func post(_ changes: [StoredChange], to contents: Contents, muting muted: UInt64) -> Deliveries {
+        var deliveries = Deliveries()
+        contents.observers.post(changes, muting: muted, state: contents.state, to: &deliveries)
+        if contents.hasAllObservers {
+            for change in changes { allObservers.post(muting: muted, to: &deliveries) { change } }
         }
+        for change in changes { contents.state.watch(change.key)?.signal?.post(to: &deliveries, group: id) }
+        return deliveries
     }
 
     /// Changes what observers are not told about.
@@ -107,19 +111,23 @@ final class Memory: Sendable {
         guarded.withLock { body(&$0.state) }
     }
 
-    /// Tells observers what has been queued, or leaves that to the thread that is telling them already.
-    func deliver() {
-        outbox.deliver()
+    /// Tells observers what has been queued for them, on this thread unless it belongs to the store or another one is telling them.
+    func deliver(_ deliveries: Deliveries) {
+        // Whoever is not told leaves the queue alone: asking for it takes longer than writing.
+        if deliveries.isEmpty { return }
+        if executor.isCurrent { deliveries.handOver() } else { deliveries.deliver() }
     }
 
     /// Ends every observation, now and from now on.
     func finish() {
-        guarded.withLock { guarded in
+        let ends = guarded.withLock { guarded in
+            var ends = Deliveries()
             guarded.isFinished = true
-            guarded.observers.finish()
-            allObservers.postFinish()
+            guarded.observers.finish(to: &ends)
+            allObservers.postFinish(to: &ends)
+            return ends
         }
-        outbox.deliver()
+        deliver(ends)
     }
 }
 
@@ -127,24 +135,27 @@ extension Memory {
     /// Subscribes to one entry. With `initial`, what is there now comes first, as a change from itself.
     func observe<Value>(_ key: StorageKey<Value>, initial: Bool, _ observer: Observer<Change<Value>>) -> ObservationToken {
         let (name, identifier) = (key.body.entryName, ObjectIdentifier(key.body))
-        let token = guarded.withLock { guarded in
-            let observers =
-                guarded.isFinished ? .finished(key, outbox: outbox) : guarded.observers.observers(of: key, outbox: outbox)
-            return observers.add(
-                initial: initial ? guarded.state.current(name) : nil, observer,
+        let (token, first) = guarded.withLock { guarded in
+            var first = Deliveries()
+            let observers = guarded.isFinished ? .finished(key, group: id) : guarded.observers.observers(of: key, group: id)
+            let token = observers.add(
+                initial: initial ? guarded.state.current(name) : nil, observer, to: &first,
                 onCancel: { [weak self] in self?.forgetIdleObservers(of: name, identifier) })
+            return (token, first)
         }
-        outbox.deliver()
+        deliver(first)
         return token
     }
 
     /// Subscribes to every entry.
     func observeAll(_ observer: Observer<StoredChange>) -> ObservationToken {
-        let token = guarded.withLock { contents in
+        let (token, first) = guarded.withLock { contents in
+            var first = Deliveries()
             contents.hasAllObservers = true
-            return allObservers.add(observer, onCancel: { [weak self] in self?.forgetIdleObserversOfAll() })
+            let token = allObservers.add(observer, to: &first, onCancel: { [weak self] in self?.forgetIdleObserversOfAll() })
+            return (token, first)
         }
-        outbox.deliver()
+        deliver(first)
         return token
     }
 

@@ -35,23 +35,25 @@ final class AvailabilityState: Sendable {
 
     /// Tells those who wait, if it is another one.
     func set(_ availability: StorageAvailability) {
+        var deliveries = Deliveries()
         state.withLock { state in
             guard state.availability != availability else { return }
             state.availability = availability
-            publisher.post { availability }
+            publisher.post(to: &deliveries) { availability }
         }
-        publisher.deliver()
+        deliveries.deliver()
     }
 
     /// What it is now, and each newer one.
     var updates: AsyncStream<StorageAvailability> {
         let latest = LatestValue<StorageAvailability>()
+        var deliveries = Deliveries()
         let token = state.withLock { state in
             publisher.add(
                 initial: [{ [availability = state.availability] in availability }],
-                Observer(slot: latest.slot, onFinish: { _ in latest.finish() }))
+                Observer(slot: latest.slot, onFinish: { _ in latest.finish() }), to: &deliveries)
         }
-        publisher.deliver()
+        deliveries.deliver()
         return latest.stream(onEnd: token)
     }
 

@@ -22,10 +22,9 @@ extension ObservableStore {
     }
 
     /// Does what a change of memory calls for.
-    nonisolated func follow(_ outcome: (hasNews: Bool, needsFlush: Bool)) {
+    nonisolated func follow(_ outcome: (news: Deliveries, needsFlush: Bool)) {
         if outcome.needsFlush { scheduleFlush() }
-        // Who has no news leaves the queue alone: a writer tells its own change before its call returns.
-        if outcome.hasNews { memory.deliver() }
+        memory.deliver(outcome.news)
     }
 
     /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.
@@ -54,11 +53,10 @@ extension ObservableStore {
         } catch {
             throw StorageError.reading(backend.name, error)
         }
-        noteReadable()
         let external = latest.changes(since: base)
         base = latest
-        guard !external.isEmpty else { return }
-        tell { $0.merge(external, origin: .external) }
+        if !external.isEmpty { tell { $0.merge(external, origin: .external) } }
+        noteReadable()
     }
 
     private func noteReadable() {

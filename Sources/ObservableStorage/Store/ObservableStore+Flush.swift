@@ -116,7 +116,8 @@ extension ObservableStore {
     private func commitEdits() throws(StorageError) {
         guard memory.update({ $0.hasPending }) else { return }
         do {
-            try commit(.local) { _ in }
+            let (_, news) = try commit(.local) { _ in }
+            memory.deliver(news)
         } catch {
             throw StorageError.writing(backend.name, error)
         }

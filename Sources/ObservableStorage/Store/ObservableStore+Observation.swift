@@ -36,6 +36,8 @@ extension ObservableStore {
         _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
         keepUp(key)
+        // Made here, so that what is read without user code stays so.
+        if key.isReadWithoutUserCode { _ = key.defaultValue }
         return memory.observe(key, initial: initial, observer)
     }
 
@@ -54,19 +56,21 @@ extension ObservableStore {
         bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy
     ) -> AsyncStream<Change<PropertyListValue?>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self, bufferingPolicy: bufferingPolicy)
-        let token = memory.observeAll(
-            Observer(onReceive: { continuation.yield($0.typed(for: StorageKey($0.key))) }, onFinish: { _ in continuation.finish() }))
+        let token = memory.observeAll(.stream(continuation) { $0.typed(for: StorageKey($0.key)) })
         continuation.onTermination = { _ in token.cancel() }
         return stream
     }
 
     /// Calls a closure with each change of a key from now on, until the token is cancelled or released.
     ///
+    /// A listener that takes long delays other listeners of its key, and nobody else: neither readers of streams, nor other keys, nor the
+    /// storage. When very many changes wait for it, whoever makes another one waits for a moment, except inside a listener.
+    ///
     /// - Parameters:
     ///   - key: the key.
     ///   - initial: whether the current value comes first, as a change from itself.
     ///   - queue: where to call; by default on the thread that makes the change, before its write returns, unless another thread is
-    ///     telling observers at that moment, which then tells this change too.
+    ///     telling listeners of the key at that moment. What comes meanwhile, and what others change, is told on a thread apart.
     ///   - listener: gets the changes in order, one at a time; under no lock, so it may read, write and subscribe.
     public nonisolated func addUpdateListener<Value>(
         for key: StorageKey<Value>, initial: Bool = false, on queue: DispatchQueue? = nil,

@@ -3,7 +3,7 @@ import PropertyListCoding
 extension ObservableStore {
     /// Runs a transaction: locks the file, reads it again, applies the closure to it and writes it, with no other process in between.
     ///
-    /// What the closure changed is one revision. It may run more than once on backends that find out late that somebody else was faster.
+    /// What the closure changed is one revision, which has been delivered when this returns, unless a listener takes long. It may run more than once on backends that find out late that somebody else was faster.
     ///
     /// - Returns: what the closure returns, when the changes are on disk.
     /// - Throws: what the closure throws, and nothing changes; ``StorageError`` when the file cannot be locked, read or written;
@@ -19,12 +19,16 @@ extension ObservableStore {
         origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> Result {
         if OpenTransaction.isOpen(of: self) { throw StorageError.nestedUpdate }
-        return try await transact(origin, body)
+        let (result, news) = try await transact(origin, body)
+        // The store's queue tells nobody: what runs in listeners must not keep it.
+        memory.deliver(news)
+        await news.wait()
+        return result
     }
 
     private func transact<Result: Sendable>(
         _ origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
-    ) throws -> Result {
+    ) throws -> (Result, Deliveries) {
         guard !memory.update({ $0.isClosed }) else { throw StorageError.closed }
         var isRefused = false
         do {
@@ -42,8 +46,10 @@ extension ObservableStore {
         }
     }
 
-    /// Lays the pending edits over the latest entries, applies a transaction to them, stores the outcome, and tells who changed what.
-    func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    /// Lays the pending edits over the latest entries, applies a transaction to them, and stores the outcome.
+    ///
+    /// - Returns: what the transaction returns, and what observers are to be told.
+    func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> (Result, Deliveries) {
         let (own, registered) = memory.update { ($0.pending, $0.registered) }
         let known = base
         var outcome: (result: Result, external: MemoryState.Edits, edits: MemoryState.Edits)?
@@ -65,12 +71,13 @@ extension ObservableStore {
         flushBackoff.succeed()
         loadBackoff.succeed()
         availabilityState.noteOpened()
-        noteAvailable()
         base = stored
-        tell { state in
+        let (news, needsFlush) = memory.change { state in
             state.noteStored(own)
             return state.merge(outcome.external, origin: .external) + state.merge(outcome.edits, origin: origin)
         }
-        return outcome.result
+        noteAvailable()
+        if needsFlush { scheduleFlush() }
+        return (outcome.result, news)
     }
 }

@@ -58,8 +58,8 @@ public actor ObservableStore {
         self.backend = backend
         availabilityState = AvailabilityState(availability)
         base = entries
-        memory = Memory(entries: entries.values)
         executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
+        memory = Memory(entries: entries.values, executor: executor)
         StoreRegistry.all.add(self)
         let token = backend.watch(on: executor.queue) { [weak self] event in self?.receive(event) }
         watch.withLock { $0 = token }

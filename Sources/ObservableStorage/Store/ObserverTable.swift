@@ -17,13 +17,13 @@ struct ObserverTable: Sendable {
     }
 
     /// The observers of an entry with a key, made if there are none yet.
-    mutating func observers<Value>(of key: StorageKey<Value>, outbox: Outbox) -> KeyObservers<Value> {
+    mutating func observers<Value>(of key: StorageKey<Value>, group: UInt64) -> KeyObservers<Value> {
         let identifier = ObjectIdentifier(key.body)
-        var group = self[key.body.entryName]
-        if let known = group.first(where: { $0.identifier == identifier }) as? KeyObservers<Value> { return known }
-        let made = KeyObservers(key, outbox: outbox)
-        group.append(made)
-        self[key.body.entryName] = group
+        var all = self[key.body.entryName]
+        if let known = all.first(where: { $0.identifier == identifier }) as? KeyObservers<Value> { return known }
+        let made = KeyObservers(key, group: group)
+        all.append(made)
+        self[key.body.entryName] = all
         return made
     }
 
@@ -36,10 +36,14 @@ struct ObserverTable: Sendable {
     }
 
     /// Queues the end of every observation, and forgets them all.
-    mutating func finish() {
-        for group in plain.values { group.forEach { $0.postFinish() } }
+    mutating func finish(to deliveries: inout Deliveries) {
+        for group in plain.values {
+            for observers in group { observers.postFinish(to: &deliveries) }
+        }
         for (side, groups) in heirs {
-            for (name, group) in groups where name.own == side { group.forEach { $0.postFinish() } }
+            for (name, group) in groups where name.own == side {
+                for observers in group { observers.postFinish(to: &deliveries) }
+            }
         }
         self = ObserverTable()
     }
@@ -59,15 +63,16 @@ struct ObserverTable: Sendable {
 
 extension ObserverTable {
     /// Queues changes that have been made to a state.
-    func post(_ changes: [StoredChange], muting muted: UInt64, state: MemoryState) {
+    func post(_ changes: [StoredChange], muting muted: UInt64, state: MemoryState, to deliveries: inout Deliveries) {
         for change in changes {
-            plain[change.key]?.forEach { $0.post(change, muting: muted) }
+            guard let group = plain[change.key] else { continue }
+            for observers in group { observers.post(change, muting: muted, to: &deliveries) }
         }
         guard !heirs.isEmpty else { return }
         for change in changes {
             for (name, group) in heirs[change.key] ?? [:] {
                 guard let seen = Self.change(change, of: changes, asSeenBy: name, state: state) else { continue }
-                group.forEach { $0.post(seen, muting: muted) }
+                for observers in group { observers.post(seen, muting: muted, to: &deliveries) }
             }
         }
     }

@@ -10,6 +10,8 @@ public struct StorageCodec<Value: Sendable>: Sendable {
     let encode: @Sendable (Value) throws -> PropertyListValue
     /// The value that is stored.
     let decode: @Sendable (PropertyListValue) throws -> Value
+    /// Whether this is the value's own stored form, and nothing else runs than its conformance to ``StorageValue``.
+    private(set) var isNative = false
 
     /// Makes a codec of two closures.
     ///
@@ -71,7 +73,9 @@ extension StorageCodec {
 extension StorageCodec where Value: StorageValue {
     /// The value's own stored form.
     public static var native: StorageCodec {
-        StorageCodec(encode: { try $0.propertyListValue }, decode: { try Value(propertyListValue: $0) })
+        var codec = StorageCodec(encode: { try $0.propertyListValue }, decode: { try Value(propertyListValue: $0) })
+        codec.isNative = true
+        return codec
     }
 }
 

@@ -87,7 +87,7 @@ struct FaultSequenceTests {
         let new = overlaid(overlaid(disk, pending), edits)
         let before = store.entries
         do {
-            try store.commit(.local, body)
+            _ = try store.commit(.local, body)
             #expect(try file.stored() == new)
             #expect(store.entries == new)
             (disk, pending) = (new, [:])

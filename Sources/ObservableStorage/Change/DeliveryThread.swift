@@ -1,0 +1,173 @@
+import Dispatch
+import Foundation
+
+/// What a thread is delivering, so that a change that a listener makes is delivered after the one that it is being told.
+final class DeliveryThread {
+    private struct Frame {
+        let group: UInt64
+        // What has been caused by deliveries of the group, in that order.
+        var postponed: [DeliveryQueue.Ticket] = []
+        var next = 0
+    }
+
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        let code = pthread_key_create(&key) { DeliveryThread.release($0) }
+        precondition(code == 0, "the process has no key left for data of its threads (error \(code))")
+        return key
+    }()
+
+    private var frames: [Frame] = []
+    private var excess: DeliveryQueue.Ticket?
+
+    /// The one of the calling thread.
+    static var current: DeliveryThread {
+        if let pointer = pthread_getspecific(key) { return Unmanaged<DeliveryThread>.fromOpaque(pointer).takeUnretainedValue() }
+        let thread = DeliveryThread()
+        pthread_setspecific(key, Unmanaged.passRetained(thread).toOpaque())
+        return thread
+    }
+
+    private static func release(_ pointer: UnsafeMutableRawPointer?) {
+        if let pointer { Unmanaged<DeliveryThread>.fromOpaque(pointer).release() }
+    }
+
+    /// Whether something has been postponed until after the present delivery.
+    var hasPostponed: Bool {
+        frames.last.map { $0.next < $0.postponed.count } ?? false
+    }
+
+    /// Whether a delivery of a queue has been.
+    func hasPostponed(_ queue: DeliveryQueue) -> Bool {
+        frames.last.map { $0.postponed[$0.next...].contains { $0.queue === queue } } ?? false
+    }
+
+    /// Leaves a delivery until after the present one.
+    func postpone(_ ticket: DeliveryQueue.Ticket) {
+        frames[frames.count - 1].postponed.append(ticket)
+    }
+
+    /// Leaves deliveries until after the present one of the same group, if there is one.
+    func postpone(_ tickets: some Sequence<DeliveryQueue.Ticket>, group: UInt64) {
+        guard let index = frames.lastIndex(where: { $0.group == group }) else { return }
+        frames[index].postponed.append(contentsOf: tickets)
+    }
+
+    /// Whether a delivery of a group is being made.
+    func isDelivering(_ group: UInt64) -> Bool {
+        frames.contains { $0.group == group }
+    }
+
+    /// Notes that a listener with a queue of its own is behind by more than there is room for.
+    func noteExcess(_ ticket: DeliveryQueue.Ticket) {
+        excess = ticket
+    }
+
+    /// Makes deliveries of a group, and then those that they have caused.
+    func perform(group: UInt64, _ body: () -> Void) {
+        frames.append(Frame(group: group))
+        body()
+        var rest = DeliveryQueue.turn
+        while let ticket = nextPostponed() {
+            rest -= 1
+            if rest > 0 {
+                ticket.queue.deliver(upTo: ticket.position, on: self)
+            } else if ticket.queue.take() {
+                // Listeners that answer one another without end are left to other threads.
+                DeliveryThreads.shared.add([ticket.queue])
+            }
+        }
+        frames.removeLast()
+        if frames.isEmpty, let excess = excess.take() { waitForRoom([excess]) }
+    }
+
+    private func nextPostponed() -> DeliveryQueue.Ticket? {
+        let index = frames.count - 1
+        guard frames[index].next < frames[index].postponed.count else { return nil }
+        defer { frames[index].next += 1 }
+        return frames[index].postponed[frames[index].next]
+    }
+
+    /// Waits for room, where waiting is allowed: neither in a listener nor on the queue of a store.
+    func waitForRoom(_ tickets: some Sequence<DeliveryQueue.Ticket>) {
+        guard frames.isEmpty, !DispatchQueueExecutor.isAnyCurrent else { return }
+        for ticket in tickets where ticket.isExcess { ticket.queue.waitForRoom(at: ticket.position) }
+    }
+}
+
+/// The deliveries that a change calls for, to be made when no lock is held.
+struct Deliveries: Sendable {
+    // One at the most, hardly ever both: they need no array.
+    private var reading: DeliveryQueue.Ticket?
+    private var listening: DeliveryQueue.Ticket?
+    private var others: [DeliveryQueue.Ticket] = []
+    private var hasExcess = false
+
+    /// Whether nobody is to be told.
+    var isEmpty: Bool { reading == nil && listening == nil }
+
+    /// Appends a delivery to a queue. May be called under the lock that decides the order.
+    mutating func append(to queue: DeliveryQueue, _ delivery: @escaping DeliveryQueue.Delivery) {
+        let ticket = queue.append(delivery)
+        hasExcess = hasExcess || ticket.isExcess
+        if queue.isForReaders {
+            if reading == nil || reading?.queue === queue { return reading = ticket }
+        } else if listening == nil || listening?.queue === queue {
+            return listening = ticket
+        }
+        if others.last?.queue === queue { others.removeLast() }
+        others.append(ticket)
+    }
+
+    private var readers: [DeliveryQueue.Ticket] {
+        (reading.map { [$0] } ?? []) + others.filter(\.queue.isForReaders)
+    }
+
+    private var listeners: [DeliveryQueue.Ticket] {
+        (listening.map { [$0] } ?? []) + others.filter { !$0.queue.isForReaders }
+    }
+
+    /// Makes the deliveries on this thread, as far as no other one is making them; those that a listener has caused, after the present one.
+    func deliver() {
+        guard let group = (reading ?? listening)?.queue.group else { return }
+        let thread = DeliveryThread.current
+        guard !thread.isDelivering(group) else {
+            for ticket in readers { ticket.queue.deliver(upTo: ticket.position, on: thread) }
+            return thread.postpone(listeners, group: group)
+        }
+        thread.perform(group: group) {
+            // Readers first: a listener may take its time.
+            if let reading { reading.queue.deliver(upTo: reading.position, on: thread) }
+            if !others.isEmpty {
+                deliverOthers(forReaders: true, on: thread)
+                DeliveryThreads.shared.offer(others.map(\.queue).filter { !$0.isForReaders })
+            }
+            if let listening { listening.queue.deliver(upTo: listening.position, on: thread) }
+            if !others.isEmpty { deliverOthers(forReaders: false, on: thread) }
+        }
+        if hasExcess { thread.waitForRoom(readers + listeners) }
+    }
+
+    private func deliverOthers(forReaders: Bool, on thread: DeliveryThread) {
+        for ticket in others where ticket.queue.isForReaders == forReaders {
+            ticket.queue.deliver(upTo: ticket.position, on: thread)
+        }
+    }
+
+    /// Makes those deliveries that run no user code, and leaves the others to other threads.
+    func handOver() {
+        guard let group = (reading ?? listening)?.queue.group else { return }
+        let thread = DeliveryThread.current
+        let readers = readers
+        thread.perform(group: group) {
+            for ticket in readers where !ticket.queue.runsUserCode { ticket.queue.deliver(upTo: ticket.position, on: thread) }
+        }
+        DeliveryThreads.shared.add((readers.filter(\.queue.runsUserCode) + listeners).map(\.queue).filter { $0.take() })
+    }
+
+    /// Waits until the deliveries have been made, by whichever thread, but not for long.
+    func wait() async {
+        let deadline = DispatchTime.now() + DeliveryQueue.patience
+        for ticket in readers + listeners { await ticket.queue.waitForDelivery(at: ticket.position, until: deadline) }
+    }
+}

@@ -1,0 +1,130 @@
+import Dispatch
+
+/// Threads that make deliveries which nobody else may, or is going to: one at first, another one whenever none gets on.
+final class DeliveryThreads: Sendable {
+    private struct State {
+        // Queues that are taken, and wait for a turn.
+        var ready: [DeliveryQueue] = []
+        var next = 0
+        // Queues whose deliveries somebody is going to make, unless it takes long: those of now, and those of a while ago.
+        var offered: [DeliveryQueue] = []
+        var overdue: [DeliveryQueue] = []
+        var isOfferTimed = false
+        // Threads by number: those that get on, and those that were found in a listener that takes long.
+        var working: Set<Int> = []
+        var stuck: Set<Int> = []
+        var started = 0
+        var turns = 0
+        var isWatched = false
+
+        var isEmpty: Bool { next == ready.count }
+
+        mutating func popFirst() -> DeliveryQueue? {
+            guard !isEmpty else { return nil }
+            defer { next += 1 }
+            return ready[next]
+        }
+
+        mutating func startThread() -> Int {
+            started += 1
+            working.insert(started)
+            return started
+        }
+
+        /// Whether a look after the threads has to be timed.
+        mutating func needsWatch() -> Bool {
+            guard !isWatched, !isEmpty else { return false }
+            isWatched = true
+            return true
+        }
+    }
+
+    /// Those of the process.
+    static let shared = DeliveryThreads()
+
+    // A thread that takes longer over one turn has met a slow listener.
+    private static let interval: DispatchTimeInterval = .milliseconds(2)
+    private let watcher = DispatchQueue(label: "ObservableStorage delivery watcher")
+    private let state = Guarded(State())
+
+    /// Has deliveries made of queues that the caller has taken.
+    func add(_ queues: [DeliveryQueue]) {
+        guard !queues.isEmpty else { return }
+        let (thread, watches) = state.withLock { state -> (Int?, Bool) in
+            state.ready += queues
+            return state.working.isEmpty ? (state.startThread(), false) : (nil, state.needsWatch())
+        }
+        if let thread { start(thread) }
+        if watches { watch(turns: nil) }
+    }
+
+    /// Has deliveries made of queues if the caller, who is going to make them, does not come to it in a while.
+    func offer(_ queues: [DeliveryQueue]) {
+        let isTimed = state.withLock { state in
+            state.offered += queues
+            defer { state.isOfferTimed = true }
+            return state.isOfferTimed
+        }
+        if !isTimed { takeOverdue() }
+    }
+
+    /// Takes over what was offered and has not been begun for as long as anybody is waited for.
+    private func takeOverdue() {
+        watcher.asyncAfter(deadline: .now() + DeliveryQueue.patience) { [self] in
+            let (overdue, isTimed) = state.withLock { state in
+                defer { (state.overdue, state.offered) = (state.offered, []) }
+                state.isOfferTimed = !state.offered.isEmpty
+                return (state.overdue, state.isOfferTimed)
+            }
+            if isTimed { takeOverdue() }
+            add(overdue.filter { $0.take() })
+        }
+    }
+
+    private func start(_ number: Int) {
+        // A serial queue gets a thread of its own, also while the tasks of the process keep every thread of the global queues.
+        DispatchQueue(label: "ObservableStorage deliveries").async { [self] in
+            let thread = DeliveryThread.current
+            while let queue = next(for: number) {
+                thread.perform(group: queue.group) {
+                    if queue.takeTurn(on: thread) { add([queue]) }
+                }
+            }
+        }
+    }
+
+    private func next(for number: Int) -> DeliveryQueue? {
+        let (queue, watches) = state.withLock { state in
+            state.turns += 1
+            if state.stuck.remove(number) != nil { state.working.insert(number) }
+            let queue = state.popFirst()
+            if state.isEmpty {
+                state.ready = []
+                state.next = 0
+            }
+            if queue == nil { state.working.remove(number) }
+            return (queue, state.needsWatch())
+        }
+        if watches { watch(turns: nil) }
+        return queue
+    }
+
+    /// Looks after a while whether the threads have got on since so many turns.
+    private func watch(turns: Int?) {
+        watcher.asyncAfter(deadline: .now() + Self.interval) { [self] in
+            let (thread, now) = state.withLock { state -> (Int?, Int?) in
+                guard !state.isEmpty else {
+                    state.isWatched = false
+                    return (nil, nil)
+                }
+                if state.turns == turns {
+                    state.stuck.formUnion(state.working)
+                    state.working = []
+                }
+                return (state.working.isEmpty ? state.startThread() : nil, state.turns)
+            }
+            if let thread { start(thread) }
+            if let now { watch(turns: now) }
+        }
+    }
+}
