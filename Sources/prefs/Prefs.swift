@@ -1,12 +1,27 @@
+import Dispatch
 import Foundation
 
 /// Reads, writes and watches property lists from the command line.
 @main
 struct Prefs {
-    static func main() async {
+    // Three streams, what Dispatch and a watch need, and the files of an edit.
+    private static let leastOpenFiles = 16
+
+    static func main() {
         // Writing to a closed pipe is then an error that can be told from others.
         signal(SIGPIPE, SIG_IGN)
-        exit(await run())
+        requireDescriptors()
+        Task { exit(await run()) }
+        dispatchMain()
+    }
+
+    /// Ends the process if it may not open enough files: Dispatch would end it by a signal.
+    private static func requireDescriptors() {
+        let limit = sysconf(Int32(_SC_OPEN_MAX))
+        guard (0..<leastOpenFiles).contains(limit) else { return }
+        let failure = Failure.impossible("only \(limit) files may be open at once (ulimit -n), and \(leastOpenFiles) are needed")
+        Diagnostics.report(failure)
+        exit(failure.status)
     }
 
     private static func run() async -> Int32 {

@@ -74,6 +74,24 @@ struct ExitStatusTests {
         #expect(result.errors.hasPrefix("prefs: standard output: "))
     }
 
+    @Test("Too few files that may be open end with 3 and a line that says so, not with a signal", arguments: [4, 5, 8, 15])
+    func openFiles(limit: Int) async throws {
+        #expect(try await tool("write", file, "k", "v").status == 0)
+        let script = "ulimit -n \(limit); exec \"$0\" read \"$1\" k"
+        let result = try await Subprocess.finished("/bin/sh", ["-c", script, Subprocess.executable("prefs").path, file])
+        #expect(result.status == 3)
+        #expect(result.errors == "prefs: only \(limit) files may be open at once (ulimit -n), and 16 are needed\n")
+    }
+
+    @Test("Sixteen are enough", arguments: [["read"], ["increment"], ["watch", "--initial", "--count", "1"]])
+    func enoughOpenFiles(arguments: [String]) async throws {
+        #expect(try await tool("write", file, "k", "1", "--int").status == 0)
+        let script = "ulimit -n 16; program=$0; command=$1; file=$2; shift 2; exec \"$program\" \"$command\" \"$file\" k \"$@\""
+        let command = [Subprocess.executable("prefs").path, arguments[0], file] + arguments.dropFirst()
+        let result = try await Subprocess.finished("/bin/sh", ["-c", script] + command)
+        #expect(result.status == 0, "\(result.errors)")
+    }
+
     @Test("A file that another process keeps locked ends with 3", .enabled(if: isLong && isInstalled("python3")))
     func locked() async throws {
         #expect(try await tool("write", file, "k", "v").status == 0)
