@@ -103,11 +103,13 @@ struct Peer {
             let listener = Task { [failures = store.failures] in
                 for await _ in failures { failed.signal() }
             }
-            // The edit cannot be written while the other store has the lock.
-            try await ObservableStore(at: file).update { _ in
-                store[count] = 5
-                failed.wait()
-            }
+            // The edit cannot be written while somebody else has the lock.
+            let lock = open(
+                file.deletingLastPathComponent().appendingPathComponent(".\(file.lastPathComponent).lock").path, O_RDWR | O_CREAT, 0o600)
+            flock(lock, LOCK_EX)
+            store[count] = 5
+            failed.wait()
+            close(lock)
             listener.cancel()
         }
         let isSetInside = step != "before"

@@ -25,6 +25,7 @@ struct Session {
         let file = URL(fileURLWithPath: path)
         switch (words.first, store) {
         case ("open", _): store = try ObservableStore(at: file)
+        case ("open-in-place", _): store = try ObservableStore(backend: PropertyListFile(at: file, inPlace: .whenNecessary))
         case ("set", let store?): try store.set(Self.data(words[2]), for: StorageKey(words[1], default: Data()))
         case ("update", let store?):
             let data = Self.data(words[2])

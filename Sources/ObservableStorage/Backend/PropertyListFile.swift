@@ -3,9 +3,10 @@ import PropertyListCoding
 
 /// Entries in a property-list file that several processes read and write, none of which loses an edit of another one.
 ///
-/// Edits hold a lock on a separate file beside it (`.NAME.lock`), read the file again if it is not the one last seen, and replace it as a
-/// whole, durably. Its format, mode and owner are kept, and so is what this library does not understand; access control lists and extended
-/// attributes are not. A file that this user may not write, or that nobody may, is not replaced.
+/// Edits read the file again if it is not the one last seen, write a new one beside it, and put that in its place, durably, under a lock on a
+/// separate file (`.NAME.lock`), unless somebody else was faster: then they begin anew. Its format, mode and owner are kept, and so is what
+/// this library does not understand; access control lists, extended attributes and set-user-ID bits are not. A file that this user may not
+/// write, or that nobody may, is not replaced.
 public final class PropertyListFile: StorageBackend {
     /// The file's path, from the root on; `..` and links stand in it as they were given.
     public let name: String
@@ -14,14 +15,15 @@ public final class PropertyListFile: StorageBackend {
     let path: Result<AbsolutePath, StorageError>
     let onCorruption: CorruptionPolicy
     let lockTimeout: Duration
+    let inPlace: InPlaceWriting
     let calls: FileSystemCalls
     /// What was read or written last; never held while the file is used.
     let lastSeen = Guarded<FileContent?>(nil)
-    private let remains = Guarded(Remains())
-    private let lock = HeldLock<ResolvedPath>()
+    let remains = Guarded(Remains())
+    let lock = HeldLock<ResolvedPath>()
 
     /// What may be left of writes that did not get to their end.
-    private struct Remains {
+    struct Remains {
         /// Temporary files: of writers that died, or of this one.
         var temporaries = true
         /// Content that stands in the file but may not outlive a power failure.
@@ -36,14 +38,20 @@ public final class PropertyListFile: StorageBackend {
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed. It need not exist, nor its folder: both are made at the first write, for the owner alone.
     ///   - onCorruption: what to do if it is no readable property list when it is first read.
-    ///   - lockTimeout: how long an edit waits for other processes that write the file.
-    public convenience init(at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10)) {
-        self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, calls: .live)
+    ///   - lockTimeout: how long an edit waits for other processes that lock the file without writing it.
+    ///   - inPlace: whether a file that cannot be replaced is written in place.
+    public convenience init(
+        at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), inPlace: InPlaceWriting = .never
+    ) {
+        self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, calls: .live)
     }
 
-    convenience init(at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, calls: FileSystemCalls) {
+    convenience init(
+        at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never, calls: FileSystemCalls
+    ) {
         let path = Result { () throws(StorageError) in try AbsolutePath(of: url) }
-        self.init(path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, calls: calls)
+        self.init(
+            path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, calls: calls)
     }
 
     /// Names a file by its path, of which not even a leading `~` means anything but itself.
@@ -60,12 +68,13 @@ public final class PropertyListFile: StorageBackend {
 
     private init(
         _ path: Result<AbsolutePath, StorageError>, named name: String, onCorruption: CorruptionPolicy, lockTimeout: Duration,
-        calls: FileSystemCalls
+        inPlace: InPlaceWriting = .never, calls: FileSystemCalls
     ) {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path
         self.onCorruption = onCorruption
         self.lockTimeout = lockTimeout
+        self.inPlace = inPlace
         self.calls = calls
     }
 
@@ -78,28 +87,14 @@ public final class PropertyListFile: StorageBackend {
     ///
     /// - Throws: ``StorageError`` naming the file, the offset and the reason.
     public func load() throws -> StorageEntries {
+        try restoreIfNeeded()
         if let content = try contentUnlessCorrupt(at: path.get().text) { return content.entries }
         return try withFileLock { try contentOrQuarantine(at: $0.path).entries }
     }
 
-    /// Runs an edit on the file's entries under its lock, and replaces the file if the edit changed something.
-    ///
-    /// - Throws: what the edit throws; ``StorageError`` when the file cannot be locked, read or written.
-    public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
-        try withFileLock { target in
-            sweep(target)
-            let found = try contentOrQuarantine(at: target.path)
-            var entries = found.entries
-            try body(&entries)
-            // What a failed write left in the file is as good as edited: it is on disk only once it has been written again.
-            guard !entries.editedKeys.isEmpty || remains.withLock({ $0.content }) else { return found.entries }
-            let written = try writeNotingFailure(entries, successorOf: found, to: target)
-            lastSeen.take { last in
-                defer { last = written }
-                return last
-            }
-            return written.entries
-        }
+    /// Where the path leads now.
+    func resolved() throws(StorageError) -> ResolvedPath {
+        try ResolvedPath(path.get(), calls: calls)
     }
 
     /// True: an edit inside another one is made on its own.
@@ -109,27 +104,32 @@ public final class PropertyListFile: StorageBackend {
     ///
     /// Inside of itself, which only an edit that ends the process does, it takes no second lock.
     private func withFileLock<Result>(_ body: (_ target: ResolvedPath) throws -> Result) throws -> Result {
-        if let target = lock.held { return try body(target) }
-        let path = try path.get()
         while true {
-            let target = try ResolvedPath(path, calls: calls)
-            let result = try FileLock.withLock(for: target, timeout: lockTimeout, calls: calls) { () -> Result? in
-                // A link may have been turned while the lock was waited for: its new target has a lock of its own.
-                guard try ResolvedPath(path, calls: calls) == target else { return nil }
-                return try lock.holding(target) { try body(target) }
-            }
-            if let result { return result }
+            let target = try lock.held ?? resolved()
+            if let result = try withFileLock(of: target, { _ in try body(target) }) { return result }
         }
     }
 
-    private func contentOrQuarantine(at path: String) throws(StorageError) -> FileContent {
+    /// The same with one target; nil if that is not where the path leads any more.
+    ///
+    /// The lock that is passed is nil if it is held already.
+    func withFileLock<Result>(of target: ResolvedPath, _ body: (_ lock: FileLock?) throws -> Result) throws -> Result? {
+        if lock.held != nil { return try body(nil) }
+        return try FileLock.withLock(for: target, timeout: lockTimeout, calls: calls) { fileLock in
+            // A link may have been turned while the lock was waited for: its new target has a lock of its own.
+            guard try resolved() == target else { return nil }
+            return try lock.holding(target) { try body(fileLock) }
+        }
+    }
+
+    func contentOrQuarantine(at path: String) throws(StorageError) -> FileContent {
         if let content = try contentUnlessCorrupt(at: path) { return content }
         try quarantine(path)
         return try content(at: path)
     }
 
     /// What the file holds, or nothing if it is bad and may be moved aside, which is so only before it was read for the first time.
-    private func contentUnlessCorrupt(at path: String) throws(StorageError) -> FileContent? {
+    func contentUnlessCorrupt(at path: String) throws(StorageError) -> FileContent? {
         do throws(StorageError) {
             return try content(at: path)
         } catch {
@@ -139,48 +139,17 @@ public final class PropertyListFile: StorageBackend {
     }
 
     /// Removes what writers left behind that died in the middle of a write, and what this one could not remove.
-    private func sweep(_ target: ResolvedPath) {
+    func sweep(_ target: ResolvedPath) throws(StorageError) {
         let isNeeded = remains.withLock { remains in
             defer { remains.temporaries = false }
             return remains.temporaries
         }
-        if isNeeded { AtomicFile.removeLeftovers(of: target, calls: calls) }
+        guard isNeeded else { return }
+        AtomicFile.removeLeftovers(of: target, calls: calls)
+        if let copy = try inPlace.copy(of: target, calls: calls) { AtomicFile.removeLeftovers(of: copy, calls: calls) }
     }
 
-    private func writeNotingFailure(
-        _ entries: StorageEntries, successorOf found: FileContent, to target: ResolvedPath
-    ) throws -> FileContent {
-        do {
-            let written = try write(entries, format: found.format, to: target)
-            remains.withLock { $0.content = false }
-            return written
-        } catch {
-            let isReplaced = isReplaced(target.path, since: found.identity)
-            remains.withLock { $0 = Remains(temporaries: true, content: $0.content || isReplaced) }
-            throw error
-        }
-    }
-
-    /// Whether the file is another one by now, or may be.
-    private func isReplaced(_ path: String, since identity: FileIdentity?) -> Bool {
-        do throws(StorageError) {
-            return try FileIdentity(path: path, calls: calls) != identity
-        } catch {
-            return true
-        }
-    }
-
-    private func write(_ entries: StorageEntries, format: PropertyListFormat, to target: ResolvedPath) throws -> FileContent {
-        let (bytes, format) = try encode(entries, format: format)
-        guard bytes.count <= AtomicFile.largestSize else {
-            throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
-        }
-        let time = calls.now()
-        let identity = try AtomicFile.write(bytes, to: target, calls: calls)
-        return FileContent(identity: identity, bytes: bytes, entries: entries.stored(as: format), format: format, lookedAt: time)
-    }
-
-    private func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {
+    func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {
         do {
             return (try entries.encoded(as: format), format)
         } catch  where format == .xml {

@@ -1,17 +1,18 @@
 import Foundation
 
 extension AtomicFile {
-    /// Replaces a file's content, all at once, and returns the new file's identity when it is on the medium.
+    /// Writes the content that is to replace a file's to a temporary file beside it, and returns when it is on the medium.
     ///
-    /// The new file has the old one's owner and permissions; where there was none, it is this user's alone, and so are
-    /// the folders made for it.
+    /// The new file has the old one's owner and permissions; where there is none, it is this user's alone, and so are the folders made for it.
     ///
     /// A file that this user may not write, or that nobody may, is not replaced.
     ///
-    /// - Throws: ``StorageError/unwritable(file:reason:)``. What was there before still is, with one exception: when only
-    ///   the last step fails, synchronizing the folder, the new content stands in the file but may not outlive a power
-    ///   failure.
-    static func write(_ bytes: Data, to target: ResolvedPath, calls: FileSystemCalls = .live) throws(StorageError) -> FileIdentity {
+    /// - Parameter base: the file that is to be replaced, as it was when it was read; nil for none. Its owner and permissions are those of the
+    ///   file that the content was made of.
+    /// - Returns: nil if the file is not that one any more.
+    static func prepare(
+        _ bytes: Data, for target: ResolvedPath, over base: FileIdentity?, calls: FileSystemCalls = .live
+    ) throws(StorageError) -> FileReplacement? {
         let old: FileStatus?
         do throws(SystemError) {
             old = try calls.status(at: target.path)
@@ -19,12 +20,43 @@ extension AtomicFile {
             throw .unwritable(file: target.path, reason: error.reason)
         }
         if let old { try requireWritable(old, at: target, calls: calls) }
-        var replacement = FileReplacement(of: target, successorOf: old, calls: calls)
-        do throws(SystemError) {
-            return try replacement.write(bytes)
+        guard old?.identity == base else { return nil }
+        let replacement = FileReplacement(of: target, successorOf: old, over: base, calls: calls)
+        do throws(StorageError) {
+            try replacement.prepare(bytes)
+            return replacement
         } catch {
-            throw .unwritable(
-                file: target.path, reason: "\(error.reason) (\(replacement.step))", edits: replacement.isInPlace ? .notDurable : nil)
+            replacement.discard()
+            throw error
+        }
+    }
+
+    /// Finishes what a writer began that died while it wrote into a file in place: gives the file the content of the copy, and removes that.
+    ///
+    /// Called under the path's lock. The copy has the file's owner and permissions; one that does not is somebody else's.
+    static func restore(_ target: ResolvedPath, from copy: ResolvedPath, calls: FileSystemCalls = .live) throws(StorageError) {
+        let saved: FileStatus?
+        let old: FileStatus?
+        do throws(SystemError) {
+            saved = try calls.status(at: copy.path)
+            old = try calls.status(at: target.path)
+        } catch {
+            throw .unreadable(file: target.path, reason: error.reason)
+        }
+        guard let saved, let old, old.kind == .file else { return }
+        guard saved.kind == .file, saved.links == 1, saved.hasSameAccess(as: old) else {
+            let reason = "the copy \(copy.path) that it should be restored from does not have its owner and permissions; move that away"
+            throw .unreadable(file: target.path, reason: reason)
+        }
+        guard let (bytes, _) = try read(path: copy.path, calls: calls) else { return }
+        do throws(SystemError) {
+            let descriptor = try calls.openFile(target.path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { calls.discard(descriptor) }
+            try calls.overwrite(descriptor, with: bytes)
+            try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
+            try calls.removeDurably(copy)
+        } catch {
+            throw .unwritable(file: target.path, reason: "\(error.reason) (restoring it from \(copy.path))")
         }
     }
 
@@ -45,10 +77,9 @@ extension AtomicFile {
         }
     }
 
-    /// Removes the temporary files of a path that were left behind by processes that ended while they wrote.
+    /// Removes the temporary files of a path that were left behind by writers that ended while they wrote.
     ///
-    /// Meant for a writer's first write, and for the next one after a write that failed, while it holds the path's lock: then no temporary
-    /// file of its own, or with its own number from before a restart, is in use. What cannot be removed stays: it is in nobody's way.
+    /// A writer has its temporary file locked for as long as it needs it. What cannot be removed stays: it is in nobody's way.
     static func removeLeftovers(of target: ResolvedPath, calls: FileSystemCalls = .live) {
         do {
             let names = SideFileName(of: target.name)
@@ -63,9 +94,26 @@ extension AtomicFile {
 
     private static func removeLeftover(_ path: String, calls: FileSystemCalls) {
         do throws(SystemError) {
+            guard try !isInUse(path, calls: calls) else { return }
             try calls.uninterrupted { () throws(SystemError) in try calls.removeFile(path) }
         } catch {
             // One that cannot be removed keeps none of the others.
+        }
+    }
+
+    /// Whether a writer has a temporary file locked: the number of its process may be another one's in another container.
+    private static func isInUse(_ path: String, calls: FileSystemCalls) throws(SystemError) -> Bool {
+        guard try calls.status(at: path)?.kind == .file else { return false }
+        let descriptor = try calls.openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+        // Whoever is about to lock it sees that it has no name any more.
+        defer { calls.discard(descriptor) }
+        do throws(SystemError) {
+            try calls.uninterrupted { () throws(SystemError) in try calls.lock(descriptor) }
+            return false
+        } catch let error where error.code == EWOULDBLOCK {
+            return true
+        } catch {
+            return false
         }
     }
 }

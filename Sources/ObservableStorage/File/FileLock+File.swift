@@ -46,12 +46,12 @@ extension FileLock {
                 guard try fits(calls.status(of: new), list) else { throw SystemError(EPERM) }
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(path, lockPath) }
             } catch {
-                calls.discard(new)
+                discard(new)
                 remove(path)
                 return nil
             }
             // Those who wait for it see that it is not the one at its path any more.
-            release(descriptor)
+            Self.release(descriptor, calls: calls)
             return new
         } catch {
             // The old one is as good for this user.
@@ -78,13 +78,19 @@ extension FileLock {
 
     private func openExisting() throws(SystemError) -> Int32? {
         do throws(SystemError) {
-            return try calls.openFile(lockPath, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+            return try openRegistered(lockPath, O_RDWR | O_NONBLOCK)
         } catch let error where error.code == ENOENT {
             return nil
         } catch let error where error.code == EACCES || error.code == EROFS {
             // A lock file that this user may only read can be locked all the same.
-            return try calls.openFile(lockPath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+            return try openRegistered(lockPath, O_RDONLY | O_NONBLOCK)
         }
+    }
+
+    private func openRegistered(_ path: String, _ flags: Int32) throws(SystemError) -> Int32 {
+        let descriptor = try calls.openFile(path, flags | O_NOFOLLOW | O_NOCTTY, 0o600)
+        LockDescriptors.add(descriptor)
+        return descriptor
     }
 
     private func make() throws(SystemError) -> Int32? {
@@ -98,12 +104,12 @@ extension FileLock {
 
     /// Makes a lock file that everyone may take who may write the property list.
     private func make(_ path: String, for list: FileStatus?) throws(SystemError) -> Int32 {
-        let descriptor = try calls.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+        let descriptor = try openRegistered(path, O_RDWR | O_CREAT | O_EXCL)
         do throws(SystemError) {
             try calls.setAccess(of: descriptor, to: permissions(besides: list), successorOf: list)
             return descriptor
         } catch {
-            calls.discard(descriptor)
+            discard(descriptor)
             remove(path)
             throw error
         }
@@ -122,7 +128,7 @@ extension FileLock {
             guard try objection(to: calls.status(of: descriptor)) == nil else { throw SystemError(EINVAL) }
             return descriptor
         } catch {
-            calls.discard(descriptor)
+            discard(descriptor)
             throw error
         }
     }

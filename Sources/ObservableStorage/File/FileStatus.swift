@@ -36,6 +36,10 @@ struct FileStatus: Sendable, Hashable {
         (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
     }
 
+    func hasSameAccess(as other: FileStatus) -> Bool {
+        (owner, group, permissions) == (other.owner, other.group, other.permissions)
+    }
+
     /// Permissions that give group and others only what both have, so that whichever group a file gets, nobody gets more.
     static func commonPermissions(_ permissions: mode_t) -> mode_t {
         let common = (permissions >> 3) & permissions & 0o7

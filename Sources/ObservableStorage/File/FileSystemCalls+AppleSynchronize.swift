@@ -8,4 +8,13 @@
         guard result < 0, errno == ENOTSUP || errno == EINVAL || errno == ENOTTY else { return result }
         return fsync(descriptor)
     }
+
+    /// What stands for a time that is not to be set.
+    let omittedTime = Int(UTIME_OMIT)
+
+    /// Whether files may only be made in a folder, and none renamed or removed.
+    func isAppendOnlyFolder(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_flags & UInt32(UF_APPEND | SF_APPEND) != 0
+    }
 #endif

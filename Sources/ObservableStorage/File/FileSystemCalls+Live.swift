@@ -10,6 +10,7 @@ extension FileSystemCalls {
         closeWaiting: { closer.closeWaiting() },
         readBytes: { descriptor, buffer throws(SystemError) in try call { read(descriptor, buffer.baseAddress, buffer.count) } },
         writeBytes: { descriptor, buffer throws(SystemError) in try call { write(descriptor, buffer.baseAddress, buffer.count) } },
+        truncate: { descriptor, size throws(SystemError) in try call { ftruncate(descriptor, off_t(size)) } },
         synchronize: { descriptor throws(SystemError) in try call { synchronizeToMedium(descriptor) } },
         statusOfDescriptor: { descriptor throws(SystemError) in
             var status = stat()
@@ -26,14 +27,21 @@ extension FileSystemCalls {
         setPermissionsOfPath: { path, permissions throws(SystemError) in
             try call(path) { fchmodat(AT_FDCWD, $0, permissions, AT_SYMLINK_NOFOLLOW) }
         },
+        setModificationTime: { descriptor, time throws(SystemError) in
+            let (seconds, nanoseconds) = time.quotientAndRemainder(dividingBy: 1_000_000_000)
+            let times = [timespec(tv_sec: 0, tv_nsec: omittedTime), timespec(tv_sec: time_t(seconds), tv_nsec: Int(nanoseconds))]
+            try call { futimens(descriptor, times) }
+        },
         makeFolder: { path, permissions throws(SystemError) in try call(path) { mkdir($0, permissions) } },
         removeEmptyFolder: { path throws(SystemError) in try call(path) { rmdir($0) } },
+        isAppendOnly: { folder in isAppendOnlyFolder(folder) },
         checkWriting: { path throws(SystemError) in try call(path) { faccessat(AT_FDCWD, $0, W_OK, AT_EACCESS) } },
         renameFile: { from, to throws(SystemError) in try call(from) { rename($0, to) } },
         removeFile: { path throws(SystemError) in try call(path) { unlink($0) } },
         readLink: { path throws(SystemError) in try target(ofLink: path) },
         list: { folder in try FileManager.default.contentsOfDirectory(atPath: folder) },
         lock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX | LOCK_NB) } },
+        awaitLock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX) } },
         unlock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_UN) } },
         pause: { duration in sleep(for: duration) },
         now: { Date() },

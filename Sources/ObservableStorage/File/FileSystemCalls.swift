@@ -12,6 +12,7 @@ struct FileSystemCalls: Sendable {
     var closeWaiting: @Sendable () -> Bool
     var readBytes: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
     var writeBytes: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer) throws(SystemError) -> Int
+    var truncate: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> Void
     /// Waits until the content of the file or folder is on the medium.
     var synchronize: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var statusOfDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> FileStatus
@@ -20,8 +21,12 @@ struct FileSystemCalls: Sendable {
     var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
     /// Does not follow a link in the path's last part.
     var setPermissionsOfPath: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
+    /// Sets when an open file was modified, in nanoseconds since 1970.
+    var setModificationTime: @Sendable (_ descriptor: Int32, _ time: Int64) throws(SystemError) -> Void
     var makeFolder: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     var removeEmptyFolder: @Sendable (_ path: String) throws(SystemError) -> Void
+    /// Whether files may only be made in an open folder, and none renamed or removed.
+    var isAppendOnly: @Sendable (_ folder: Int32) -> Bool
     /// Throws what writing the file in place would throw, and leaves it alone.
     var checkWriting: @Sendable (_ path: String) throws(SystemError) -> Void
     var renameFile: @Sendable (_ from: String, _ to: String) throws(SystemError) -> Void
@@ -32,6 +37,8 @@ struct FileSystemCalls: Sendable {
     var list: @Sendable (_ folder: String) throws -> [String]
     /// Takes the exclusive lock of an open file, or throws `EWOULDBLOCK` at once.
     var lock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    /// Takes the same lock as soon as those before have let go of it.
+    var awaitLock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var unlock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var pause: @Sendable (_ duration: Duration) -> Void
     /// The time by the clock that time stamps of files are taken from.
@@ -89,5 +96,36 @@ extension FileSystemCalls {
     /// The status of an open file.
     func status(of descriptor: Int32) throws(SystemError) -> FileStatus {
         try uninterrupted { () throws(SystemError) in try statusOfDescriptor(descriptor) }
+    }
+
+    /// Writes all bytes to an open file.
+    func writeAll(_ bytes: Data, to descriptor: Int32) throws(SystemError) {
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(SystemError) in
+                var rest = buffer
+                while !rest.isEmpty {
+                    let count = try havingRoom { () throws(SystemError) in try writeBytes(descriptor, rest) }
+                    // No file does that to a write of at least a byte; going on would never end.
+                    guard count > 0 else { throw SystemError(EIO) }
+                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                }
+            }
+        }
+        try result.get()
+    }
+
+    /// Gives a file that was just opened another content, in place.
+    func overwrite(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
+        // Not emptied first: that would be one more state in which it is no property list.
+        try writeAll(bytes, to: descriptor)
+        try uninterrupted { () throws(SystemError) in try truncate(descriptor, bytes.count) }
+    }
+
+    /// Removes a file, and returns when that is on the medium.
+    func removeDurably(_ path: ResolvedPath) throws(SystemError) {
+        try uninterrupted { () throws(SystemError) in try removeFile(path.path) }
+        let folder = try openFolder(path.folder)
+        defer { discard(folder) }
+        try synchronizeFolder(folder)
     }
 }

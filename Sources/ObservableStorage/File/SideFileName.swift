@@ -1,6 +1,6 @@
 import Foundation
 
-/// The names of the files that stand beside a property list: its lock, and what it is written to at first.
+/// The names of the files that stand beside a property list: its lock, and what it is written to at first, or before that.
 struct SideFileName: Sendable, Hashable {
     /// The property list's name, shortened where no name beside it would fit otherwise.
     let stem: String
@@ -27,6 +27,16 @@ struct SideFileName: Sendable, Hashable {
         ".\(stem).lock"
     }
 
+    /// The name of the copy from which a file is restored that was being written in place.
+    var copy: String {
+        ".\(stem).copy"
+    }
+
+    /// The name of such a copy in a folder for those of several files.
+    func copy(ofFileIn folder: String) -> String {
+        ".\(stem).\(String(Self.hash(folder), radix: 16)).copy"
+    }
+
     /// The name of a temporary file.
     func temporary(process: pid_t, random: UInt64) -> String {
         ".\(stem).\(process)-\(String(random, radix: 16)).tmp"
@@ -48,5 +58,14 @@ struct SideFileName: Sendable, Hashable {
     // FNV-1a: unlike `Hashable`, the same in every process.
     private static func hash(_ name: String) -> UInt64 {
         name.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+}
+
+extension ResolvedPath {
+    /// A name in a folder that was resolved before; a link of that name is not followed.
+    init(_ name: String, in folder: String) {
+        path = folder == "/" ? "/" + name : folder + "/" + name
+        self.folder = folder
+        self.name = name
     }
 }

@@ -1,9 +1,10 @@
 import PropertyListCoding
 
 extension ObservableStore {
-    /// Runs a transaction: locks the file, reads it again, applies the closure to it and writes it, with no other process in between.
+    /// Runs a transaction: reads what is stored, applies the closure to it and writes it, with no other process in between.
     ///
-    /// What the closure changed is one revision, which has been delivered when this returns, unless a listener takes long. It may run more than once on backends that find out late that somebody else was faster.
+    /// What the closure changed is one revision, which has been delivered when this returns, unless a listener takes long. It runs once more, on
+    /// what is stored then, if somebody else was faster; only the last run counts.
     ///
     /// - Returns: what the closure returns, when the changes are on disk.
     /// - Throws: what the closure throws, and nothing changes; ``StorageError`` when the file cannot be locked, read or written;

@@ -28,8 +28,8 @@ extension ObservableStore {
 
     /// Runs the migrations that the stored entries have not been through yet, in the order of their numbers, as one transaction.
     ///
-    /// They run under the file's lock, once across all processes, and either all of them count or none does. What they change has the
-    /// origin ``ChangeOrigin/migration``.
+    /// They count once across all processes, and either all of them do or none does; they run again if somebody else changed the file
+    /// meanwhile. What they change has the origin ``ChangeOrigin/migration``.
     ///
     /// - Throws: what a migration throws, and nothing changes; ``StorageError`` as ``update(_:)`` does.
     public nonisolated func migrate(_ migrations: [StoreMigration]) async throws {

@@ -78,6 +78,151 @@ struct PropertyListFileRaceTests {
         withExtendedLifetime(folder) {}
     }
 
+    @Test("An edit that others were faster than is run again on what they wrote, and theirs is kept", arguments: [1, 2, 3])
+    func fasterWriters(count: Int) throws {
+        let runs = Guarded(0)
+        let list = PropertyListFile(at: file)
+        let entries = try list.edit { entries in
+            let run = runs.withLock {
+                $0 += 1; return $0
+            }
+            #expect(entries.values.count == run - 1)
+            if run <= count { _ = try PropertyListFile(at: file, lockTimeout: .zero).edit { $0["theirs\(run)"] = true } }
+            entries["own"] = .integer(PropertyListInteger(Int64(run)))
+        }
+        #expect(entries.values.count == count + 1)
+        #expect(entries["own"] == .integer(PropertyListInteger(Int64(count + 1))))
+        #expect(try ObservableStore(at: file).entries == entries.values)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 2)
+    }
+
+    @Test("A writer whose lock file was removed while it held it does not undo what another one wrote with a new lock file")
+    func removedLockFile() throws {
+        let (folder, file) = (folder, file)
+        try write(["count": 1], to: "settings.plist")
+        let lock = folder.path(".settings.plist.lock")
+        let isHeld = Guarded(false)
+        var calls = FileSystemCalls.live
+        calls.lock = { descriptor throws(SystemError) in
+            try FileSystemCalls.live.lock(descriptor)
+            let locked = try FileSystemCalls.live.status(of: descriptor).identity
+            if try FileSystemCalls.live.status(at: lock)?.identity.isSameFile(as: locked) == true { isHeld.withLock { $0 = true } }
+        }
+        let isRemoved = Guarded(false)
+        calls.readLink = { path throws(SystemError) in
+            if isHeld.withLock({ $0 }), !isRemoved.withLock({ $0 }) {
+                isRemoved.withLock { $0 = true }
+                // From here on the writer holds a lock that others do not see.
+                unlink(lock)
+                do { _ = try PropertyListFile(at: file, lockTimeout: .zero).edit { $0["theirs"] = true } } catch { Issue.record(error) }
+            }
+            return try FileSystemCalls.live.readLink(path)
+        }
+        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: calls)
+        #expect(try list.edit { $0["own"] = true }.values == ["count": 1, "theirs": true, "own": true])
+        #expect(isRemoved.withLock { $0 })
+        #expect(try ObservableStore(at: file).entries == ["count": 1, "theirs": true, "own": true])
+    }
+
+    @Test("Of two writers that hold two lock files, because one was removed just before the rename, only one replaces the file")
+    func twoLocks() throws {
+        let file = file
+        try write(["count": 1], to: "settings.plist")
+        let outcome = Guarded<Bool?>(nil)
+        let target = try ResolvedPath(file.path)
+        var calls = FileSystemCalls.live
+        calls.renameFile = { from, to throws(SystemError) in
+            if from.hasSuffix(".tmp"), to == file.path {
+                do {
+                    let base = try FileIdentity(path: file.path)
+                    var theirs = FileSystemCalls.live
+                    // The other one goes on only when this one has renamed.
+                    theirs.pause = { _ in
+                        guard outcome.withLock({ $0 == nil }) else { return }
+                        outcome.withLock { $0 = false }
+                        #expect(rename(from, to) == 0)
+                    }
+                    let other = try AtomicFile.prepare(Data("theirs".utf8), for: target, over: base, calls: theirs)
+                    let isPlaced = try other?.place()
+                    other?.discard()
+                    #expect(isPlaced == false)
+                } catch {
+                    Issue.record(error)
+                }
+            } else {
+                try FileSystemCalls.live.renameFile(from, to)
+            }
+        }
+        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: calls)
+        #expect(try list.edit { $0["own"] = true }.values == ["count": 1, "own": true])
+        #expect(outcome.withLock { $0 } == false)
+        #expect(try ObservableStore(at: file).entries == ["count": 1, "own": true])
+    }
+
+    @Test("The lock is held only for looking at the file and renaming")
+    func heldShortly() throws {
+        try write(["count": 1], to: "settings.plist")
+        let recorder = CallRecorder()
+        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: recorder.calls)
+        _ = try list.edit { $0["own"] = 1 }
+        let start = recorder.names.count
+        _ = try list.edit { $0["own"] = 2 }
+        let names = Array(recorder.names[start...])
+        let rename = try #require(names.firstIndex(of: "rename"))
+        let locked = names[..<rename].suffix(while: { $0 != "synchronize" })
+        // The lock file's, and the old file's.
+        #expect(locked.count { $0 == "lock" } == 2)
+        let unlocked = try #require(names.lastIndex(of: "unlock"))
+        let underLock = Set(names[(names.lastIndex(of: "synchronize", before: rename) ?? 0)...unlocked].dropFirst())
+        #expect(
+            underLock.isSubset(of: ["open", "lock", "statusOfDescriptor", "statusOfPath", "readLink", "rename", "unlock"]), "\(underLock)")
+        #expect(names[unlocked...].contains("synchronize"))
+    }
+
+    @Test("An edit reads the file once at most, and not at all when it is the one that was written last")
+    func reads() throws {
+        try write(["count": 1], to: "settings.plist")
+        let recorder = CallRecorder()
+        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: recorder.calls)
+        for number in 2..<5 {
+            _ = try list.edit { $0["count"] = .integer(PropertyListInteger(Int64(number))) }
+            _ = try list.load()
+        }
+        #expect(recorder.names.count { $0 == "read" } == 1)
+    }
+
+    @Test("What is made of one file is never written with the owner and permissions of another one that took its place")
+    func exchanged() throws {
+        try write(["secret": 1], to: "settings.plist")
+        try #require(chmod(file.path, 0o600) == 0)
+        let list = PropertyListFile(at: file)
+        let isFirst = Guarded(true)
+        _ = try list.edit { entries in
+            let isFirstRun = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            if isFirstRun {
+                try write(["public": 1], to: "other")
+                #expect(chmod(folder.path("other"), 0o666) == 0 && rename(folder.path("other"), file.path) == 0)
+            }
+            entries["own"] = true
+        }
+        #expect(try ObservableStore(at: file).entries == ["public": 1, "own": true])
+    }
+
+    @Test("A file that was bad while it was watched is not moved aside, only one that was bad at first", arguments: [true, false])
+    func badWhileRunning(isEdited: Bool) throws {
+        try write(["count": 1], to: "settings.plist")
+        let list = PropertyListFile(at: file, onCorruption: .quarantine)
+        _ = try list.load()
+        try Data("bad".utf8).write(to: file)
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.path)
+        #expect(throws: StorageError.self) { isEdited ? try list.edit { $0["count"] = 2 } : try list.load() }
+        #expect(try Data(contentsOf: file) == Data("bad".utf8))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).allSatisfy { !$0.contains("corrupt") })
+    }
+
     @Test("Reading waits for a writer that is in the middle of writing in place")
     func halfWritten() throws {
         let file = file
@@ -131,5 +276,18 @@ struct PropertyListFileRaceTests {
         #expect(second !== first)
         try second.set(1, for: Keys.count)
         #expect(try ObservableStore.shared(at: file) === second)
+    }
+}
+
+extension Collection {
+    /// The elements after the last one that does not satisfy a condition.
+    fileprivate func suffix(while condition: (Element) -> Bool) -> [Element] {
+        reversed().prefix(while: condition).reversed()
+    }
+}
+
+extension [String] {
+    fileprivate func lastIndex(of name: String, before end: Int) -> Int? {
+        self[..<end].lastIndex(of: name)
     }
 }

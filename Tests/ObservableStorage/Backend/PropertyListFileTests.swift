@@ -147,25 +147,11 @@ struct PropertyListFileTests {
     @Test("A lock that another writer keeps is an error that names the file, and the edits wait for it")
     func locked() async throws {
         let store = try ObservableStore(at: file, lockTimeout: .milliseconds(1))
-        let other = try ObservableStore(at: file)
-        let error = await #expect(throws: StorageError.self) {
-            try await other.update { transaction in
-                transaction[Keys.count] = 1
-                store[Keys.text] = "waiting"
-                let flushed = DispatchSemaphore(value: 0)
-                nonisolated(unsafe) var failure: (any Error)?
-                Task.detached {
-                    do { try await store.flush() } catch { failure = error }
-                    flushed.signal()
-                }
-                flushed.wait()
-                if let failure { throw failure }
-            }
-        }
-        guard case .locked(file: file.path, _, _)? = error else {
-            Issue.record("\(String(describing: error))")
-            return
-        }
+        let lock = open(folder.path(".settings.plist.lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+        store[Keys.text] = "waiting"
+        await #expect(throws: StorageError.locked(file: file.path, waited: .milliseconds(1), edits: .kept)) { try await store.flush() }
+        close(lock)
         try await store.flush()
         #expect(try ObservableStore(at: file).entries == ["text": "waiting"])
     }

@@ -179,6 +179,26 @@ struct StoreFaultTests {
         }
     }
 
+    @Test("Nor is it if a further attempt fails before it has written anything")
+    func failedBetween() async throws {
+        let file = try FaultyFile(.existing)
+        let store = try file.open()
+        try await store.isolated { store in
+            let isRenamed = Guarded(false)
+            file.plan.begin { _, name in
+                isRenamed.withLock { $0 = $0 || name == "answer to rename" }
+                return name == "synchronize" && isRenamed.withLock { $0 } ? EIO : nil
+            }
+            store[Keys.count] = 2
+            #expect(throws: StorageError.self) { try store.flush() }
+            file.plan.begin { _, name in name == "write" ? EIO : nil }
+            #expect(throws: StorageError.self) { try store.flush() }
+            file.plan.begin { _, _ in nil }
+            try store.flush()
+            #expect(file.plan.end().contains("answer to rename"))
+        }
+    }
+
     @Test("A new folder that was not synchronized with the one above it is made again")
     func newFolderSynchronizedLater() async throws {
         let file = try FaultyFile(.missingFolders)

@@ -141,21 +141,102 @@ private let new = Data("new".utf8)
     @Test("A file that another program changes right after the rename has not the identity that writing returns")
     func changedAtOnce() throws {
         let path = try folder.make("list")
-        let renamed = Guarded(false)
         var calls = FileSystemCalls.live
         calls.renameFile = { from, to throws(SystemError) in
             try FileSystemCalls.live.renameFile(from, to)
-            renamed.withLock { $0 = true }
-        }
-        calls.statusOfPath = { path, followsLinks throws(SystemError) in
-            if renamed.withLock({ $0 }) {
-                unlink(path)
-                close(open(path, O_CREAT | O_WRONLY, 0o600))
-            }
-            return try FileSystemCalls.live.statusOfPath(path, followsLinks)
+            unlink(path)
+            close(open(path, O_CREAT | O_WRONLY, 0o600))
         }
         let identity = try AtomicFile.write(new, to: path, calls: calls)
         #expect(identity.size == 3)
         #expect(try FileIdentity(path: path) != identity)
     }
+
+    @Test("What is written in place right after the rename, of the same size and within the same tick of the clock, shows in the identity")
+    func changedWithinTick() throws {
+        let path = try folder.make("list")
+        for number in 0..<200 {
+            var calls = FileSystemCalls.live
+            calls.renameFile = { from, to throws(SystemError) in
+                try FileSystemCalls.live.renameFile(from, to)
+                let descriptor = open(path, O_WRONLY)
+                guard pwrite(descriptor, "\(100 + number % 2)", 3, 0) == 3 else { throw SystemError(errno) }
+                close(descriptor)
+            }
+            // Nothing waits for a disk, so that all of it is done within a tick.
+            calls.synchronize = { _ throws(SystemError) in }
+            let identity = try AtomicFile.write(new, to: path, calls: calls)
+            #expect(try FileIdentity(path: path) != identity)
+        }
+    }
+
+    @Test("A file that was changed or replaced since it was read is not replaced", arguments: [true, false])
+    func outrun(isPrepared: Bool) throws {
+        let path = try folder.make("list")
+        let base = try FileIdentity(path: path)
+        if !isPrepared { try Disk.replace(path, "theirs") }
+        let replacement = try AtomicFile.prepare(new, for: ResolvedPath(path), over: base)
+        #expect((replacement != nil) == isPrepared)
+        if let replacement {
+            try Disk.replace(path, "theirs")
+            #expect(try !replacement.place())
+            replacement.discard()
+        }
+        #expect(try folder.text("list") == "theirs")
+        #expect(try folder.names() == ["list"])
+    }
+
+    @Test("A temporary file that is in use is no leftover, and one that was taken for one before it was locked is made again")
+    func leftovers() throws {
+        let path = try folder.make("list")
+        let target = try ResolvedPath(path)
+        let replacement = try #require(try AtomicFile.prepare(new, for: target, over: FileIdentity(path: path)))
+        AtomicFile.removeLeftovers(of: target)
+        #expect(try folder.names().count == 2)
+        replacement.discard()
+        #expect(try folder.names() == ["list"])
+
+        let sweeps = Guarded(0)
+        var calls = FileSystemCalls.live
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            let descriptor = try FileSystemCalls.live.openDescriptor(path, flags, mode)
+            if path.hasSuffix(".tmp"),
+                sweeps.withLock({
+                    $0 += 1; return $0 < 4
+                })
+            {
+                AtomicFile.removeLeftovers(of: target)
+            }
+            return descriptor
+        }
+        _ = try AtomicFile.write(new, to: path, calls: calls)
+        #expect(sweeps.withLock { $0 } == 4)
+        #expect(try folder.text("list") == "new")
+        #expect(try folder.names() == ["list"])
+    }
+
+    @Test("Where files can only be added, not even a temporary file is", .enabled(if: isSuperuser && canAppendOnly))
+    func appendOnly() throws {
+        let path = try folder.make("list")
+        try #require(try Subprocess.run("chattr", ["+a", folder.url.path]).status == 0)
+        defer { _ = try? Subprocess.run("chattr", ["-a", folder.url.path]) }
+        let reason = "the folder \(folder.url.path) is append-only, so that nothing in it can be replaced"
+        for _ in 0..<2 {
+            #expect(throws: StorageError.unwritable(file: path, reason: "\(SystemError(EPERM).reason) (\(reason))")) {
+                try AtomicFile.write(new, to: path)
+            }
+        }
+        #expect(try folder.names() == ["list"])
+    }
 }
+
+/// Whether the folder for temporary files is on a file system with such attributes.
+private let canAppendOnly: Bool = {
+    do {
+        let folder = try TemporaryFolder()
+        defer { _ = try? Subprocess.run("chattr", ["-a", folder.url.path]) }
+        return try Subprocess.run("chattr", ["+a", folder.url.path]).status == 0
+    } catch {
+        return false
+    }
+}()

@@ -73,6 +73,10 @@ final class CallRecorder: Sendable {
             try self.record("write")
             return try live.writeBytes(descriptor, buffer)
         }
+        calls.truncate = { descriptor, size throws(SystemError) in
+            try self.record("truncate")
+            try live.truncate(descriptor, size)
+        }
         calls.synchronize = { descriptor throws(SystemError) in
             try self.record("synchronize")
             try live.synchronize(descriptor)
@@ -96,6 +100,10 @@ final class CallRecorder: Sendable {
         calls.setPermissionsOfPath = { path, permissions throws(SystemError) in
             try self.record("setPermissionsOfPath")
             try live.setPermissionsOfPath(path, permissions)
+        }
+        calls.setModificationTime = { descriptor, time throws(SystemError) in
+            try self.record("setModificationTime")
+            try live.setModificationTime(descriptor, time)
         }
         calls.makeFolder = { path, permissions throws(SystemError) in
             try self.record("makeFolder")
@@ -128,6 +136,10 @@ final class CallRecorder: Sendable {
         calls.lock = { descriptor throws(SystemError) in
             try self.record("lock")
             try live.lock(descriptor)
+        }
+        calls.awaitLock = { descriptor throws(SystemError) in
+            try self.record("awaitLock")
+            try live.awaitLock(descriptor)
         }
         calls.unlock = { descriptor throws(SystemError) in
             try self.record("unlock")

@@ -57,6 +57,17 @@ extension ResolvedPath {
 }
 
 extension AtomicFile {
+    /// Replaces the content of a file, whatever it is.
+    @discardableResult
+    static func write(_ bytes: Data, to target: ResolvedPath, calls: FileSystemCalls = .live) throws(StorageError) -> FileIdentity {
+        while true {
+            let base = try FileIdentity(path: target.path)
+            guard let replacement = try prepare(bytes, for: target, over: base, calls: calls) else { continue }
+            defer { replacement.discard() }
+            if try replacement.place() { return try replacement.finish().identity }
+        }
+    }
+
     /// Replaces the content of the file that a path leads to.
     @discardableResult
     static func write(_ bytes: Data, to path: String, calls: FileSystemCalls = .live) throws(StorageError) -> FileIdentity {
@@ -69,7 +80,7 @@ extension FileLock {
     static func withLock<Result>(
         for path: String, timeout: Duration, calls: FileSystemCalls = .live, body: () throws -> Result
     ) throws -> Result {
-        try withLock(for: ResolvedPath(path), timeout: timeout, calls: calls, body: body)
+        try withLock(for: ResolvedPath(path), timeout: timeout, calls: calls) { _ in try body() }
     }
 }
 

@@ -184,4 +184,120 @@ import Testing
             try FileLock.withLock(for: path, timeout: .milliseconds(5), calls: calls) {}
         }
     }
+
+    /// A file whose lock somebody holds, and who waits for it.
+    private struct Queue {
+        let path: String
+        let lock: String
+        let holder: Int32
+        let arrived = Recorder<Int32>()
+
+        init(_ folder: TemporaryFolder) throws {
+            path = try folder.make("list")
+            lock = try folder.make(".list.lock", "")
+            holder = open(lock, O_RDWR | O_CLOEXEC)
+            try #require(flock(holder, LOCK_EX | LOCK_NB) == 0)
+        }
+
+        var calls: FileSystemCalls {
+            var calls = FileSystemCalls.live
+            calls.awaitLock = { [arrived] descriptor throws(SystemError) in
+                arrived.record(descriptor)
+                try FileSystemCalls.live.awaitLock(descriptor)
+            }
+            return calls
+        }
+
+        func letGo() {
+            flock(holder, LOCK_UN)
+            close(holder)
+        }
+    }
+
+    @Test(
+        "Those who wait have their turn in the order in which they came",
+        .enabled(if: FileManager.default.fileExists(atPath: "/proc/locks")))
+    func turns() async throws {
+        let queue = try Queue(folder)
+        let inode = try folder.status(".list.lock").identity.inode
+        let served = Recorder<Int>()
+        for number in 0..<8 {
+            Thread.detachNewThread {
+                do {
+                    try FileLock.withLock(for: queue.path, timeout: .seconds(50), calls: queue.calls) { served.record(number) }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            // Each is in the kernel's queue before the next one comes.
+            while try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").count(where: {
+                $0.contains("->") && $0.contains(":\(inode) ")
+            }) <= number {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
+        queue.letGo()
+        #expect(try await served.elements(count: 8) == Array(0..<8))
+    }
+
+    @Test("As long as others make progress, it is waited for beyond the time")
+    func progress() throws {
+        let queue = try Queue(folder)
+        let looks = Guarded(0)
+        var calls = queue.calls
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            // Those who hold the lock before replace the list at each look, and let go after many.
+            if path == queue.path, queue.arrived.elements.count == 1 {
+                do { try Disk.replace(path, "new") } catch { Issue.record(error) }
+                if looks.withLock({
+                    $0 += 1; return $0 == 5
+                }) {
+                    queue.letGo()
+                }
+            }
+            return try FileSystemCalls.live.statusOfPath(path, followsLinks)
+        }
+        let start = ContinuousClock.now
+        #expect(try FileLock.withLock(for: queue.path, timeout: .milliseconds(60), calls: calls) { true })
+        #expect(start.duration(to: .now) > .milliseconds(60))
+    }
+
+    @Test("Who gave up waiting keeps the turn for the next one of the process, and lets go of it if there is none")
+    func turnThatWasLeft() async throws {
+        let queue = try Queue(folder)
+        for _ in 0..<3 {
+            #expect(throws: StorageError.locked(file: queue.path, waited: .milliseconds(10))) {
+                try FileLock.withLock(for: queue.path, timeout: .milliseconds(10), calls: queue.calls) {}
+            }
+        }
+        _ = try await queue.arrived.elements(count: 1)
+        queue.letGo()
+        #expect(try FileLock.withLock(for: queue.path, timeout: .seconds(50), calls: queue.calls) { true })
+        #expect(queue.arrived.elements.count <= 2)
+    }
+
+    #if os(Linux)
+        @Test("A child that was forked does not keep the lock of a parent that died")
+        func forked() throws {
+            let path = try folder.make("list")
+            // Swift does not offer the call, which is safe for a child that only waits and ends.
+            let fork = try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "fork"))
+            var calls = FileSystemCalls.live
+            // A process that dies unlocks nothing: its descriptors are closed.
+            calls.unlock = { _ throws(SystemError) in }
+            var child: pid_t = 0
+            try FileLock.withLock(for: path, timeout: .zero, calls: calls) { () throws in
+                child = unsafeBitCast(fork, to: (@convention(c) () -> pid_t).self)()
+                if child == 0 {
+                    while true { Glibc.pause() }
+                }
+                #expect(try !isFree(".list.lock"))
+            }
+            defer {
+                kill(child, SIGKILL)
+                waitpid(child, nil, 0)
+            }
+            while try !isFree(".list.lock") { try #require(!Task.isCancelled) }
+        }
+    #endif
 }

@@ -31,6 +31,36 @@ struct SeveralWritersTests {
         #expect(try await tool("read", file, "n").text == "\(8 * each)\n")
     }
 
+    @Test("They do so while somebody keeps removing the lock file, as those do who clean up temporary folders")
+    func removedLockFiles() async throws {
+        let lock = folder.path(".settings.plist.lock")
+        let isOver = Recorder<Void>()
+        let removals = Recorder<Void>()
+        Thread.detachNewThread {
+            while isOver.elements.isEmpty {
+                if unlink(lock) == 0 { removals.record(()) }
+                usleep(500)
+            }
+        }
+        defer { isOver.record(()) }
+        try await increments()
+        #expect(removals.elements.count > 10)
+    }
+
+    @Test("Of many that wait for one another each has its turn")
+    func crowd() async throws {
+        let (writers, each) = isLong ? (200, 10) : (50, 2)
+        let loop = "i=0; while [ $i -lt \(each) ]; do \"$0\" increment \"$1\" n || exit; i=$((i+1)); done"
+        let crowd = try (0..<writers).map { _ in
+            try RunningProgram("/bin/sh", ["-c", loop, Subprocess.executable("prefs").path, file])
+        }
+        for writer in crowd {
+            #expect(try await writer.status == 0)
+            #expect(writer.errors.elements.isEmpty)
+        }
+        #expect(try await tool("read", file, "n").text == "\(writers * each)\n")
+    }
+
     @Test("Eight processes that each write 100 keys of their own leave all 800")
     func manyKeys() async throws {
         let writers = try (0..<8).map { try RunningProgram("Peer", ["set-many", file, "writer\($0).", "100"]) }

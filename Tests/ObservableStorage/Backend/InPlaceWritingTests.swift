@@ -1,0 +1,115 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// Files that cannot be replaced, as single files that are mounted in containers.
+@Suite("Writing in place", .timeLimit(.minutes(5)))
+struct InPlaceWritingTests {
+    private let folder: TemporaryFolder
+    private let file: URL
+    private let big = PropertyListValue.string(String(repeating: "x", count: 300))
+
+    init() throws {
+        folder = try .inMemory()
+        file = folder.file("list")
+        try PropertyListValue.dictionary(["count": 1, "big": big]).encoded(as: .binary).write(to: file)
+    }
+
+    /// Calls to which the file is a mount point.
+    private func mounted(_ calls: FileSystemCalls = .live) -> FileSystemCalls {
+        let rename = calls.renameFile
+        var calls = calls
+        calls.renameFile = { [path = file.path] from, to throws(SystemError) in
+            guard to != path else { throw SystemError(EBUSY) }
+            try rename(from, to)
+        }
+        return calls
+    }
+
+    private func list(_ inPlace: InPlaceWriting, calls: FileSystemCalls = .live) -> PropertyListFile {
+        PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), inPlace: inPlace, calls: mounted(calls))
+    }
+
+    private func stored() throws -> [String: PropertyListValue] {
+        try PropertyListFile(at: file).load().values
+    }
+
+    @Test("Without leave, it is an error that names the way out, and nothing is changed")
+    func refused() throws {
+        let before = try Data(contentsOf: file)
+        let error = #expect(throws: StorageError.self) { try list(.never).edit { $0["count"] = 2 } }
+        #expect(error?.description.contains("inPlace: .whenNecessary") == true, "\(String(describing: error))")
+        #expect(try Data(contentsOf: file) == before)
+        #expect(try folder.names() == [".list.lock", "list"])
+    }
+
+    @Test("The file keeps its inode, has the new content and nothing behind it, and nothing is left beside it")
+    func written() throws {
+        let inode = try folder.status("list").identity.inode
+        let list = list(.whenNecessary)
+        #expect(try list.edit { $0["big"] = nil }.values == ["count": 1])
+        #expect(try list.edit { $0["count"] = 2 }.values == ["count": 2])
+        #expect(try stored() == ["count": 2])
+        #expect(try folder.status("list").identity.inode == inode)
+        #expect(try folder.names() == [".list.lock", "list"])
+    }
+
+    @Test("A file that can be replaced is replaced")
+    func replaced() throws {
+        let inode = try folder.status("list").identity.inode
+        _ = try PropertyListFile(at: file, inPlace: .whenNecessary).edit { $0["count"] = 2 }
+        #expect(try folder.status("list").identity.inode != inode)
+    }
+
+    @Test("A writer that dies at any call leaves the old content or the new one to whoever opens the file next", arguments: [false, true])
+    func death(isElsewhere: Bool) throws {
+        var outcomes: Set<PropertyListValue> = []
+        let copies = isElsewhere ? folder.path("copies") : folder.url.path
+        let inPlace: InPlaceWriting = isElsewhere ? .whenNecessary(copyIn: folder.file("copies")) : .whenNecessary
+        for failing in 0..<400 {
+            try PropertyListValue.dictionary(["count": 1, "big": big]).encoded(as: .binary).write(to: file)
+            let plan = FaultPlan()
+            let dying = list(inPlace, calls: plan.calls)
+            _ = try dying.load()
+            plan.begin { index, _ in index >= failing ? EIO : nil }
+            var isDone = false
+            do {
+                _ = try dying.edit { $0["count"] = 2 }
+                isDone = true
+            } catch {
+                #expect(String(describing: error).contains(file.path))
+            }
+            let calls = plan.end().count
+            let next = list(inPlace)
+            let found = try next.load().values
+            #expect(found["big"] == big && (!isDone || found["count"] == 2))
+            outcomes.insert(found["count"] ?? 0)
+            #expect(try stored() == found)
+            #expect(try next.edit { $0["more"] = true }["count"] == found["count"])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: copies).allSatisfy { !$0.hasSuffix(".copy") })
+            guard calls > failing else {
+                #expect(isDone)
+                break
+            }
+        }
+        #expect(outcomes == [1, 2])
+        #expect(try folder.names() == [".list.lock"] + (isElsewhere ? ["copies"] : []) + ["list"])
+    }
+
+    @Test("What others put in the place of the copy is not taken for one")
+    func plantedCopy() throws {
+        try folder.make(".list.copy", "planted", permissions: 0o666)
+        for _ in 0..<2 {
+            let error = #expect(throws: StorageError.self) { try list(.whenNecessary).load() }
+            #expect(error?.description.contains("does not have its owner and permissions") == true)
+            try Disk.remove(folder.path(".list.copy"))
+            try folder.make("victim", "precious")
+            try folder.link(".list.copy", to: "victim")
+        }
+        #expect(try folder.text("victim") == "precious")
+        #expect(try stored()["count"] == 1)
+    }
+}
