@@ -16,7 +16,7 @@ public enum Fixture: String, Sendable, CaseIterable {
     case thirdParty
 
     /// Those where an edit waits for no other one, and runs again if another one was faster.
-    public static let optimistic: [Fixture] = [.memory, .userDefaults]
+    public static let optimistic: [Fixture] = [.memory, .userDefaults, .file, .xml]
 
     /// Those that take thousands of edits in no time: Foundation writes every domain of the process with each edit of one.
     public static let quick: [Fixture] = [.memory, .file]

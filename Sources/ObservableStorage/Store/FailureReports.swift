@@ -51,7 +51,8 @@ final class FailureReports: Sendable {
         }
         deliveries.deliver()
         guard isFirst else { return }
-        guard !StoreRegistry.isEnding else { return logUnheard() }
+        // A forked child has none of the threads that would log it later.
+        guard !StoreRegistry.isEnding, !StoreRegistry.all.isForkedChild else { return logUnheard() }
         Self.waiting.withLock { $0[ObjectIdentifier(self)] = self }
         afterGrace { self.logUnheard() }
     }

@@ -128,7 +128,7 @@ struct PropertyListFileAccessTests {
         let path = try folder.make("list", "<plist><dict><key>count</key><integer>1</integer></dict></plist>", permissions: 0o444)
         let store = try ObservableStore(at: folder.file("list"))
         store[Keys.count] = 2
-        await #expect(throws: StorageError.unwritable(file: path, reason: "is read-only for everyone (mode 0444)")) {
+        await #expect(throws: StorageError.unwritable(file: path, reason: "is read-only for everyone (mode 0444)", edits: .kept)) {
             try await store.flush()
         }
         #expect(store[Keys.count] == 2)

@@ -66,8 +66,8 @@ struct ExitTests {
         let storage = try Fixture.memory.make()
         let backend = UnreliableBackend(try storage.backend)
         let failure = StorageError.unwritable(file: "unreliable", reason: "full", edits: .kept)
-        backend.fail(failure)
         var store: ObservableStore? = try ObservableStore(backend: backend)
+        backend.fail(failure)
         // Its own next attempt is half a minute away.
         await store?.isolated { store in
             for _ in 0..<11 { _ = store.flushBackoff.fail() }

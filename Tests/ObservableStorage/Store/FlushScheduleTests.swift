@@ -25,39 +25,39 @@ struct FlushScheduleTests {
     @Test("A sign of life counts only after a failure, and one after the other ever less until the time of an attempt has come")
     func hints() {
         var backoff = Backoff()
-        #expect(backoff.hint() == nil)
+        var waits = [backoff.hint()]
         _ = backoff.fail()
-        var waits: [DispatchTimeInterval?] = []
         for _ in 0..<4 { waits.append(backoff.hint()) }
-        #expect(waits == [.nanoseconds(0), .milliseconds(100), .milliseconds(200), .milliseconds(400)])
         _ = backoff.fail()
-        #expect(backoff.hint() == .milliseconds(800))
+        waits.append(backoff.hint())
+        #expect(waits == [nil, .nanoseconds(0), .milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(800)])
         backoff.attempt()
-        #expect(backoff.hint() == .nanoseconds(0))
+        waits = [backoff.hint()]
         backoff.succeed()
-        #expect(backoff.hint() == nil)
+        waits.append(backoff.hint())
+        #expect(waits == [.nanoseconds(0), nil])
     }
 
     @Test("One attempt is on its way: a queued one before a timed one, and of two times the earlier one")
     func oneAttempt() throws {
         var schedule = FlushSchedule()
         let (soon, late) = (DispatchTime(uptimeNanoseconds: 1_000_000), DispatchTime(uptimeNanoseconds: 2_000_000))
-        var queued = [schedule.enqueue(), schedule.enqueue()]
-        #expect(queued == [true, false])
-        #expect(schedule.schedule(at: soon) == nil)
+        var answers = [schedule.enqueue(), schedule.enqueue()]
+        #expect(answers == [true, false])
+        var numbers = [schedule.schedule(at: soon)]
+        #expect(numbers == [nil])
         schedule.beginQueued()
-        let first = try #require(schedule.schedule(at: late))
-        #expect(schedule.schedule(at: late) == nil)
-        let second = try #require(schedule.schedule(at: soon))
-        #expect(schedule.schedule(at: late) == nil)
-        queued = [schedule.enqueue(), schedule.begin(first), schedule.begin(second), schedule.begin(second)]
-        #expect(queued == [false, false, true, false])
-        let third = try #require(schedule.schedule(at: soon))
+        numbers = [schedule.schedule(at: late), schedule.schedule(at: late), schedule.schedule(at: soon), schedule.schedule(at: late)]
+        #expect(numbers == [1, nil, 2, nil])
+        answers = [schedule.enqueue(), schedule.begin(1), schedule.begin(2), schedule.begin(2)]
+        #expect(answers == [false, false, true, false])
+        numbers = [schedule.schedule(at: soon)]
         schedule.cancelTimed()
-        queued = [schedule.begin(third), schedule.enqueue()]
-        #expect(queued == [false, true])
+        answers = [schedule.begin(3), schedule.enqueue()]
+        #expect(numbers == [3] && answers == [false, true])
         schedule.cancelTimed()
-        #expect(schedule.enqueue() == false)
+        answers = [schedule.enqueue()]
+        #expect(answers == [false])
     }
 
     /// A store that could not write an edit of `count`, and whose own next attempt is half a minute away.
