@@ -41,7 +41,7 @@ struct SlowWriterTests {
         try writer.write(contentsOf: list(2).dropFirst(firstPiece))
         try writer.close()
         #expect(await changes.first { _ in true }?.newValue == 2)
-        #expect(seen.elements == ["1 to 2"])
+        #expect(try await seen.elements(count: 1) == ["1 to 2"])
         withExtendedLifetime((token, note)) {}
     }
 
