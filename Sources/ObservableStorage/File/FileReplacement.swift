@@ -20,6 +20,7 @@ final class FileReplacement {
     private var step = ""
     /// Whether the new file has the name, or may have it.
     private(set) var isInPlace = false
+    private var isRenamed = false
     /// Whether the old file cannot be replaced, because it is mounted itself.
     private(set) var isMounted = false
 
@@ -83,6 +84,7 @@ final class FileReplacement {
                 throw error
             }
             isInPlace = true
+            isRenamed = true
             // Whoever replaces it next locks it.
             release(temporary.descriptor)
             return true
@@ -124,6 +126,7 @@ final class FileReplacement {
             calls.discard(temporary.descriptor)
             remove(temporary.path)
             self.temporary = (target.path, descriptor)
+            isRenamed = true
             return true
         }
     }
@@ -175,7 +178,7 @@ final class FileReplacement {
         do throws(SystemError) {
             return try body()
         } catch {
-            throw .unwritable(file: target.path, reason: "\(error.reason) (\(step))", edits: isInPlace ? .notDurable : nil)
+            throw .unwritable(file: target.path, reason: "\(error.reason) (\(step))", edits: isRenamed ? .notDurable : nil)
         }
     }
 }
