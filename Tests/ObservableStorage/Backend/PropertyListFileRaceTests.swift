@@ -276,6 +276,7 @@ struct PropertyListFileRaceTests {
         #expect(second !== first)
         try second.set(1, for: Keys.count)
         #expect(try ObservableStore.shared(at: file) === second)
+        try await second.flush()
     }
 }
 
