@@ -57,8 +57,10 @@ struct ExitStatusTests {
 
     @Test("A folder where the file should be, or a file where its folder should be, ends with 3")
     func unusable() async throws {
-        #expect(try await tool("read", folder.url.path).status == 3)
-        #expect(try await tool("write", folder.url.path, "k", "v").status == 3)
+        let inner = folder.path("folder")
+        try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
+        #expect(try await tool("read", inner).status == 3)
+        #expect(try await tool("write", inner, "k", "v").status == 3)
         try Data().write(to: folder.file("plain"))
         let result = try await tool("write", folder.path("plain/settings.plist"), "k", "v")
         #expect(result.status == 3)
