@@ -131,7 +131,9 @@ struct TransactionTests {
     }
 
     // Where edits wait for a lock, nobody is faster.
-    @Test("What others stored meanwhile is told first, as external, and then the transaction's own changes", arguments: [Fixture.memory, .userDefaults])
+    @Test(
+        "What others stored meanwhile is told first, as external, and then the transaction's own changes",
+        arguments: [Fixture.memory, .userDefaults])
     func externalChanges(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
