@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// A path that is resolved by its text leads to another file than the system's own way, as soon as one of its folders is a link.
-@Suite("Paths are the system's", .timeLimit(.minutes(2))) struct AbsolutePathTests {
+@Suite("Paths are the system's", .timeLimit(.minutes(5))) struct AbsolutePathTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Ends of processes and of stores with edits that are not on disk yet.
-@Suite("The end of a process and of a store", .timeLimit(.minutes(2)))
+@Suite("The end of a process and of a store", .timeLimit(.minutes(5)))
 struct ExitTests {
     private let folder: TemporaryFolder
     private let path: String

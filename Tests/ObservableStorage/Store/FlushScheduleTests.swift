@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("When writing is tried again", .timeLimit(.minutes(2)))
+@Suite("When writing is tried again", .timeLimit(.minutes(5)))
 struct FlushScheduleTests {
     private let failure = StorageError.unwritable(file: "unreliable", reason: "read-only", edits: .kept)
 

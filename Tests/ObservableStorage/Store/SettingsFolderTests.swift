@@ -4,7 +4,7 @@
 
     @testable import ObservableStorage
 
-    @Suite("The folder of settings", .timeLimit(.minutes(2))) struct SettingsFolderTests {
+    @Suite("The folder of settings", .timeLimit(.minutes(5))) struct SettingsFolderTests {
         private func file(_ environment: [String: [UInt8]]) throws -> String {
             try SettingsFolder.file(of: "org.example") { environment[$0].map { Data($0) } }
         }

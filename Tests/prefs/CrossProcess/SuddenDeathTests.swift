@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Processes that end in the middle of their work.
-@Suite("Writers that are killed", .timeLimit(.minutes(isLong ? 10 : 2)))
+@Suite("Writers that are killed", .timeLimit(.minutes(isLong ? 10 : 5)))
 struct SuddenDeathTests {
     private static let names = ["a", "b", "c"]
 

@@ -5,7 +5,7 @@
     import Testing
 
     /// The kernel's own limits on watching, met for real.
-    @Suite("The limits of inotify", .timeLimit(.minutes(2)))
+    @Suite("The limits of inotify", .timeLimit(.minutes(5)))
     struct WatchLimitTests {
         // A user namespace has limits of its own.
         private static let hasNamespaces = canStart("unshare", "-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_inotify_instances")
