@@ -49,7 +49,7 @@ final class FileReplacement {
             self.folder = folder
             step = "the folder \(target.folder) is append-only, so that nothing in it can be replaced"
             // Nor could the temporary file be removed again.
-            if calls.isAppendOnly(folder) { throw SystemError(EPERM) }
+            if calls.isAppendOnly(folder, target.folder) { throw SystemError(EPERM) }
             replaced = openOld()
             let temporary = try makeTemporary()
             self.temporary = temporary

@@ -10,11 +10,15 @@
     }
 
     /// What stands for a time that is not to be set.
-    let omittedTime = Int(UTIME_OMIT)
+    let omittedTime = -2
 
     /// Whether files may only be made in a folder, and none renamed or removed.
-    func isAppendOnlyFolder(_ descriptor: Int32) -> Bool {
-        var status = stat()
-        return fstat(descriptor, &status) == 0 && status.st_flags & UInt32(UF_APPEND | SF_APPEND) != 0
+    func isAppendOnlyFolder(_ descriptor: Int32, path: String) -> Bool {
+        do {
+            return try FileManager.default.attributesOfItem(atPath: path)[.appendOnly] as? Bool ?? false
+        } catch {
+            // What cannot be looked at is found out when the file is replaced.
+            return false
+        }
     }
 #endif

@@ -34,7 +34,7 @@ extension FileSystemCalls {
         },
         makeFolder: { path, permissions throws(SystemError) in try call(path) { mkdir($0, permissions) } },
         removeEmptyFolder: { path throws(SystemError) in try call(path) { rmdir($0) } },
-        isAppendOnly: { folder in isAppendOnlyFolder(folder) },
+        isAppendOnly: { folder, path in isAppendOnlyFolder(folder, path: path) },
         checkWriting: { path throws(SystemError) in try call(path) { faccessat(AT_FDCWD, $0, W_OK, AT_EACCESS) } },
         renameFile: { from, to throws(SystemError) in try call(from) { rename($0, to) } },
         removeFile: { path throws(SystemError) in try call(path) { unlink($0) } },

@@ -10,7 +10,7 @@
     let omittedTime = (1 << 30) - 2
 
     /// Whether a folder has the attribute that `chattr +a` gives; false where nobody knows.
-    func isAppendOnlyFolder(_ descriptor: Int32) -> Bool {
+    func isAppendOnlyFolder(_ descriptor: Int32, path: String) -> Bool {
         // FS_IOC_GETFLAGS and FS_APPEND_FL, which the C library's module leaves out.
         let request = UInt(0x8000_6601 | MemoryLayout<Int>.size << 16)
         var flags = 0

@@ -26,7 +26,7 @@ struct FileSystemCalls: Sendable {
     var makeFolder: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     var removeEmptyFolder: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Whether files may only be made in an open folder, and none renamed or removed.
-    var isAppendOnly: @Sendable (_ folder: Int32) -> Bool
+    var isAppendOnly: @Sendable (_ folder: Int32, _ path: String) -> Bool
     /// Throws what writing the file in place would throw, and leaves it alone.
     var checkWriting: @Sendable (_ path: String) throws(SystemError) -> Void
     var renameFile: @Sendable (_ from: String, _ to: String) throws(SystemError) -> Void
