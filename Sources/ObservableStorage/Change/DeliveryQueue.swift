@@ -194,12 +194,11 @@ extension DeliveryQueue {
 
     /// Waits until the delivery at a position has been made, or until a deadline.
     func waitForDelivery(at position: UInt64, until deadline: DispatchTime) async {
-        await withUnsafeContinuation { continuation in
-            let waiting = Guarded<UnsafeContinuation<Void, Never>?>(continuation)
-            let resume: @Sendable () -> Void = { waiting.take { $0.take() }?.resume() }
-            guard wake(after: position, resume) else { return resume() }
-            DispatchQueue.global().asyncAfter(deadline: deadline, execute: resume)
-        }
+        let slot = LatestSlot()
+        let end: @Sendable () -> Void = { slot.end(keepingValue: false) }
+        guard wake(after: position, end) else { return }
+        DispatchQueue.global().asyncAfter(deadline: deadline, execute: end)
+        _ = await slot.next()
     }
 
     /// Whether somebody waits.
