@@ -97,4 +97,11 @@ extension ObservableStore {
     func isolated<Result: Sendable>(_ body: @Sendable (isolated ObservableStore) throws -> Result) rethrows -> Result {
         try body(self)
     }
+
+    /// Waits until the store has done what stands on its queue. A call that does nothing there would be optimized away.
+    nonisolated func settle() async {
+        await withCheckedContinuation { continuation in
+            executor.queue.async { continuation.resume() }
+        }
+    }
 }

@@ -16,11 +16,6 @@ struct AvailabilityTests {
         return (ObservableStore(backend: backend, unavailableBecause: reason), backend)
     }
 
-    /// Waits until the store has done what stands on its queue.
-    private func settle(_ store: ObservableStore) async {
-        await store.isolated { _ in }
-    }
-
     @Test("Values live in memory, flushing throws the reason, and it can be asked")
     func inMemory() async throws {
         let (store, backend) = try unopened(Fixture.memory.make())
@@ -68,7 +63,7 @@ struct AvailabilityTests {
         backend.turnBad(true)
         let store = ObservableStore(backend: backend, unavailableBecause: HookedBackend.bad)
         store[Keys.count] = 5
-        await settle(store)
+        await store.settle()
         // Its own next attempt is half a minute away.
         await store.isolated { store in
             for _ in 0..<11 { _ = store.flushBackoff.fail() }

@@ -70,13 +70,8 @@ struct FlushScheduleTests {
         backend.fail(failure)
         store[Keys.count] = 1
         _ = await failures.first { _ in true }
-        await settle(store)
+        await store.settle()
         return store
-    }
-
-    /// Waits until the store has done what stands on its queue.
-    private func settle(_ store: ObservableStore) async {
-        await store.isolated { _ in }
     }
 
     @Test("After a flush that succeeds, the next edit is written at once", arguments: Fixture.allCases)
@@ -87,7 +82,7 @@ struct FlushScheduleTests {
         backend.fail(nil)
         try await store.flush()
         store[Keys.count] = 2
-        await settle(store)
+        await store.settle()
         #expect(try storage.entries == ["count": 2])
         #expect(await store.isolated { $0.flushBackoff.failures } == 0)
     }
@@ -100,7 +95,7 @@ struct FlushScheduleTests {
         backend.fail(nil)
         try await store.update { $0[Keys.text] = "two" }
         store[Keys.count] = 2
-        await settle(store)
+        await store.settle()
         #expect(try storage.entries == ["count": 2, "text": "two"])
     }
 
@@ -125,7 +120,7 @@ struct FlushScheduleTests {
             await #expect(throws: failure) { try await store.flush() }
             store[Keys.count] += 1
         }
-        await settle(store)
+        await store.settle()
         // Opening a store writes nothing: one edit behind, and those that were asked for.
         #expect(backend.edits == 6)
         try await store.close(discardingEdits: true)
@@ -139,7 +134,7 @@ struct FlushScheduleTests {
             for _ in 0..<11 { _ = store.loadBackoff.fail() }
         }
         backend.report(.changed)
-        await settle(store)
+        await store.settle()
         #expect(await store.isolated { $0.loadBackoff.failures } == 0)
         await store.isolated { store in
             for _ in 0..<11 { _ = store.loadBackoff.fail() }
