@@ -19,7 +19,7 @@ struct Exit {
         case "late": try setLate()
         case "nested": try await exitInside(JSONFileBackend(at: URL(fileURLWithPath: path)))
         case "stuck": try setAndExit(StuckBackend())
-        case "fork": try fork()
+        case "fork": try await fork()
         case "released": try release()
         default: throw UnknownRequest()
         }
@@ -53,19 +53,39 @@ struct Exit {
     }
 
     /// Forks a child that sets a value and ends normally, and says how it ended.
-    private func fork() throws {
-        // Whoever waits for what never comes is found by the time limit of the test.
+    private func fork() async throws {
+        // Longer than the child is let live: whoever waits for what never comes does not end by itself.
         ObservableStore.exitTimeout = .seconds(3600)
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        _ = store[Self.count]
+        try await store.flush()
         guard let symbol = dlsym(nil, "fork") else { throw UnknownRequest() }
+        try waitForOtherThreads()
         let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
         if child == 0 {
+            alarm(60)
             store[Self.count] = 6
             exit(7)
         }
         var status: Int32 = 0
         waitpid(child, &status, 0)
-        print("child: \(status >> 8 & 0xFF)")
+        print("child: \(status & 0x7F == 0 ? "\(status >> 8 & 0xFF)" : "ended by signal \(status & 0x7F)")")
+    }
+
+    /// Waits until all other threads sleep: a lock of the Swift runtime that one of them holds at a fork stays locked in the child for ever.
+    private func waitForOtherThreads() throws {
+        let tasks = "/proc/self/task"
+        guard FileManager.default.fileExists(atPath: tasks) else { return }
+        var quiet = 0
+        while quiet < 10 {
+            let awake = try FileManager.default.contentsOfDirectory(atPath: tasks).filter { task in
+                // The state stands behind the name, which is in parentheses.
+                let status = (try? String(contentsOfFile: "\(tasks)/\(task)/stat", encoding: .utf8)) ?? ""
+                return status.split(separator: ")").last?.hasPrefix(" S") == false
+            }
+            quiet = awake.count <= 1 ? quiet + 1 : 0
+            sched_yield()
+        }
     }
 
     /// Lets a store go that cannot write, and ends.

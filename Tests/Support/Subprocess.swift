@@ -14,7 +14,7 @@ public struct Subprocess: Sendable {
         String(decoding: output, as: UTF8.self)
     }
 
-    /// Runs a program found on the search path, or an executable of this package by its name.
+    /// Runs a program found on the search path, or an executable of this package by its name; kills it after four minutes.
     ///
     /// - Parameters:
     ///   - program: a name, or a path with a `/`.
@@ -34,7 +34,11 @@ public struct Subprocess: Sendable {
         process.standardOutput = try FileHandle(forWritingTo: files[1])
         process.standardError = try FileHandle(forWritingTo: files[2])
         try process.run()
+        // One that hangs fails its test, and keeps no others from ending.
+        let end = DispatchWorkItem { [pid = process.processIdentifier] in kill(pid, SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(240), execute: end)
         process.waitUntilExit()
+        end.cancel()
         return Subprocess(
             status: process.terminationReason == .uncaughtSignal ? -process.terminationStatus : process.terminationStatus,
             output: try Data(contentsOf: files[1]),
