@@ -86,7 +86,7 @@ extension KeyedStore {
 
     /// Removes what is stored for every key that is a stored property of the group, or of a group inside it, as one revision.
     public func reset() {
-        store.reset(keys.names(naming))
+        store.reset(keys.names(naming, withEarlier: true))
     }
 
     /// Whether a value is stored for a key.

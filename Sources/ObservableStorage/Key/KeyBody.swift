@@ -6,6 +6,8 @@ class AnyKeyBody: @unchecked Sendable {
     let entryName: EntryName
     /// Whether reading may have to change what is stored; not so for most keys.
     let needsUpkeep: Bool
+    /// Whether writing may have to change more than the entry itself; not so for most keys.
+    let editsSeveral: Bool
     // Holds readings of this key's type only.
     fileprivate let last = Guarded<Reading?>(nil)
     /// The same, where the value is plain.
@@ -13,9 +15,10 @@ class AnyKeyBody: @unchecked Sendable {
     /// Where in a store the entry was last written; at first nowhere.
     let place = EntryPlace()
 
-    init(_ entryName: EntryName, needsUpkeep: Bool) {
+    init(_ entryName: EntryName, needsUpkeep: Bool, editsSeveral: Bool) {
         self.entryName = entryName
         self.needsUpkeep = needsUpkeep
+        self.editsSeveral = editsSeveral
     }
 
     /// What was last read with the key, if it is current in this store. Made without the key's type, which would cost more than the rest.
@@ -33,9 +36,12 @@ final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
     init(_ traits: KeyTraits<Value>) {
         self.traits = traits
         super.init(
-            EntryName(own: traits.name, inherited: traits.shared.first?.name),
+            EntryName(
+                own: traits.name, earlier: traits.earlierNames, inherited: traits.shared.first?.name,
+                earlierInherited: traits.shared.first?.body.traits.earlierNames ?? []),
             needsUpkeep: !traits.migrations.isEmpty || !traits.earlierNames.isEmpty || !traits.persistsDefault.isEmpty
-                || traits.shared.contains { $0.body.needsUpkeep })
+                || traits.shared.contains { $0.body.needsUpkeep },
+            editsSeveral: traits.leavesLastValue || !traits.earlierNames.isEmpty)
     }
 
     /// Remembers what was read.

@@ -52,6 +52,16 @@ extension KeyNaming {
             components.isEmpty ? own : beginning + Self.escaped(own)
         }
 
+        /// Whether a name stands behind the components.
+        func contain(_ name: String) -> Bool {
+            // What comes after the last separator may begin with a combining mark, which makes one character of both.
+            let slash = UInt8(ascii: "/")
+            let ends = name.utf8.indices.lazy.filter { name.utf8[$0] == slash }
+            guard let last = components.indices.last else { return true }
+            guard let end = ends.dropFirst(last).first else { return false }
+            return name[..<name.utf8.index(after: end)] == beginning
+        }
+
         // As in a JSON pointer: a component that contains the separator stays one component.
         private static func escaped(_ component: String) -> String {
             guard component.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }) else { return component }

@@ -25,22 +25,21 @@ extension StorageKey {
         body.traits.shared.first
     }
 
-    /// Whether what is set becomes the shared key's value too.
-    var leavesLastValue: Bool {
-        body.traits.leavesLastValue
-    }
-
-    /// What has to be edited for a value to be stored, or for the entry to be removed.
-    func edits(storing stored: PropertyListValue?) -> [String: PropertyListValue?] {
+    /// What has to be edited for a value to be stored, or removed: also the entry under an earlier name that the value was read from.
+    ///
+    /// - Parameter current: what is stored under a name now.
+    func edits(storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?) -> [String: PropertyListValue?] {
+        guard let stored else { return removals }
         var edits: [String: PropertyListValue?] = [name: stored]
-        if leavesLastValue, let stored, let shared { edits[shared.name] = .some(stored) }
+        if let counting = body.entryName.counting(current), counting != name { edits.updateValue(nil, forKey: counting) }
+        if body.traits.leavesLastValue, let shared {
+            edits.merge(shared.edits(storing: stored, over: current)) { $1 }
+        }
         return edits
     }
 
-    /// What is stored for what a value was read from.
-    func expectation(_ entry: StoredEntry) -> [String: PropertyListValue?] {
-        var expected: [String: PropertyListValue?] = [name: entry.stored]
-        if let shared { expected.updateValue(entry.inherited, forKey: shared.name) }
-        return expected
+    /// What has to be edited for the key to have no value of its own: any earlier name that were left would give it one again.
+    var removals: [String: PropertyListValue?] {
+        body.entryName.earlier.reduce(into: [name: .none]) { $0.updateValue(nil, forKey: $1) }
     }
 }

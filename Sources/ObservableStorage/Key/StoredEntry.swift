@@ -1,7 +1,7 @@
 import PropertyListCoding
 
 /// What there is for a key besides its own default, in the order in which it counts.
-struct StoredEntry: Sendable {
+struct StoredEntry: Sendable, Equatable {
     /// What is stored.
     let stored: PropertyListValue?
     /// What is stored for the key that this one inherits from.

@@ -30,6 +30,7 @@ extension StorageKey {
     /// The same key, whose entry had another name earlier.
     ///
     /// What is stored under the earlier name moves to the new one when the key is first read, unless something is stored there already.
+    /// Until then it counts all the same: the key is set, and setting or removing the key removes it.
     /// Several of them stand from the newest name to the oldest.
     public func renamed(from name: String) -> StorageKey {
         with { $0.earlierNames.append(name) }

@@ -59,6 +59,6 @@ extension SceneStore: ValueAccess {
 extension ObservableStore {
     /// Removes everything that a scene has set, as one revision: for scenes that will not come back.
     public nonisolated func discard(sceneID: String) {
-        reset(beginning: SceneStore.naming(sceneID).beginning)
+        reset(behind: SceneStore.naming(sceneID))
     }
 }

@@ -53,7 +53,11 @@ struct EntrySlot: Sendable {
     ///   - edit: the revision of the edit, if it is still to be written, or 0.
     ///   - condition: what has to be stored still when it is written.
     mutating func exchange(_ new: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits? = nil) -> Exchange? {
-        guard value != new else { return nil }
+        guard value != new else {
+            // Set anew, what was made of another value is a value of its own.
+            if edit != 0, condition == nil, pendingRevision != 0 { self.condition = nil }
+            return nil
+        }
         let exchange = Exchange(old: value.take(), wasPending: pendingRevision != 0, isTracked: watch?.noteChange() ?? false)
         value = new
         if edit != 0 {

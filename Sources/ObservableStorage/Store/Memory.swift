@@ -35,12 +35,13 @@ final class Memory: Sendable {
         guarded.withLock { $0.state.entry(name) }
     }
 
-    /// The same, and how old it is.
-    func read(_ name: EntryName) -> (entry: StoredEntry, reading: Reading) {
+    /// The same, how old it is, and whether its age tells all: a value that has no entry of its own yet may come from others.
+    func read(_ name: EntryName) -> (entry: StoredEntry, reading: Reading, isComplete: Bool) {
         guarded.withLock { contents in
             let inherited = name.inherited.map { contents.state.madeWatch($0) }
             let reading = Reading(store: id, own: contents.state.madeWatch(name.own), inherited: inherited)
-            return (contents.state.entry(name), reading)
+            let entry = contents.state.entry(name)
+            return (entry, reading, name.hasEarlier ? contents.state.stored(name.own) != nil : entry.stored != nil)
         }
     }
 
@@ -133,14 +134,21 @@ final class Memory: Sendable {
 
 extension Memory {
     /// Subscribes to one entry. With `initial`, what is there now comes first, as a change from itself.
-    func observe<Value>(_ key: StorageKey<Value>, initial: Bool, _ observer: Observer<Change<Value>>) -> ObservationToken {
+    ///
+    /// - Parameter others: subscriptions that last as long as this one.
+    func observe<Value>(
+        _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [], _ observer: Observer<Change<Value>>
+    ) -> ObservationToken {
         let (name, identifier) = (key.body.entryName, ObjectIdentifier(key.body))
         let (token, first) = guarded.withLock { guarded in
             var first = Deliveries()
             let observers = guarded.isFinished ? .finished(key, group: id) : guarded.observers.observers(of: key, group: id)
             let token = observers.add(
                 initial: initial ? guarded.state.current(name) : nil, observer, to: &first,
-                onCancel: { [weak self] in self?.forgetIdleObservers(of: name, identifier) })
+                onCancel: { [weak self] in
+                    for other in others { other.cancel() }
+                    self?.forgetIdleObservers(of: name, identifier)
+                })
             return (token, first)
         }
         deliver(first)

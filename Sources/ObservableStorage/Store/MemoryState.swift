@@ -38,7 +38,7 @@ struct MemoryState: Sendable {
 
     /// What is stored, inherited and registered under a name.
     func entry(_ name: EntryName) -> StoredEntry {
-        StoredEntry(stored: table[name.own], inherited: name.inherited.flatMap { table[$0] }, registered: registered[name.root])
+        name.entry(registered: registered[name.root]) { table[$0] }
     }
 
     /// What readers of an entry hold on to, if somebody may.
@@ -98,10 +98,11 @@ struct MemoryState: Sendable {
         expected.allSatisfy { table[$0.key] == $0.value }
     }
 
-    /// The edits that remove entries, those that begin with a text.
-    func removals(beginning prefix: String = "") -> Edits {
-        table.names.reduce(into: Edits()) { removals, key in
-            if key.hasPrefix(prefix) { removals.updateValue(nil, forKey: key) }
+    /// The edits that remove the entries whose names stand behind some components.
+    func removals(behind prefixes: KeyNaming.Prefixes) -> Edits {
+        let names = table.names
+        return names.reduce(into: Edits(minimumCapacity: names.count)) { removals, name in
+            if prefixes.contain(name) { removals.updateValue(nil, forKey: name) }
         }
     }
 

@@ -15,8 +15,12 @@ extension ObservableStore {
             let entry = entry(of: key)
             var value = key.valueOrDefault(of: entry)
             let result = try body(&value)
-            let edits = key.edits(storing: try key.stored(value))
-            if try edit(edits, expecting: key.expectation(entry), origin: .local) { return result }
+            let stored = try key.stored(value)
+            let isDone = try edit(origin: .local) { state in
+                guard state.entry(key.body.entryName) == entry else { return nil }
+                return key.edits(storing: stored) { state.stored($0) }
+            }
+            if isDone { return result }
         }
     }
 
@@ -39,20 +43,23 @@ extension ObservableStore {
                 }
                 guard let upkeep = key.upkeep(stored) else { return }
                 let expected = names.reduce(into: MemoryState.Edits()) { $0.updateValue(stored[$1], forKey: $1) }
-                if try edit(upkeep.edits, expecting: expected, origin: upkeep.origin, condition: expected) { return }
+                let isDone = try edit(origin: upkeep.origin, condition: expected) { $0.isCurrent(expected) ? upkeep.edits : nil }
+                if isDone { return }
             }
         } catch {
             // A closed store keeps what it has; reading gives the value all the same.
         }
     }
 
+    /// Makes edits that depend on what is there; does nothing and returns false where there are none to be made of it.
     private nonisolated func edit(
-        _ edits: MemoryState.Edits, expecting expected: MemoryState.Edits, origin: ChangeOrigin, condition: MemoryState.Edits = [:]
+        origin: ChangeOrigin, condition: MemoryState.Edits = [:], _ makeEdits: (MemoryState) -> MemoryState.Edits?
     ) throws(StorageError) -> Bool {
         var isDone = false
         try tell { (state) throws(StorageError) in
-            isDone = state.isCurrent(expected)
-            return isDone ? try state.edit(edits, origin: origin, condition: condition) : []
+            guard let edits = makeEdits(state) else { return [] }
+            isDone = true
+            return try state.edit(edits, origin: origin, condition: condition)
         }
         return isDone
     }

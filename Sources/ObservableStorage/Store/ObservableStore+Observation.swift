@@ -35,10 +35,22 @@ extension ObservableStore {
     nonisolated func observe<Value>(
         _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
+        let movers = movers(of: key)
         keepUp(key)
         // Made here, so that what is read without user code stays so.
         if key.isReadWithoutUserCode { _ = key.defaultValue }
-        return memory.observe(key, initial: initial, observer)
+        return memory.observe(key, initial: initial, with: movers, observer)
+    }
+
+    /// What moves a value that somebody stores under an earlier name of a key to where its observers see it.
+    private nonisolated func movers<Value>(of key: StorageKey<Value>) -> [ObservationToken] {
+        let name = key.body.entryName
+        guard name.hasEarlier else { return [] }
+        return (name.earlier + name.earlierInherited).map { earlier in
+            memory.observe(
+                StorageKey<PropertyListValue?>(earlier), initial: false,
+                .listener { [weak self] change in if change.newValue != nil { self?.keepUp(key) } })
+        }
     }
 
     /// Every change of every entry from now on, in order; those of one transaction have the same revision.

@@ -16,10 +16,15 @@ extension ObservableStore {
         TrackedKey(own: memory.watch(key.name), inherited: key.shared.map { memory.watch($0.name) })
     }
 
+    private nonisolated func accessEarlier(_ name: EntryName) {
+        for earlier in name.earlier + name.earlierInherited { memory.watch(earlier).access() }
+    }
+
     /// The value of a key, tracked: inside `withObservationTracking`, its next change calls `onChange`, whoever makes it.
     nonisolated func observed<Value>(_ key: StorageKey<Value>, by watches: TrackedKey) -> Value {
         watches.own.access()
         if let inherited = watches.inherited, !isSet(key) { inherited.access() }
+        if key.body.entryName.hasEarlier { accessEarlier(key.body.entryName) }
         return self[key]
     }
 }

@@ -47,10 +47,9 @@ extension ObservableStore: ValueAccess {
     /// Reads a value anew, and remembers it.
     private nonisolated func readValue<Value>(of key: StorageKey<Value>) throws(StorageError) -> Value {
         keepUp(key)
-        let (entry, reading) = memory.read(key.body.entryName)
+        let (entry, reading, isComplete) = memory.read(key.body.entryName)
         let value = try key.value(of: entry)
-        // A key with earlier names depends on more entries as long as nothing is stored under its own.
-        if !key.body.needsUpkeep || entry.stored != nil { key.body.remember(ValueReading(reading, value: value)) }
+        if isComplete || !key.body.needsUpkeep { key.body.remember(ValueReading(reading, value: value)) }
         return value
     }
 
@@ -67,21 +66,28 @@ extension ObservableStore: ValueAccess {
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
         let stored = try key.stored(value)
-        if key.leavesLastValue {
-            try edit(muting: token) { (state) throws(StorageError) in try state.edit(key.edits(storing: stored)) }
-        } else {
-            follow(try memory.edit(key.body, stored, muting: token?.subscription ?? 0))
-        }
+        try edit(key, stored, muting: token)
     }
 
-    /// Removes what is stored for a key, so that it has its default again. Does nothing in a closed store but report it in ``failures``.
+    /// Removes what is stored for a key, under earlier names too, so that it has its default again. Does nothing in a closed store but report
+    /// it in ``failures``.
     public nonisolated func remove<Value>(_ key: StorageKey<Value>, muting token: ObservationToken? = nil) {
-        reporting { () throws(StorageError) in follow(try memory.edit(key.body, nil, muting: token?.subscription ?? 0)) }
+        reporting { () throws(StorageError) in try edit(key, nil, muting: token) }
+    }
+
+    private nonisolated func edit<Value>(
+        _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
+    ) throws(StorageError) {
+        guard key.body.editsSeveral else { return follow(try memory.edit(key.body, stored, muting: token?.subscription ?? 0)) }
+        try edit(muting: token) { (state) throws(StorageError) in
+            let edits = key.edits(storing: stored) { state.stored($0) }
+            return try state.edit(edits)
+        }
     }
 
     /// Removes everything that is stored, as one revision, so that every key has its default again.
     public nonisolated func reset() {
-        reset(beginning: "")
+        reset(behind: KeyNaming.Prefixes([]))
     }
 
     /// Removes what is stored under some names, as one revision.
@@ -89,14 +95,14 @@ extension ObservableStore: ValueAccess {
         removeAll { _ in keys.reduce(into: MemoryState.Edits()) { $0.updateValue(nil, forKey: $1) } }
     }
 
-    /// Removes what is stored under every name that begins with a text, as one revision.
-    nonisolated func reset(beginning prefix: String) {
-        removeAll { $0.removals(beginning: prefix) }
+    /// Removes what is stored under every name behind some components, as one revision.
+    nonisolated func reset(behind prefixes: KeyNaming.Prefixes) {
+        removeAll { $0.removals(behind: prefixes) }
     }
 
-    /// Whether a value is stored for a key, decodable or not.
+    /// Whether a value is stored for a key, under an earlier name too, decodable or not.
     public nonisolated func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        memory.update { $0.stored(key.name) != nil }
+        memory.update { state in key.body.entryName.counting { state.stored($0) } != nil }
     }
 
     /// Sets what a key's value is while none is stored, before the key's own default. Never written, and nobody is told.

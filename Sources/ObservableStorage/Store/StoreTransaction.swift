@@ -45,17 +45,17 @@ public struct StoreTransaction: ValueAccess {
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
-        for (name, stored) in key.edits(storing: try key.stored(value)) { contents.latest[name] = stored }
+        apply(key.edits(storing: try key.stored(value)) { contents.latest[$0] })
     }
 
-    /// Removes what is stored for a key.
+    /// Removes what is stored for a key, under earlier names too.
     public func remove<Value>(_ key: StorageKey<Value>) {
-        contents.latest[key.name] = nil
+        apply(key.removals)
     }
 
-    /// Whether a value is stored for a key, decodable or not.
+    /// Whether a value is stored for a key, under an earlier name too, decodable or not.
     public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        contents.latest[key.name] != nil
+        key.body.entryName.counting { contents.latest[$0] } != nil
     }
 
     /// Everything that is stored, by name.
@@ -66,9 +66,20 @@ public struct StoreTransaction: ValueAccess {
     }
 
     private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {
-        let name = key.body.entryName
-        return StoredEntry(
-            stored: contents.latest[name.own], inherited: name.inherited.flatMap { contents.latest[$0] }, registered: registered[name.root])
+        keepUp(key)
+        return key.body.entryName.entry(registered: registered[key.body.entryName.root]) { contents.latest[$0] }
+    }
+
+    // As reading a store does, but as a part of the transaction.
+    private func keepUp<Value>(_ key: StorageKey<Value>) {
+        guard key.body.needsUpkeep else { return }
+        if let shared = key.shared { keepUp(shared) }
+        let stored = key.upkeepNames.reduce(into: [String: PropertyListValue]()) { $0[$1] = contents.latest[$1] }
+        if let upkeep = key.upkeep(stored) { apply(upkeep.edits) }
+    }
+
+    private func apply(_ edits: MemoryState.Edits) {
+        for (name, value) in edits { contents.latest[name] = value }
     }
 
     /// The edits of the transaction, or the first error that a setter met.

@@ -162,6 +162,24 @@ struct SceneStoreTests {
         #expect(store.entries.keys.sorted() == ["count", "scenes/one~1more/count", "scenes/one~1more/text"])
     }
 
+    @Test(
+        "Resetting a scene removes every name in it, also one that begins with a combining mark, and no other scene's",
+        arguments: ["\u{301}accent", "\u{200d}joined", "plain", "a/b~"], ["one", "e\u{301}", "a/b"])
+    func resettingAnyName(name: String, sceneID: String) throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let others = ["other", sceneID + "\u{301}", sceneID + "/x", ""].map { SceneStore(sceneID: $0, base: store) }
+        let key = StorageKey(name, default: 0)
+        store[key] = 1
+        for other in others { other[key] = 2 }
+        let rest = store.entries
+        let scene = SceneStore(sceneID: sceneID, base: store)
+        scene[key] = 3
+        #expect(scene.isSet(key))
+        scene.reset()
+        #expect(!scene.isSet(key))
+        #expect(store.entries == rest)
+    }
+
     @Test("A scene seen through groups of keys, with a prefix and names made over")
     func groups() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
