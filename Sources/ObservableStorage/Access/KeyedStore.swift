@@ -42,6 +42,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
         get { stored(path).value }
         nonmutating set { store[key(path)] = newValue }
+        nonmutating _modify { yield &store[key(path)] }
     }
 
     /// The same store seen through a group inside the group.

@@ -16,6 +16,7 @@ public struct KeyedTransaction<Keys: KeyGroup> {
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
         get { transaction[naming.apply(to: keys[keyPath: path])] }
         nonmutating set { transaction[naming.apply(to: keys[keyPath: path])] = newValue }
+        nonmutating _modify { yield &transaction[naming.apply(to: keys[keyPath: path])] }
     }
 
     /// The same transaction seen through a group inside the group.

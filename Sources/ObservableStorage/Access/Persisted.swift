@@ -16,6 +16,7 @@ public struct Persisted<Value: Sendable>: Sendable {
     public var wrappedValue: Value {
         @inlinable get { projectedValue.value }
         nonmutating set { projectedValue.value = newValue }
+        nonmutating _modify { yield &projectedValue.value }
     }
 
     /// Stores the property under a key.

@@ -30,6 +30,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
             return PlainCell.value(of: bits)
         }
         nonmutating set { store[key] = newValue }
+        nonmutating _modify { yield &store[key] }
     }
 
     /// The bits of the value, if it is a plain one and was read before; see ``PlainCell``.

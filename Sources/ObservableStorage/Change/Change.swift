@@ -2,9 +2,9 @@
 public struct Change<Value: Sendable>: Sendable {
     /// The entry's name.
     public let key: String
-    /// The value before: the default where nothing, or nothing decodable, was stored.
+    /// The value before, as reading gave it: the default where nothing was stored, the last good value where it could not be decoded.
     public let oldValue: Value
-    /// The value now: the default where nothing, or nothing decodable, is stored.
+    /// The value now, as reading gives it: the default where nothing is stored, the last good value where it cannot be decoded.
     public let newValue: Value
     /// What happened.
     public let kind: ChangeKind

@@ -1,3 +1,4 @@
+import PropertyListCoding
 import Synchronization
 
 /// What readers of one entry of one store hold on to: a count of its changes, and what Observation tracks.
@@ -7,6 +8,7 @@ final class EntryWatch: Sendable {
     private let count = Atomic<UInt64>(0)
     private let isTracked = Atomic(false)
     private let tracked = KeySignal()
+    private let kept = Guarded(Decoded())
 
     /// How often the entry has changed. What was read with this count is current for as long as the count stays the same.
     var changes: UInt64 {
@@ -20,16 +22,70 @@ final class EntryWatch: Sendable {
 
     /// Counts a change. Called where the order of changes is decided.
     ///
-    /// - Returns: whether Observation tracks the entry.
+    /// - Returns: how many there have been now, and whether Observation tracks the entry.
     @discardableResult
-    func noteChange() -> Bool {
-        count.add(1, ordering: .sequentiallyConsistent)
-        return isTracked.load(ordering: .sequentiallyConsistent)
+    func noteChange() -> (changes: UInt64, isTracked: Bool) {
+        let changes = count.add(1, ordering: .sequentiallyConsistent).newValue
+        return (changes, isTracked.load(ordering: .sequentiallyConsistent))
     }
 
     /// Tells Observation that the entry is read. Comes before the reading, so that no change falls between the two.
     func access() {
         if !isTracked.load(ordering: .relaxed) { isTracked.store(true, ordering: .sequentiallyConsistent) }
         tracked.access()
+    }
+}
+
+// What was decoded belongs to the entry, so that it goes with the entry and its store, however long the keys live that it was read with.
+extension EntryWatch {
+    /// What was decoded of the entry.
+    struct Decoded: Sendable {
+        // One for each codec.
+        fileprivate var values: [(codec: UInt64, stored: PropertyListValue, value: AnyBox)] = []
+        // One for each key.
+        fileprivate var readings: [Reading] = []
+    }
+
+    // More are hardly ever in use at once.
+    private static let mostValues = 4
+    private static let mostReadings = 16
+
+    /// The value that a codec decoded last; holds its type.
+    func decoded(by codec: UInt64) -> (stored: PropertyListValue, value: AnyBox)? {
+        kept.withLock { kept in
+            kept.values.first { $0.codec == codec }.map { ($0.stored, $0.value) }
+        }
+    }
+
+    /// Keeps a value in place of the one that the codec decoded before, unless the entry has changed since.
+    func keep(_ value: AnyBox, of stored: PropertyListValue, by codec: UInt64, at changes: UInt64) {
+        kept.take { kept in
+            let before = kept.values
+            guard self.changes == changes else { return before }
+            kept.values.removeAll { $0.codec == codec }
+            if kept.values.count == Self.mostValues { kept.values.removeFirst() }
+            kept.values.append((codec, stored, value))
+            return before
+        }
+    }
+
+    /// Keeps a reading in place of those that are not current any more, unless this one is none itself.
+    func keep(_ reading: Reading) {
+        kept.take { kept in
+            let before = kept.readings
+            guard reading.isCurrent else { return before }
+            kept.readings.removeAll { !$0.isCurrent }
+            if kept.readings.count == Self.mostReadings { kept.readings.removeFirst() }
+            kept.readings.append(reading)
+            return before
+        }
+    }
+
+    /// Lets go of everything that was decoded. Not to be called under a lock: releasing may run code of the user's.
+    func letGo() {
+        kept.take { kept in
+            defer { kept = Decoded() }
+            return kept
+        }
     }
 }

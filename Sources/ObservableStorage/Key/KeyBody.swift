@@ -1,3 +1,5 @@
+import PropertyListCoding
+
 /// The part of a key that is the same for all types: what it is stored under, and what was last read with it.
 class AnyKeyBody: @unchecked Sendable {
     // Sendable because nothing here changes but for what is behind the lock; only a class that is not final may have subclasses.
@@ -8,8 +10,8 @@ class AnyKeyBody: @unchecked Sendable {
     let needsUpkeep: Bool
     /// Whether writing may have to change more than the entry itself; not so for most keys.
     let editsSeveral: Bool
-    // Holds readings of this key's type only.
-    fileprivate let last = Guarded<Reading?>(nil)
+    // Holds a reading of this key's type only: one with a stored value weakly, unless it is plain, since the entry keeps it.
+    fileprivate let last = Guarded(Last())
     /// The same, where the value is plain.
     let plain = PlainCell()
     /// Where in a store the entry was last written; at first nowhere.
@@ -23,8 +25,13 @@ class AnyKeyBody: @unchecked Sendable {
 
     /// What was last read with the key, if it is current in this store. Made without the key's type, which would cost more than the rest.
     final func currentReading(in store: UInt64) -> Reading? {
-        guard let reading = last.withLock({ $0 }), reading.store == store, reading.isCurrent else { return nil }
+        guard let reading = last.withLock({ $0.own ?? $0.entrys }), reading.store == store, reading.isCurrent else { return nil }
         return reading
+    }
+
+    fileprivate struct Last: Sendable {
+        var own: Reading?
+        weak var entrys: Reading?
     }
 }
 
@@ -32,9 +39,13 @@ class AnyKeyBody: @unchecked Sendable {
 final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
     let traits: KeyTraits<Value>
     private let isPlain = PlainCell.canHold(Value.self)
+    /// What an entry is read as; nil for what every entry can be read as.
+    let type: ObjectIdentifier?
 
     init(_ traits: KeyTraits<Value>) {
         self.traits = traits
+        let isAny = Value.self == PropertyListValue?.self || Value.self == PropertyListValue.self
+        type = isAny ? nil : ObjectIdentifier(Value.self)
         super.init(
             EntryName(
                 own: traits.name, earlier: traits.earlierNames, inherited: traits.shared.first?.name,
@@ -45,13 +56,17 @@ final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
     }
 
     /// Remembers what was read.
-    func remember(_ reading: ValueReading<Value>) {
+    ///
+    /// - Parameter watch: the entry that the value was stored in, which keeps it; nil for a default.
+    func remember(_ reading: ValueReading<Value>, of watch: EntryWatch?) {
         if isPlain, reading.inherited == nil {
             plain.remember(PlainCell.bits(of: reading.value), watch: reading.own.id, changes: reading.ownChanges)
         }
+        let keeper = isPlain ? nil : watch
+        keeper?.keep(reading)
         last.take { last in
-            defer { last = reading }
-            return last
+            defer { last = keeper == nil ? Last(own: reading) : Last(entrys: reading) }
+            return last.own
         }
     }
 }

@@ -5,7 +5,9 @@
     let own: EntryWatch
     let inherited: EntryWatch?
     let ownChanges: UInt64
-    private let inheritedChanges: UInt64
+    let inheritedChanges: UInt64
+    /// What is wrong with what is stored, in place of which the value counts.
+    let failure: StorageError?
 
     /// Notes how old the entries are. Called where the order of changes is decided.
     init(store: UInt64, own: EntryWatch, inherited: EntryWatch?) {
@@ -14,14 +16,16 @@
         self.inherited = inherited
         ownChanges = own.changes
         inheritedChanges = inherited?.changes ?? 0
+        failure = nil
     }
 
-    init(_ reading: Reading) {
+    init(_ reading: Reading, failure: StorageError?) {
         store = reading.store
         own = reading.own
         inherited = reading.inherited
         ownChanges = reading.ownChanges
         inheritedChanges = reading.inheritedChanges
+        self.failure = failure
     }
 
     /// The value that was read with a key: the caller knows its type.
@@ -39,8 +43,8 @@
 @usableFromInline final class ValueReading<Value: Sendable>: Reading, @unchecked Sendable {
     @usableFromInline let value: Value
 
-    init(_ reading: Reading, value: Value) {
+    init(_ reading: Reading, value: Value, failure: StorageError?) {
         self.value = value
-        super.init(reading)
+        super.init(reading, failure: failure)
     }
 }

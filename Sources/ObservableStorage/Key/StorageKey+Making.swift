@@ -29,7 +29,7 @@ extension StorageKey {
         _ name: String, codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = [],
         default makeDefault: @autoclosure @escaping @Sendable () -> Value
     ) {
-        self.init(name, codec: codec.cached(), persistsDefault: persistsDefault, default: makeDefault)
+        self.init(name, codec: codec.identified(), persistsDefault: persistsDefault, default: makeDefault)
     }
 
     /// Names an entry that is nil when nothing is stored; setting nil removes it.
@@ -44,6 +44,6 @@ extension StorageKey {
 
     /// Names an entry whose value is stored by a codec and nil when nothing is stored; setting nil removes it.
     public init<Wrapped: Sendable>(_ name: String, codec: StorageCodec<Wrapped>) where Value == Wrapped? {
-        self.init(name, codec: codec.optional().cached(), default: { nil })
+        self.init(name, codec: codec.optional().identified(), default: { nil })
     }
 }

@@ -70,9 +70,15 @@ extension StorageKey {
     }
 
     /// The value that is stored, in its present shape or an earlier one.
-    func decoded(_ stored: PropertyListValue) throws(StorageError) -> Value {
+    ///
+    /// - Parameters:
+    ///   - watch: that of the entry, which keeps what was decoded.
+    ///   - changes: how often the entry had changed when it had what is stored.
+    func decoded(
+        _ stored: PropertyListValue, in watch: EntryWatch? = nil, at changes: UInt64 = 0
+    ) throws(StorageError) -> Value {
         do {
-            return try body.traits.codec.decode(stored)
+            return try present(stored, in: watch, at: changes)
         } catch {
             if let value = migrated(stored) { return value }
             throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error)
@@ -84,10 +90,25 @@ extension StorageKey {
         body.traits.codec.isNative && !body.needsUpkeep && OwnTypes.all.contains(ObjectIdentifier(Value.self))
     }
 
-    /// Whether the value is stored in its present shape.
-    func isCurrent(_ stored: PropertyListValue) -> Bool {
+    /// The value that is stored in its present shape. What a codec of the user's has decoded is not decoded again.
+    private func present(_ stored: PropertyListValue, in watch: EntryWatch?, at changes: UInt64) throws -> Value {
+        let codec = body.traits.codec
+        guard let watch, codec.id != 0 else { return try codec.decode(stored) }
+        if let known = watch.decoded(by: codec.id), known.stored == stored { return value(known) }
+        let value = try codec.decode(stored)
+        watch.keep(Box(value), of: stored, by: codec.id, at: changes)
+        return value
+    }
+
+    /// The value that the key's codec has decoded.
+    func value(_ known: (stored: PropertyListValue, value: AnyBox)) -> Value {
+        unsafeDowncast(known.value, to: Box<Value>.self).value
+    }
+
+    /// Whether the value is stored in its present shape; see ``decoded(_:in:at:)``.
+    func isCurrent(_ stored: PropertyListValue, in watch: EntryWatch? = nil, at changes: UInt64 = 0) -> Bool {
         do {
-            _ = try body.traits.codec.decode(stored)
+            _ = try present(stored, in: watch, at: changes)
             return true
         } catch {
             return false

@@ -12,22 +12,34 @@ struct StoredEntry: Sendable, Equatable {
 
 extension StorageKey {
     /// The value of an entry: what is stored, or else inherited, or else registered, or else the key's default.
-    func value(of entry: StoredEntry) throws(StorageError) -> Value {
-        guard let value = entry.stored ?? entry.inherited ?? entry.registered else { return defaultValue }
-        return try decoded(value)
-    }
-
-    /// The value of an entry, passing over what cannot be decoded.
-    func valueOrDefault(of entry: StoredEntry) -> Value {
-        decodedOrNil(entry.stored) ?? decodedOrNil(entry.inherited) ?? decodedOrNil(entry.registered) ?? defaultValue
-    }
-
-    private func decodedOrNil(_ stored: PropertyListValue?) -> Value? {
-        guard let stored else { return nil }
+    ///
+    /// - Parameters:
+    ///   - decode: decodes one of these.
+    ///   - earlier: what was stored and inherited before, the newest first; asked for where what counts is bad: the last good value counts then.
+    /// - Returns: the value, and what is wrong with the one that should count.
+    func value(
+        of entry: StoredEntry, _ decode: (PropertyListValue) throws(StorageError) -> Value,
+        orLastOf earlier: () -> (own: [PropertyListValue], inherited: [PropertyListValue])
+    ) -> (value: Value, failure: StorageError?) {
+        guard let counting = entry.stored ?? entry.inherited ?? entry.registered else { return (defaultValue, nil) }
         do {
-            return try decoded(stored)
+            return (try decode(counting), nil)
         } catch {
-            return nil
+            let (own, inherited) = earlier()
+            var others: [PropertyListValue?] = entry.stored == nil ? [] : own + [entry.inherited]
+            if entry.inherited != nil { others += inherited }
+            return (firstDecoded(others + [entry.registered]) ?? defaultValue, error)
         }
+    }
+
+    private func firstDecoded(_ candidates: [PropertyListValue?]) -> Value? {
+        for case let candidate? in candidates {
+            do throws(StorageError) {
+                return try decoded(candidate)
+            } catch {
+                continue
+            }
+        }
+        return nil
     }
 }

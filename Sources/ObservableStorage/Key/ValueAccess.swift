@@ -11,7 +11,13 @@ public protocol ValueAccess {
 extension ValueAccess {
     /// What is stored under a name, if it is a value of a type.
     public func value<Value: StorageValue>(_ type: Value.Type = Value.self, forKey name: String) -> Value? {
-        self[StorageKey<Value?>(name)]
+        // What a key would keep of an earlier value is not asked for here.
+        guard let stored = self[StorageKey<PropertyListValue?>(name)] else { return nil }
+        do {
+            return try Value(propertyListValue: stored)
+        } catch {
+            return nil
+        }
     }
 
     /// Stores a value of any type under a name; nil removes what is there.

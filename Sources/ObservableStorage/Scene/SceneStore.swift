@@ -53,6 +53,7 @@ extension SceneStore: ValueAccess {
     public subscript<Value>(key: StorageKey<Value>) -> Value {
         get { base[key.scoped(to: scope)] }
         nonmutating set { base[key.scoped(to: scope)] = newValue }
+        nonmutating _modify { yield &base[key.scoped(to: scope)] }
     }
 }
 

@@ -53,6 +53,7 @@ public struct SceneStored<Value: Sendable> {
     ) -> Value {
         get { owner[keyPath: storage].stored(in: owner.sceneStore).value }
         set { owner[keyPath: storage].stored(in: owner.sceneStore).value = newValue }
+        _modify { yield &owner[keyPath: storage].stored(in: owner.sceneStore).value }
     }
 
     /// The handle to the value in the scene of the instance.

@@ -5,13 +5,18 @@ struct EntrySlot: Sendable {
     /// What was in an entry before another value.
     struct Exchange {
         let old: PropertyListValue?
+        /// What had been there before that, for those who cannot decode it.
+        let earlier: EntryHistory.Earlier
         /// Whether an edit of the entry was to be written already.
         let wasPending: Bool
         /// Whether Observation tracks the entry.
         let isTracked: Bool
+        /// How often the entry has changed, this change included; 0 where nobody counts.
+        let changes: UInt64
     }
 
     private(set) var value: PropertyListValue?
+    private(set) var history = EntryHistory()
     /// What readers hold on to, once somebody has read the entry.
     var watch: EntryWatch?
     /// Tells the edit that is not on disk yet from an earlier one; 0 if there is none.
@@ -51,20 +56,36 @@ struct EntrySlot: Sendable {
     /// - Parameters:
     ///   - new: the value, nil for none.
     ///   - edit: the revision of the edit, if it is still to be written, or 0.
+    ///   - revision: the revision in which the value comes.
     ///   - condition: what has to be stored still when it is written.
-    mutating func exchange(_ new: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits? = nil) -> Exchange? {
+    mutating func exchange(
+        _ new: PropertyListValue?, edit: UInt64, revision: UInt64, condition: MemoryState.Edits? = nil
+    ) -> Exchange? {
         guard value != new else {
             // Set anew, what was made of another value is a value of its own.
             if edit != 0, condition == nil, pendingRevision != 0 { self.condition = nil }
             return nil
         }
-        let exchange = Exchange(old: value.take(), wasPending: pendingRevision != 0, isTracked: watch?.noteChange() ?? false)
+        let (changes, isTracked) = watch?.noteChange() ?? (0, false)
+        let exchange = Exchange(
+            old: value.take(), earlier: history.earlier, wasPending: pendingRevision != 0, isTracked: isTracked, changes: changes)
+        history.replaced(exchange.old, isRemoval: new == nil, isEdit: edit != 0, revision: revision)
         value = new
         if edit != 0 {
             pendingRevision = edit
             if condition != nil || self.condition != nil { self.condition = condition }
         }
         return exchange
+    }
+
+    /// Notes that the value is good; see ``EntryHistory/noteGood(_:revision:)``.
+    mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> EntryHistory.Earlier {
+        history.noteGood(type, revision: revision)
+    }
+
+    /// Notes that the value, or one that was there before, is bad; see ``EntryHistory/noteBad(hash:)``.
+    mutating func noteBad(hash: Int) -> Bool {
+        history.noteBad(hash: hash)
     }
 
     /// Forgets an edit that is on disk now, unless the entry has been edited anew.

@@ -52,11 +52,13 @@ struct EntryTable: Sendable {
         hasPending ? edit(of: name) : nil
     }
 
-    /// Puts another value in place; see ``EntrySlot/exchange(_:edit:condition:)``.
+    /// Puts another value in place; see ``EntrySlot/exchange(_:edit:revision:condition:)``.
+    ///
+    /// - Parameter revision: the revision in which the value comes; that of the edit unless it is given.
     mutating func exchange(
-        _ name: String, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits? = nil
+        _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: MemoryState.Edits? = nil
     ) -> EntrySlot.Exchange? {
-        exchange(name, at: madePlace(name), value, edit: edit, condition: condition)
+        exchange(name, at: madePlace(name), value, edit: edit, revision: revision ?? edit, condition: condition)
     }
 
     /// The same without looking the name up, where the hint is right.
@@ -64,11 +66,11 @@ struct EntryTable: Sendable {
     /// - Parameter hint: where an entry of this name was, in any table; where this one is, afterwards.
     mutating func exchange(_ name: String, _ value: PropertyListValue?, edit: UInt64, hint: inout EntryHint) -> EntrySlot.Exchange? {
         if slots.indices.contains(hint.place), slots[hint.place].id == hint.id {
-            return exchange(name, at: hint.place, value, edit: edit, condition: nil)
+            return exchange(name, at: hint.place, value, edit: edit, revision: edit, condition: nil)
         }
         let place = madePlace(name)
         hint = EntryHint(place: place, id: slots[place].madeID())
-        return exchange(name, at: place, value, edit: edit, condition: nil)
+        return exchange(name, at: place, value, edit: edit, revision: edit, condition: nil)
     }
 
     /// Forgets edits that are on disk now, but for those made anew meanwhile.
@@ -90,10 +92,10 @@ extension EntryTable {
 
     @inline(__always)
     private mutating func exchange(
-        _ name: String, at place: Int, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits?
+        _ name: String, at place: Int, _ value: PropertyListValue?, edit: UInt64, revision: UInt64, condition: MemoryState.Edits?
     ) -> EntrySlot.Exchange? {
         let isRemoval = value == nil
-        let exchange = slots[place].exchange(value, edit: edit, condition: condition)
+        let exchange = slots[place].exchange(value, edit: edit, revision: revision, condition: condition)
         if edit != 0, exchange?.wasPending == false { pendingNames.append(name) }
         if isRemoval { tidyUp(name, at: place) }
         return exchange
@@ -136,6 +138,26 @@ extension EntryTable {
         let watch = EntryWatch()
         slots[madePlace(name)].watch = watch
         return watch
+    }
+
+    /// What is known of an entry's value, and what was there before; nothing of one that has not been written or watched.
+    func history(_ name: String) -> EntryHistory? {
+        places[name].map { slots[$0].history }
+    }
+
+    /// Notes that the value of an entry is good; see ``EntryHistory/noteGood(_:revision:)``.
+    mutating func noteGood(_ name: String, _ type: ObjectIdentifier, revision: UInt64) -> EntryHistory.Earlier {
+        places[name].map { slots[$0].noteGood(type, revision: revision) } ?? EntryHistory.Earlier()
+    }
+
+    /// Notes that a value of an entry is bad; see ``EntryHistory/noteBad(hash:)``.
+    mutating func noteBad(_ name: String, hash: Int) -> Bool {
+        slots[madePlace(name)].noteBad(hash: hash)
+    }
+
+    /// What readers of all entries hold on to.
+    var watches: [EntryWatch] {
+        slots.compactMap(\.watch)
     }
 
     // Names may be made without end: whenever there are twice as many, those go that have no value and that nobody holds.

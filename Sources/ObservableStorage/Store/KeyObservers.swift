@@ -1,10 +1,20 @@
+import PropertyListCoding
+
 /// Those who observe an entry with one key. What changes is given the key's type once for all of them.
 final class KeyObservers<Value: Sendable>: Sendable {
+    /// Takes a change of which the new value has been decoded, and what is wrong with that value.
+    typealias OnDecode = @Sendable (_ change: StoredChange, _ failure: StorageError?) -> Void
+
     private let key: StorageKey<Value>
+    private let watches: TrackedKey
+    private let onDecode: OnDecode
     private let publisher: ChangePublisher<Change<Value>>
 
-    init(_ key: StorageKey<Value>, group: UInt64) {
+    /// - Parameter watches: those of the key's entries, which keep what is decoded.
+    init(_ key: StorageKey<Value>, _ watches: TrackedKey, group: UInt64, onDecode: @escaping OnDecode) {
         self.key = key
+        self.watches = watches
+        self.onDecode = onDecode
         publisher = ChangePublisher(
             group: group, runsUserCode: !key.isReadWithoutUserCode,
             boxing: { change in
@@ -13,12 +23,10 @@ final class KeyObservers<Value: Sendable>: Sendable {
             })
     }
 
-    /// Observers of an entry that will not change any more: each of them is told so at once.
-    static func finished(_ key: StorageKey<Value>, group: UInt64) -> KeyObservers {
-        let observers = KeyObservers(key, group: group)
+    /// Ends the observation at once, for an entry that will not change any more.
+    func finish() {
         var none = Deliveries()
-        observers.postFinish(to: &none)
-        return observers
+        postFinish(to: &none)
     }
 
     /// Subscribes, and queues what is there now as a first change if there is to be one.
@@ -27,7 +35,44 @@ final class KeyObservers<Value: Sendable>: Sendable {
         onCancel: @escaping @Sendable () -> Void
     ) -> ObservationToken {
         guard let initial else { return publisher.add(observer, to: &deliveries, onCancel: onCancel) }
-        return publisher.add(initial: [{ [key] in initial.typed(for: key) }], observer, to: &deliveries, onCancel: onCancel)
+        let hasSlot = observer.slot != nil
+        let makeInitial: @Sendable () -> Change<Value> = { [self] in
+            let change = typed(initial, known: nil)
+            // Later a bad value leaves in the slot what is there, but the first one is the value that reading gives.
+            guard hasSlot, case .undecodable = change.kind else { return change }
+            return Change(
+                key: change.key, oldValue: change.oldValue, newValue: change.newValue, kind: .set, origin: change.origin,
+                revision: change.revision)
+        }
+        return publisher.add(initial: [makeInitial], observer, to: &deliveries, onCancel: onCancel)
+    }
+
+    private typealias Known = (stored: PropertyListValue, value: AnyBox)
+
+    // What was decoded last before a change: it may be replaced before the change is delivered.
+    private func known(_ old: StoredEntry) -> Known? {
+        let codec = key.body.traits.codec
+        guard codec.id != 0 else { return nil }
+        return watch(of: old)?.decoded(by: codec.id)
+    }
+
+    private func watch(of entry: StoredEntry) -> EntryWatch? {
+        if entry.stored != nil { return watches.own }
+        return entry.inherited == nil ? nil : watches.inherited
+    }
+
+    private func typed(_ change: StoredChange, known: Known?) -> Change<Value> {
+        let (typed, failure) = change.typed(
+            for: key,
+            decodingOld: { stored throws(StorageError) in
+                if let known, known.stored == stored { return key.value(known) }
+                return try key.decoded(stored, in: watch(of: change.old), at: 0)
+            },
+            decodingNew: { stored throws(StorageError) in
+                try key.decoded(stored, in: watch(of: change.new), at: change.changes)
+            })
+        onDecode(change, failure)
+        return typed
     }
 }
 
@@ -45,7 +90,7 @@ extension KeyObservers: AnyKeyObservers {
     var isIdle: Bool { publisher.isIdle }
 
     func post(_ change: StoredChange, muting muted: UInt64, to deliveries: inout Deliveries) {
-        publisher.post(muting: muted, to: &deliveries) { [key] in change.typed(for: key) }
+        publisher.post(muting: muted, to: &deliveries) { [self, known = known(change.old)] in typed(change, known: known) }
     }
 
     func postFinish(to deliveries: inout Deliveries) {

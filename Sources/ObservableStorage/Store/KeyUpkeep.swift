@@ -13,14 +13,18 @@ extension StorageKey {
     }
 
     /// What reading has to change, given what is stored under the names above.
-    func upkeep(_ stored: [String: PropertyListValue]) -> KeyUpkeep? {
+    ///
+    /// - Parameters:
+    ///   - watch: that of the entry, which keeps what was decoded; see ``decoded(_:in:at:)``.
+    ///   - changes: how often the entry had changed.
+    func upkeep(_ stored: [String: PropertyListValue], in watch: EntryWatch? = nil, at changes: UInt64 = 0) -> KeyUpkeep? {
         guard let current = stored[name] else {
             if let earlier = body.traits.earlierNames.first(where: { stored[$0] != nil }), let value = stored[earlier] {
                 return KeyUpkeep(edits: [name: .some(reshaped(value) ?? value), earlier: PropertyListValue?.none], origin: .migration)
             }
             return persistsDefault.contains(.whenMissing) ? defaultUpkeep : nil
         }
-        guard !isCurrent(current) else { return nil }
+        guard !isCurrent(current, in: watch, at: changes) else { return nil }
         if let value = reshaped(current) { return KeyUpkeep(edits: [name: .some(value)], origin: .migration) }
         return persistsDefault.contains(.onFailure) ? defaultUpkeep : nil
     }

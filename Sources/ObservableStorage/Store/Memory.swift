@@ -30,19 +30,82 @@ final class Memory: Sendable {
         guarded.withLock { $0.isObserved }
     }
 
-    /// What is stored, inherited and registered under a name.
-    func entry(_ name: EntryName) -> StoredEntry {
-        guarded.withLock { $0.state.entry(name) }
+    /// What is stored, inherited and registered under a name at one moment.
+    struct Found: Sendable {
+        let entry: StoredEntry
+        /// How old it is.
+        let reading: Reading
+        /// Whether its age tells all: a value that has no entry of its own yet may come from others.
+        let isComplete: Bool
+        /// The revision of a value of which nobody has noted yet that it is good.
+        let newsRevision: UInt64?
+
+        /// What keeps the value that counts once it is decoded, and how often it had changed.
+        var source: (watch: EntryWatch?, changes: UInt64) {
+            if entry.stored != nil { return (reading.own, reading.ownChanges) }
+            return entry.inherited == nil ? (nil, 0) : (reading.inherited, reading.inheritedChanges)
+        }
     }
 
-    /// The same, how old it is, and whether its age tells all: a value that has no entry of its own yet may come from others.
-    func read(_ name: EntryName) -> (entry: StoredEntry, reading: Reading, isComplete: Bool) {
+    /// What is stored, inherited and registered under a name, and how old it is.
+    ///
+    /// - Parameter type: what the entry is read as.
+    func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
         guarded.withLock { contents in
             let inherited = name.inherited.map { contents.state.madeWatch($0) }
             let reading = Reading(store: id, own: contents.state.madeWatch(name.own), inherited: inherited)
             let entry = contents.state.entry(name)
-            return (entry, reading, name.hasEarlier ? contents.state.stored(name.own) != nil : entry.stored != nil)
+            let history = type == nil || entry.stored == nil ? nil : contents.state.history(name.own)
+            return Found(
+                entry: entry, reading: reading,
+                isComplete: name.hasEarlier ? contents.state.stored(name.own) != nil : entry.stored != nil,
+                newsRevision: history.flatMap { history in type.flatMap { history.isNews($0) ? history.revision : nil } })
         }
+    }
+
+    /// What was stored and inherited before, the newest first.
+    ///
+    /// - Parameter includingPresent: whether what is there now comes too, for those who read something newer.
+    func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], inherited: [PropertyListValue]) {
+        guarded.withLock { contents in
+            func values(_ name: String) -> [PropertyListValue] {
+                let present = includingPresent ? contents.state.stored(name) : nil
+                return (present.map { [$0] } ?? []) + contents.state.earlier(name).values
+            }
+            return (values(name.own), name.inherited.map { values($0) } ?? [])
+        }
+    }
+
+    // That the value that came in a revision is good for those who read the entry as a type.
+    private func noteGood(_ name: String, _ type: ObjectIdentifier, revision: UInt64) {
+        guarded.take { $0.state.noteGood(name, type, revision: revision) }
+    }
+
+    // Whether a bad value is to be reported: once for each.
+    private func noteBad(_ name: String, _ stored: PropertyListValue) -> Bool {
+        let hash = stored.hashValue
+        return guarded.withLock { $0.state.noteBad(name, hash: hash) }
+    }
+
+    /// Notes whether a value could be decoded: earlier ones are kept until one could, and one that could not is reported, once.
+    ///
+    /// - Parameters:
+    ///   - entry: what was decoded.
+    ///   - revision: the revision in which it came; nil if all is known of it.
+    /// - Returns: whether it has been reported just now.
+    @discardableResult
+    func noteDecoded<Value>(
+        _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64?, _ failure: StorageError?, _ reports: FailureReports
+    ) -> Bool {
+        let name = entry.stored == nil ? key.body.entryName.inherited : key.name
+        guard let name, let stored = entry.stored ?? entry.inherited else { return false }
+        if let failure {
+            guard noteBad(name, stored) else { return false }
+            reports.report(failure)
+            return true
+        }
+        if let revision, let type = key.body.type { noteGood(name, type, revision: revision) }
+        return false
     }
 
     /// What readers of an entry hold on to.
@@ -70,10 +133,13 @@ final class Memory: Sendable {
         // The changes are taken out of the lock with the old values.
         let outcome = try guarded.take { (guarded) throws(Failure) in
             let changes = try body(&guarded.state)
+            let removed = changes.compactMap { $0.isRemoval ? guarded.state.watch($0.key) : nil }
             return (
-                changes: changes, news: post(changes, to: guarded, muting: muted), needsFlush: guarded.state.needsFlushScheduled()
+                changes: changes, removed: removed, news: post(changes, to: guarded, muting: muted),
+                needsFlush: guarded.state.needsFlushScheduled()
             )
         }
+        for watch in outcome.removed { watch.letGo() }
         return (outcome.news, outcome.needsFlush)
     }
 
@@ -89,11 +155,13 @@ final class Memory: Sendable {
             var news = Deliveries()
             if let exchange, exchange.isTracked || contents.isObserved {
                 let change = contents.state.change(
-                    name, from: exchange.old, to: value, origin: .local, revision: contents.state.revision)
+                    name, exchange, to: value, origin: .local, revision: contents.state.revision)
                 news = post([change], to: contents, muting: muted)
             }
-            return (old: exchange?.old, news: news, needsFlush: contents.state.needsFlushScheduled())
+            let removed = value == nil && exchange != nil ? contents.state.watch(name) : nil
+            return (old: exchange, removed: removed, news: news, needsFlush: contents.state.needsFlushScheduled())
         }
+        outcome.removed?.letGo()
         return (outcome.news, outcome.needsFlush)
     }
 
@@ -121,28 +189,36 @@ final class Memory: Sendable {
 
     /// Ends every observation, now and from now on.
     func finish() {
-        let ends = guarded.withLock { guarded in
+        let (ends, watches) = guarded.withLock { guarded in
             var ends = Deliveries()
             guarded.isFinished = true
             guarded.observers.finish(to: &ends)
             allObservers.postFinish(to: &ends)
-            return ends
+            return (ends, guarded.state.watches)
         }
         deliver(ends)
+        for watch in watches { watch.letGo() }
     }
 }
 
 extension Memory {
     /// Subscribes to one entry. With `initial`, what is there now comes first, as a change from itself.
     ///
-    /// - Parameter others: subscriptions that last as long as this one.
+    /// - Parameters:
+    ///   - others: subscriptions that last as long as this one.
+    ///   - onDecode: called with each value that is decoded for observers.
     func observe<Value>(
-        _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [], _ observer: Observer<Change<Value>>
+        _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [],
+        onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _ in }, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
         let (name, identifier) = (key.body.entryName, ObjectIdentifier(key.body))
         let (token, first) = guarded.withLock { guarded in
             var first = Deliveries()
-            let observers = guarded.isFinished ? .finished(key, group: id) : guarded.observers.observers(of: key, group: id)
+            let watches = TrackedKey(
+                own: guarded.state.madeWatch(name.own), inherited: name.inherited.map { guarded.state.madeWatch($0) })
+            let made = { KeyObservers(key, watches, group: self.id, onDecode: onDecode) }
+            let observers = guarded.isFinished ? made() : guarded.observers.observers(of: key, made)
+            if guarded.isFinished { observers.finish() }
             let token = observers.add(
                 initial: initial ? guarded.state.current(name) : nil, observer, to: &first,
                 onCancel: { [weak self] in

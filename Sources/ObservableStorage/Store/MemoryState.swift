@@ -41,6 +41,31 @@ struct MemoryState: Sendable {
         name.entry(registered: registered[name.root]) { table[$0] }
     }
 
+    /// What was under a name before, for those who cannot decode what is there.
+    func earlier(_ name: String) -> EntryHistory.Earlier {
+        table.history(name)?.earlier ?? EntryHistory.Earlier()
+    }
+
+    /// What is known of the value under a name.
+    func history(_ name: String) -> EntryHistory {
+        table.history(name) ?? EntryHistory()
+    }
+
+    /// Notes that a value is good; see ``EntryHistory/noteGood(_:revision:)``.
+    mutating func noteGood(_ name: String, _ type: ObjectIdentifier, revision: UInt64) -> EntryHistory.Earlier {
+        table.noteGood(name, type, revision: revision)
+    }
+
+    /// Notes that a value is bad; see ``EntryHistory/noteBad(hash:)``.
+    mutating func noteBad(_ name: String, hash: Int) -> Bool {
+        table.noteBad(name, hash: hash)
+    }
+
+    /// What readers of all entries hold on to.
+    var watches: [EntryWatch] {
+        table.watches
+    }
+
     /// What readers of an entry hold on to, if somebody may.
     func watch(_ name: String) -> EntryWatch? {
         table.watch(name)
@@ -114,8 +139,8 @@ struct MemoryState: Sendable {
     private mutating func apply(_ edits: Edits, origin: ChangeOrigin, edit: UInt64 = 0, condition: Edits? = nil) -> [StoredChange] {
         var changes: [StoredChange] = []
         for (name, value) in edits {
-            guard let exchange = table.exchange(name, value, edit: edit, condition: condition) else { continue }
-            changes.append(change(name, from: exchange.old, to: value, origin: origin, revision: revision + 1))
+            guard let exchange = table.exchange(name, value, edit: edit, revision: revision + 1, condition: condition) else { continue }
+            changes.append(change(name, exchange, to: value, origin: origin, revision: revision + 1))
         }
         if !changes.isEmpty { revision += 1 }
         return changes.sorted { $0.key < $1.key }
@@ -123,20 +148,24 @@ struct MemoryState: Sendable {
 
     /// A change of an entry that has been made.
     func change(
-        _ name: String, from old: PropertyListValue?, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64
+        _ name: String, _ exchange: EntrySlot.Exchange, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64
     ) -> StoredChange {
         let registered = registered.isEmpty ? nil : registered[name]
         return StoredChange(
-            key: name, old: StoredEntry(stored: old, registered: registered), new: StoredEntry(stored: new, registered: registered),
-            isRemoval: new == nil, origin: origin, revision: revision)
+            key: name, old: StoredEntry(stored: exchange.old, registered: registered),
+            new: StoredEntry(stored: new, registered: registered), earlier: exchange.earlier, isRemoval: new == nil, origin: origin,
+            revision: revision, changes: exchange.changes)
     }
 
     /// What is there under a name now, as a change from itself.
     func current(_ name: EntryName) -> StoredChange {
         let entry = entry(name)
+        let source = entry.stored == nil ? name.inherited ?? name.own : name.own
         return StoredChange(
-            key: name.own, old: entry, new: entry, isRemoval: entry.stored == nil && entry.inherited == nil, origin: .local,
-            revision: revision)
+            key: name.own, old: entry, new: entry, earlier: earlier(name.own),
+            earlierInherited: name.inherited.map(earlier) ?? EntryHistory.Earlier(),
+            isRemoval: entry.stored == nil && entry.inherited == nil, origin: .local, revision: revision,
+            changes: watch(source)?.changes ?? 0)
     }
 
     /// Forgets edits that are on disk now, but for those made anew meanwhile, which need not wait for a later attempt.

@@ -6,14 +6,16 @@ extension ObservableStore {
     /// The closure runs again if another thread was faster, on its value; only the last run counts.
     ///
     /// - Returns: what the closure returns.
-    /// - Throws: what the closure throws, and nothing changes; ``StorageError`` when the value cannot be stored.
+    /// - Throws: what the closure throws, and nothing changes; ``StorageError`` when the value cannot be stored, or what is stored is not a
+    ///   value of the key's type, which is kept then.
     @discardableResult
     public nonisolated func modify<Value, Result>(
         _ key: StorageKey<Value>, _ body: (inout Value) throws -> Result
     ) throws -> Result {
         while true {
-            let entry = entry(of: key)
-            var value = key.valueOrDefault(of: entry)
+            let (found, failure, _, entry) = readValue(of: key)
+            if let failure { throw failure }
+            var value = found
             let result = try body(&value)
             let stored = try key.stored(value)
             let isDone = try edit(origin: .local) { state in
@@ -24,12 +26,6 @@ extension ObservableStore {
         }
     }
 
-    /// What is stored and registered for a key, once what reading it has to change has been changed.
-    nonisolated func entry<Value>(of key: StorageKey<Value>) -> StoredEntry {
-        keepUp(key)
-        return memory.entry(key.body.entryName)
-    }
-
     /// Moves an entry to its present name and shape, or writes the default, as the key asks for.
     nonisolated func keepUp<Value>(_ key: StorageKey<Value>) {
         // Of a storage that could not be opened nobody knows what is stored there.
@@ -38,10 +34,11 @@ extension ObservableStore {
         do {
             while true {
                 let names = key.upkeepNames
-                let stored = memory.update { state in
-                    names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.stored($1) }
+                let (stored, watch, changes) = memory.update { state in
+                    let watch = state.madeWatch(key.name)
+                    return (names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.stored($1) }, watch, watch.changes)
                 }
-                guard let upkeep = key.upkeep(stored) else { return }
+                guard let upkeep = key.upkeep(stored, in: watch, at: changes) else { return }
                 let expected = names.reduce(into: MemoryState.Edits()) { $0.updateValue(stored[$1], forKey: $1) }
                 let isDone = try edit(origin: upkeep.origin, condition: expected) { $0.isCurrent(expected) ? upkeep.edits : nil }
                 if isDone { return }

@@ -39,7 +39,11 @@ extension ObservableStore {
         keepUp(key)
         // Made here, so that what is read without user code stays so.
         if key.isReadWithoutUserCode { _ = key.defaultValue }
-        return memory.observe(key, initial: initial, with: movers, observer)
+        return memory.observe(
+            key, initial: initial, with: movers,
+            onDecode: { [weak memory, reports] change, failure in
+                memory?.noteDecoded(key, change.new, revision: change.revision, failure, reports)
+            }, observer)
     }
 
     /// What moves a value that somebody stores under an earlier name of a key to where its observers see it.

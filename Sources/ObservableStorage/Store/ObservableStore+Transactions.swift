@@ -52,7 +52,8 @@ extension ObservableStore {
     /// - Returns: what the transaction returns, and what observers are to be told.
     func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> (Result, Deliveries) {
         let (own, registered) = memory.update { ($0.pending, $0.registered) }
-        let known = base
+        // The closure takes no part of the actor along, which would make the result the actor's.
+        let (known, memory, reports) = (base, self.memory, self.reports)
         var outcome: (result: Result, external: MemoryState.Edits, edits: MemoryState.Edits)?
         isCommitting = true
         defer { isCommitting = false }
@@ -60,7 +61,7 @@ extension ObservableStore {
             let found = entries
             let counting = own.filter { $0.value.counts(over: found) }
             for (key, edit) in counting { entries[key] = edit.value }
-            var transaction = StoreTransaction(entries: entries.unedited, registered: registered)
+            var transaction = StoreTransaction(entries: entries.unedited, registered: registered, memory: memory, reports: reports)
             let result = try body(&transaction)
             let edits = try transaction.finish()
             for (key, value) in edits { entries[key] = value }

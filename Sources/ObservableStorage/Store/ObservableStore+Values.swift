@@ -1,7 +1,11 @@
 public import PropertyListCoding
 
 extension ObservableStore: ValueAccess {
-    /// The value of a key: what is stored, or else registered, or else the key's default, also where what is stored cannot be decoded.
+    /// The value of a key: what is stored, or else registered, or else the key's default.
+    ///
+    /// Where what is stored cannot be decoded, it is the last good value that the store has had, or else what counts while nothing is stored;
+    /// ``failures`` has the error, once for each stored value. Setting the key replaces what is stored. What modifies the value in place
+    /// (`+=`, `append`) does not: it is reported instead.
     ///
     /// A value that cannot be encoded changes nothing and is reported in ``failures``.
     public nonisolated subscript<Value>(key: StorageKey<Value>) -> Value {
@@ -13,9 +17,11 @@ extension ObservableStore: ValueAccess {
         // A setter that is not inlined takes the key over, and so would the get and set that `+=` is without `_modify`. In a loop without end
         // at the top level of a program, Swift 6.3 never ends to optimize a call that takes a constant over (Tests/UserPrograms).
         @inlinable set { assign(newValue, to: key) }
+        // Tells a modification from an assignment: a getter and a setter alone would not.
         @inlinable _modify {
-            var value = self[key]
-            defer { assign(value, to: key) }
+            let (found, failure, isReported) = valueToModify(of: key)
+            var value = found
+            defer { endModification(of: key, value, failure, isReported) }
             yield &value
         }
     }
@@ -24,33 +30,61 @@ extension ObservableStore: ValueAccess {
         reporting { () throws(StorageError) in try set(value, for: key) }
     }
 
+    @usableFromInline nonisolated func valueToModify<Value>(
+        of key: StorageKey<Value>
+    ) -> (Value, failure: StorageError?, isReported: Bool) {
+        if let reading = currentReading(of: key) { return (reading.value(), reading.failure, false) }
+        let (value, failure, isReported, _) = readValue(of: key)
+        return (value, failure, isReported)
+    }
+
+    /// Stores what a modification has made, unless it was made in place of a value that cannot be decoded.
+    @usableFromInline nonisolated func endModification<Value>(
+        of key: StorageKey<Value>, _ value: Value, _ failure: StorageError?, _ isReported: Bool
+    ) {
+        guard let failure else { return assign(value, to: key) }
+        if !isReported { reports.report(failure) }
+    }
+
     @usableFromInline nonisolated func currentReading<Value>(of key: StorageKey<Value>) -> Reading? {
         key.body.currentReading(in: memory.id)
     }
 
     @usableFromInline nonisolated func currentValue<Value>(of key: StorageKey<Value>) -> Value {
-        do {
-            return try readValue(of: key)
-        } catch {
-            return key.valueOrDefault(of: entry(of: key))
-        }
+        readValue(of: key).value
     }
 
     /// The value of a key: what is stored, or else registered, or else the key's default.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        if let reading = currentReading(of: key) { return reading.value() }
-        return try readValue(of: key)
+        if let reading = currentReading(of: key) {
+            if let failure = reading.failure { throw failure }
+            return reading.value()
+        }
+        let (value, failure, _, _) = readValue(of: key)
+        if let failure { throw failure }
+        return value
     }
 
     /// Reads a value anew, and remembers it.
-    private nonisolated func readValue<Value>(of key: StorageKey<Value>) throws(StorageError) -> Value {
+    ///
+    /// - Returns: the value; what is wrong with what is stored, and whether that was reported just now; and what there was.
+    nonisolated func readValue<Value>(
+        of key: StorageKey<Value>
+    ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
         keepUp(key)
-        let (entry, reading, isComplete) = memory.read(key.body.entryName)
-        let value = try key.value(of: entry)
-        if isComplete || !key.body.needsUpkeep { key.body.remember(ValueReading(reading, value: value)) }
-        return value
+        let name = key.body.entryName
+        let found = memory.read(name, as: key.body.type)
+        let (watch, changes) = found.source
+        let (value, failure) = key.value(
+            of: found.entry, { stored throws(StorageError) in try key.decoded(stored, in: watch, at: changes) },
+            orLastOf: { memory.earlier(name) })
+        let isReported = memory.noteDecoded(key, found.entry, revision: found.newsRevision, failure, reports)
+        if found.isComplete || !key.body.needsUpkeep {
+            key.body.remember(ValueReading(found.reading, value: value, failure: failure), of: watch)
+        }
+        return (value, failure, isReported, found.entry)
     }
 
     /// Sets a key's value, at once for every reader in this process; it is stored soon after. Setting nil removes it.

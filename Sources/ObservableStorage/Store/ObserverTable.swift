@@ -17,11 +17,11 @@ struct ObserverTable: Sendable {
     }
 
     /// The observers of an entry with a key, made if there are none yet.
-    mutating func observers<Value>(of key: StorageKey<Value>, group: UInt64) -> KeyObservers<Value> {
+    mutating func observers<Value>(of key: StorageKey<Value>, _ make: () -> KeyObservers<Value>) -> KeyObservers<Value> {
         let identifier = ObjectIdentifier(key.body)
         var all = self[key.body.entryName]
         if let known = all.first(where: { $0.identifier == identifier }) as? KeyObservers<Value> { return known }
-        let made = KeyObservers(key, group: group)
+        let made = make()
         all.append(made)
         self[key.body.entryName] = all
         return made
@@ -84,7 +84,8 @@ extension ObserverTable {
         if change.key == name.own {
             let inherited = changes.first { $0.key == name.inherited }
             let old = inherited.map(\.old.stored) ?? now.inherited
-            return change.inheriting(from: old, to: now.inherited, registered: now.registered)
+            let earlier = name.inherited.map(state.earlier) ?? EntryHistory.Earlier()
+            return change.inheriting(from: old, to: now.inherited, earlier: earlier, registered: now.registered)
         }
         // A value of its own hides the inherited one; one that came or went in the same step is told instead.
         guard now.stored == nil, !changes.contains(where: { $0.key == name.own }) else { return nil }

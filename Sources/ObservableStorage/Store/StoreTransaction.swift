@@ -16,15 +16,23 @@ public struct StoreTransaction: ValueAccess {
 
     private let contents: Contents
     private let registered: [String: PropertyListValue]
+    // Not the store, which would make what the closure returns its own.
+    private let memory: Memory
+    private let reports: FailureReports
 
-    init(entries: StorageEntries, registered: [String: PropertyListValue]) {
+    init(entries: StorageEntries, registered: [String: PropertyListValue], memory: Memory, reports: FailureReports) {
         contents = Contents(entries)
         self.registered = registered
+        self.memory = memory
+        self.reports = reports
     }
 
-    /// The value of a key, as a store has it. A value that cannot be encoded makes the whole transaction fail at its end.
+    /// The value of a key, as a store has it.
+    ///
+    /// A value that cannot be encoded makes the whole transaction fail at its end, and so does modifying in place (`+=`, `append`) a value that
+    /// cannot be decoded.
     public subscript<Value>(key: StorageKey<Value>) -> Value {
-        get { key.valueOrDefault(of: entry(key)) }
+        get { read(key).value }
         nonmutating set {
             do {
                 try set(newValue, for: key)
@@ -32,13 +40,39 @@ public struct StoreTransaction: ValueAccess {
                 contents.failure = contents.failure ?? error
             }
         }
+        nonmutating _modify {
+            let (found, failure) = read(key)
+            var value = found
+            defer {
+                if let failure { contents.failure = contents.failure ?? failure } else { self[key] = value }
+            }
+            yield &value
+        }
     }
 
     /// The value of a key: what is stored, or else registered, or else the key's default.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
     public func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        try key.value(of: entry(key))
+        let (value, failure) = read(key)
+        if let failure { throw failure }
+        return value
+    }
+
+    private func read<Value>(_ key: StorageKey<Value>) -> (value: Value, failure: StorageError?) {
+        let entry = entry(key)
+        let name = key.body.entryName
+        let (value, failure) = key.value(
+            of: entry,
+            { stored throws(StorageError) in
+                guard key.body.traits.codec.id != 0 else { return try key.decoded(stored) }
+                // What the store has in memory too is decoded for both.
+                let found = memory.read(name, as: nil)
+                guard found.entry.stored ?? found.entry.inherited == stored else { return try key.decoded(stored) }
+                return try key.decoded(stored, in: found.source.watch, at: found.source.changes)
+            }, orLastOf: { memory.earlier(name, includingPresent: true) })
+        memory.noteDecoded(key, entry, revision: nil, failure, reports)
+        return (value, failure)
     }
 
     /// Sets a key's value; nil removes it.

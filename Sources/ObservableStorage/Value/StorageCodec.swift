@@ -12,12 +12,14 @@ public struct StorageCodec<Value: Sendable>: Sendable {
     let decode: @Sendable (PropertyListValue) throws -> Value
     /// Whether this is the value's own stored form, and nothing else runs than its conformance to ``StorageValue``.
     private(set) var isNative = false
+    /// Tells what the codec decoded from what others did; 0 where decoding costs less than remembering.
+    private(set) var id: UInt64 = 0
 
     /// Makes a codec of two closures.
     ///
     /// - Parameters:
     ///   - encode: returns what to store; whatever it throws leaves what was stored before.
-    ///   - decode: returns the value that is stored; whatever it throws makes readers see the default.
+    ///   - decode: returns the value that is stored; whatever it throws leaves readers the last good value, or else the default.
     public init(
         encode: @escaping @Sendable (Value) throws -> PropertyListValue, decode: @escaping @Sendable (PropertyListValue) throws -> Value
     ) {
@@ -52,21 +54,11 @@ extension StorageCodec {
             }, decode: decode)
     }
 
-    /// The same, decoding again only when what is stored has changed.
-    func cached() -> StorageCodec {
-        let last = Guarded<(stored: PropertyListValue, value: Value)?>(nil)
-        return StorageCodec(
-            encode: encode,
-            decode: { stored in
-                let known = last.withLock { last in last.flatMap { $0.stored == stored ? $0.value : nil } as Value? }
-                if let known { return known }
-                let value = try decode(stored)
-                last.take { last in
-                    defer { last = (stored, value) }
-                    return last
-                }
-                return value
-            })
+    /// The same, with what it decodes kept by the entry, so that it decodes again only when what is stored has changed.
+    func identified() -> StorageCodec {
+        var codec = self
+        codec.id = UniqueNumber.next()
+        return codec
     }
 }
 

@@ -15,7 +15,7 @@ public import PropertyListCoding
 public protocol StorageValue: Sendable {
     /// Makes the value from what is stored.
     ///
-    /// - Throws: any error when it is not a value of this type; the key's default counts then, and what is stored is kept.
+    /// - Throws: any error when it is not a value of this type; readers keep the last good value then, or else the default, and what is stored is kept.
     init(propertyListValue: PropertyListValue) throws
 
     /// What is stored for the value.

@@ -144,7 +144,11 @@ struct RenamedKeyTests {
         var values = store.values(of: key).makeAsyncIterator()
         let tracked = Recorder<Bool>()
         let stored = store.stored(note)
-        withObservationTracking { _ = stored.value } onChange: { tracked.record(true) }
+        withObservationTracking {
+            _ = stored.value
+        } onChange: {
+            tracked.record(true)
+        }
         #expect(await values.next() == 0)
         _ = try storage.edit { entries in
             entries["interval"] = 7

@@ -156,8 +156,8 @@ struct ListenerTests {
         store[StorageKey<PropertyListValue?>("count")] = .string("many")
         store[Keys.count] = 6
         let changes = seen.elements
-        #expect(changes.map(\.newValue) == [0, 6])
-        #expect(changes.map(\.oldValue) == [5, 0])
+        #expect(changes.map(\.newValue) == [5, 6])
+        #expect(changes.map(\.oldValue) == [5, 5])
         guard case .undecodable(.undecodable(key: "count", _, _))? = changes.first?.kind else {
             Issue.record("\(changes)")
             return

@@ -1,3 +1,4 @@
+import Dispatch
 import PropertyListCoding
 import TestSupport
 import Testing
@@ -21,7 +22,7 @@ struct RememberedReadingTests {
         store[StorageKey("count", default: 0)] = 3
         #expect(store[key] == 3)
         store[StorageKey<String?>("count")] = "many"
-        #expect(store[key] == 1)
+        #expect(store[key] == 3)
         #expect(throws: StorageError.self) { try store.value(for: key) }
         store.remove(key)
         #expect(store[key] == 1)
@@ -65,6 +66,73 @@ struct RememberedReadingTests {
         #expect(store[key] == 5)
     }
 
+    @Test("What is stored is decoded once, whoever reads it, observes it, or moves it to its present shape", arguments: Fixture.quick)
+    func decodedOnce(fixture: Fixture) async throws {
+        let storage = try fixture.make(["object": "one"])
+        let store = try storage.open()
+        let decoded = Recorder<String>()
+        let key = Object.key(decoded)
+        let upkept = key.migrating(from: Int.self) { Object("\($0)") }
+        #expect(store[key].name == "one")
+        let heard = Recorder<Change<Object>>()
+        let token = store.addUpdateListener(for: key) { heard.record($0) }
+        let scene = SceneStore(sceneID: "one", base: store)
+        for (count, name) in ["two", "three"].enumerated() {
+            _ = try storage.edit { $0["object"] = .string(name) }
+            _ = try await heard.elements(count: count + 1)
+            for _ in 0..<2 {
+                #expect(store[key].name == name)
+                #expect(store.stored(key).value.name == name)
+                #expect(scene[key].name == name)
+                #expect(store[upkept].name == name)
+                let transactional = try await store.update { $0[key] }
+                #expect(transactional.name == name)
+            }
+        }
+        #expect(heard.elements.map(\.oldValue.name) == ["one", "two"])
+        #expect(decoded.elements == ["one", "two", "three"])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test(
+        "What was read is released when its entry is removed, and when the store goes, however long the key lives",
+        arguments: [true, false])
+    func release(isRemoved: Bool) throws {
+        let key = Object.key(Recorder())
+        let text = StorageKey("text", default: [""])
+        weak var object: Object?
+        weak var inherited: Object?
+        weak var told: Object?
+        do {
+            let store = try ObservableStore(backend: InMemoryBackend(["object": "one", "text": ["a"], "told": "one"]))
+            object = store[key]
+            inherited = SceneStore(sceneID: "one", base: store)[key]
+            #expect(object != nil && object === store[key] && inherited === object)
+            #expect(store[text] == ["a"])
+            let other = key.named { _ in "told" }
+            let token = store.addUpdateListener(for: other) { _ in }
+            store[StorageKey<String?>("told")] = "two"
+            told = store[other]
+            #expect(told != nil)
+            token.cancel()
+            if isRemoved {
+                store.remove(key)
+                store.remove(other)
+                #expect(object == nil)
+                #expect(told == nil)
+                #expect(store[key].name == "")
+                store[StorageKey<String?>("object")] = "two"
+                #expect(store[key].name == "two")
+                object = store[key]
+            }
+            // What runs on the store's queue keeps it; what it reports there to itself comes after that.
+            for _ in 0..<4 { store.executor.queue.sync {} }
+        }
+        #expect(object == nil)
+        #expect(inherited == nil)
+        #expect(told == nil)
+    }
+
     @Test("Entries that nobody holds on to any more are forgotten, those that somebody does are not")
     func forgotten() {
         var table = EntryTable(["set": 1])
@@ -74,5 +142,26 @@ struct RememberedReadingTests {
         #expect(table.watch("held") === held)
         #expect(table["set"] == 1)
         #expect((0..<9_000).allSatisfy { table.watch("name \($0)") == nil })
+    }
+}
+
+/// A value that shows when it is released, and what of it was decoded.
+private final class Object: Sendable {
+    let name: String
+
+    init(_ name: String) {
+        self.name = name
+    }
+
+    static func key(_ decoded: Recorder<String>) -> StorageKey<Object> {
+        StorageKey(
+            "object",
+            codec: .custom(
+                encode: { .string($0.name) },
+                decode: { stored in
+                    let name = try String(propertyListValue: stored)
+                    decoded.record(name)
+                    return Object(name)
+                }), default: Object(""))
     }
 }

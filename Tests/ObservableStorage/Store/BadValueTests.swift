@@ -1,0 +1,283 @@
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// What is stored and cannot be taken for a key's value is told in one way, wherever it is met.
+@Suite("Bad values", .timeLimit(.minutes(5)))
+struct BadValueTests {
+    private static let level = StorageKey("level", default: 1)
+
+    private struct Group: KeyGroup {
+        let level = StorageKey("level", default: 1)
+        let list = StorageKey<[String]>("list", default: [])
+    }
+
+    private final class Holder {
+        @Persisted var level: Int
+
+        init(_ store: ObservableStore) {
+            _level = Persisted(BadValueTests.level, in: store)
+        }
+    }
+
+    private final class Owner: SceneStoring {
+        let sceneIdentifier = "one"
+        let store: ObservableStore
+        @SceneStored(BadValueTests.level) var level
+
+        init(_ store: ObservableStore) {
+            self.store = store
+        }
+
+        var sceneStore: SceneStore { SceneStore(sceneID: sceneIdentifier, base: store) }
+    }
+
+    private func isUndecodable(_ error: StorageError?) -> Bool {
+        if case .undecodable? = error { true } else { false }
+    }
+
+    @Test("Whoever reads keeps the last good value, who asks for the error gets it, and it is reported once", arguments: Fixture.allCases)
+    func rule(fixture: Fixture) async throws {
+        let storage = try fixture.make(["level": 5])
+        let store = try storage.open()
+        let failures = store.failures
+        let settings = KeyedStore<Group>(store)
+        var values = store.values(of: Self.level).makeAsyncIterator()
+        let changes = store.changes(of: Self.level)
+        let heard = Recorder<Change<Int>>()
+        let token = store.addUpdateListener(for: Self.level) { heard.record($0) }
+        #expect(await values.next() == 5)
+        _ = try storage.edit { $0["level"] = "high" }
+        let change = try #require(await changes.first { _ in true })
+        #expect(change.newValue == 5)
+        #expect(change.oldValue == 5)
+        guard case .undecodable(let error) = change.kind else {
+            Issue.record("\(change)")
+            return
+        }
+        for _ in 0..<2 {
+            #expect(store[Self.level] == 5)
+            #expect(settings.level == 5)
+            #expect(Holder(store).level == 5)
+            #expect(store.stored(Self.level).value == 5)
+            #expect(throws: error) { try store.value(for: Self.level) }
+            #expect(throws: error) { try settings.value(for: \.level) }
+        }
+        let transactional = try await store.update { $0[Self.level] }
+        #expect(transactional == 5)
+        _ = try storage.edit { $0["level"] = 6 }
+        #expect(await values.next() == 6)
+        _ = try await heard.elements(count: 2)
+        #expect(heard.elements.map(\.newValue) == [5, 6])
+        try await store.close()
+        let reported = await failures.reduce(into: []) { $0.append($1) }
+        #expect(reported == [error])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A value that the store had loaded counts although nobody had read it", arguments: Fixture.quick)
+    func unread(fixture: Fixture) async throws {
+        let storage = try fixture.make(["level": 5])
+        let store = try storage.open()
+        var changes = store.allChanges.makeAsyncIterator()
+        for bad in ["high", "higher"] {
+            _ = try storage.edit { $0["level"] = .string(bad) }
+            _ = await changes.next()
+        }
+        #expect(store[Self.level] == 5)
+        #expect(store[StorageKey("level", default: 1)] == 5)
+    }
+
+    @Test("Without a good value, or once the entry was removed, the default counts, also first of all for an observer")
+    func noGoodValue() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["level": "high"]))
+        #expect(store[Self.level] == 1)
+        var values = store.values(of: Self.level).makeAsyncIterator()
+        #expect(await values.next() == 1)
+        store[Self.level] = 2
+        #expect(await values.next() == 2)
+        store.remove(Self.level)
+        store[StorageKey<String?>("level")] = "low"
+        #expect(store[Self.level] == 1)
+    }
+
+    @Test("Several bad values in turn leave the last good one, each is reported, and so is one of the same name in a scene")
+    func severalBadValues() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["level": 5]))
+        let scene = SceneStore(sceneID: "one", base: store)
+        let raw = StorageKey<String?>("level")
+        let heard = Recorder<Change<Int>>()
+        let token = scene.addUpdateListener(for: Self.level) { heard.record($0) }
+        #expect(store[Self.level] == 5)
+        store[raw] = "high"
+        store[raw] = "higher"
+        #expect(store[Self.level] == 5)
+        #expect(scene[Self.level] == 5)
+        scene[raw] = "low"
+        #expect(scene[Self.level] == 5)
+        scene[Self.level] = 7
+        #expect(scene[Self.level] == 7)
+        scene[raw] = "lower"
+        #expect(scene[Self.level] == 7)
+        #expect(heard.elements.map(\.newValue) == [5, 5, 5, 7, 7])
+        let failures = store.failures
+        try await store.close()
+        let reported = await failures.reduce(into: []) { $0.append($1) }
+        #expect(reported.count == 4)
+        #expect(reported.allSatisfy(isUndecodable))
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("Another type's reader does not take the last good value away")
+    func otherTypes() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["level": 5]))
+        #expect(store[Self.level] == 5)
+        store[StorageKey<String?>("level")] = "high"
+        #expect(store[StorageKey("level", default: "")] == "high")
+        #expect(store.string(forKey: "level") == "high")
+        #expect(store.integer(forKey: "level") == nil)
+        #expect(store[StorageKey("level", default: 1)] == 5)
+    }
+
+    @Test("A value that its own codec refuses to decode leaves the one before")
+    func validation() throws {
+        let percent = StorageKey(
+            "percent",
+            codec: .custom(
+                encode: { .integer(PropertyListInteger(Int64($0))) },
+                decode: { stored in
+                    let value = try Int(propertyListValue: stored)
+                    guard (0...100).contains(value) else { throw StorageError.closed }
+                    return value
+                }), default: 0)
+        let store = try ObservableStore(backend: InMemoryBackend())
+        store[percent] = 50
+        store[percent] = 500
+        #expect(store[percent] == 50)
+        #expect(throws: StorageError.self) { try store.value(for: percent) }
+        #expect(store.entries == ["percent": 500])
+    }
+
+    private static let modifications: [@Sendable (ObservableStore) -> Void] = [
+        { $0[level] += 1 },
+        { KeyedStore<Group>($0).level += 1 },
+        { $0.stored(level).value += 1 },
+        { Holder($0).level += 1 },
+        { store in
+            func modify(_ values: some ValueAccess) { values[level] += 1 }
+            modify(store)
+        },
+    ]
+
+    @Test(
+        "A modification in place of a bad value is reported and stores nothing; an assignment replaces it", arguments: modifications.indices
+    )
+    func modification(index: Int) async throws {
+        let storage = try Fixture.memory.make(["level": "high"])
+        let store = try storage.open()
+        let failures = store.failures
+        Self.modifications[index](store)
+        #expect(store.entries == ["level": "high"])
+        Self.modifications[index](store)
+        #expect(store.entries == ["level": "high"])
+        #expect(store.revision == 0)
+        store[Self.level] = 3
+        Self.modifications[index](store)
+        #expect(store.entries == ["level": 4])
+        try await store.close()
+        let reported = await failures.reduce(into: []) { $0.append($1) }
+        #expect(reported.count == 2)
+        #expect(reported.allSatisfy(isUndecodable))
+    }
+
+    @Test("Assigning through any property replaces a bad value")
+    func assignment() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["level": "high", "scenes/one/level": "low"]))
+        let raw = StorageKey<String?>("level")
+        KeyedStore<Group>(store).level = 2
+        #expect(store.entries["level"] == 2)
+        store[raw] = "high"
+        Holder(store).level = 3
+        #expect(store.entries["level"] == 3)
+        store[raw] = "high"
+        store.stored(Self.level).value = 4
+        #expect(store.entries["level"] == 4)
+        Owner(store).level = 5
+        #expect(store.entries["scenes/one/level"] == 5)
+    }
+
+    @Test("In a scene, too, a modification in place of a bad value stores nothing")
+    func sceneModification() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["scenes/one/level": "low"]))
+        SceneStore(sceneID: "one", base: store)[Self.level] += 1
+        Owner(store).level += 1
+        #expect(store.entries == ["scenes/one/level": "low"])
+        SceneStore(sceneID: "one", base: store)[Self.level] = 4
+        Owner(store).level += 1
+        #expect(store.entries == ["scenes/one/level": 5])
+    }
+
+    @Test("modify throws what is wrong with a bad value, and does not call its closure")
+    func modify() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["level": "high"]))
+        #expect(throws: StorageError.self) { try store.modify(Self.level) { _ in Issue.record("called") } }
+        #expect(throws: StorageError.self) { try store.stored(Self.level).modify { $0 += 1 } }
+        #expect(store.entries == ["level": "high"])
+    }
+
+    @Test("A transaction that modifies a bad value fails as a whole; one that assigns does not", arguments: Fixture.allCases)
+    func transaction(fixture: Fixture) async throws {
+        let storage = try fixture.make(["level": "high"])
+        let store = try storage.open()
+        let error = await #expect(throws: StorageError.self) {
+            try await store.update { transaction in
+                transaction[Keys.count] = 1
+                transaction[Self.level] += 1
+            }
+        }
+        #expect(isUndecodable(error))
+        let keyed = await #expect(throws: StorageError.self) { try await KeyedStore<Group>(store).update { $0.level += 1 } }
+        #expect(isUndecodable(keyed))
+        #expect(try storage.entries == ["level": "high"])
+        try await store.update { $0[Self.level] = 2 }
+        try await store.update { $0[Self.level] += 1 }
+        #expect(try storage.entries == ["level": 3])
+    }
+
+    @Test("A modification in place stores what it made also when it throws in the middle, as with a plain variable")
+    func throwingModification() throws {
+        func fail(_ list: inout [String]) throws(StorageError) {
+            list.append("a")
+            throw .closed
+        }
+        let store = try ObservableStore(backend: InMemoryBackend())
+        #expect(throws: StorageError.closed) { try fail(&store[Group().list]) }
+        #expect(store[Group().list] == ["a"])
+        KeyedStore<Group>(store).list.append("b")
+        #expect(store[Group().list] == ["a", "b"])
+    }
+
+    @Test("The last good value is released as soon as a newer one was decoded, and with its entry")
+    func release() throws {
+        var table = EntryTable(["level": 5])
+        _ = table.madeWatch("level")
+        func replace(_ value: PropertyListValue?, _ revision: UInt64) {
+            _ = table.exchange("level", value, edit: 0, revision: revision)
+        }
+        let type = ObjectIdentifier(Int.self)
+        replace("high", 1)
+        replace("higher", 2)
+        #expect(table.history("level")?.earlier.values == ["high", 5])
+        _ = table.noteGood("level", type, revision: 1)
+        #expect(table.history("level")?.earlier.values == ["high", 5])
+        replace(6, 3)
+        #expect(table.noteGood("level", type, revision: 3).values == ["higher", 5])
+        #expect(table.history("level")?.earlier.values == [])
+        replace("low", 4)
+        #expect(table.history("level")?.earlier.values == [6])
+        replace(nil, 5)
+        #expect(table.history("level")?.earlier.values == [])
+    }
+}
