@@ -8,12 +8,22 @@ import PropertyListCoding
 /// this library does not understand; access control lists, extended attributes and set-user-ID bits are not. A file that this user may not
 /// write, or that nobody may, is not replaced.
 public final class PropertyListFile: StorageBackend {
+    /// What becomes of a file whose format cannot hold what is to be written: XML has no control characters, and no dates outside the years
+    /// 1 to 9999.
+    public enum FormatPolicy: Sendable, Hashable {
+        /// It is refused with ``StorageError/unencodable(key:reason:)``, and the file keeps its format.
+        case keep
+        /// The file becomes a binary one, which holds everything, and stays that.
+        case binaryWhenNecessary
+    }
+
     /// The file's path, from the root on; `..` and links stand in it as they were given.
     public let name: String
 
     /// The same, or why it is refused.
     let path: Result<AbsolutePath, StorageError>
     let onCorruption: CorruptionPolicy
+    private let formatPolicy: FormatPolicy
     let lockTimeout: Duration
     let inPlace: InPlaceWriting
     let calls: FileSystemCalls
@@ -40,18 +50,22 @@ public final class PropertyListFile: StorageBackend {
     ///   - onCorruption: what to do if it is no readable property list when it is first read.
     ///   - lockTimeout: how long an edit waits for other processes that lock the file without writing it.
     ///   - inPlace: whether a file that cannot be replaced is written in place.
+    ///   - formatPolicy: what to do where the file's format cannot hold a value.
     public convenience init(
-        at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), inPlace: InPlaceWriting = .never
+        at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), inPlace: InPlaceWriting = .never,
+        formatPolicy: FormatPolicy = .keep
     ) {
-        self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, calls: .live)
+        self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, formatPolicy: formatPolicy, calls: .live)
     }
 
     convenience init(
-        at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never, calls: FileSystemCalls
+        at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never,
+        formatPolicy: FormatPolicy = .keep, calls: FileSystemCalls
     ) {
         let path = Result { () throws(StorageError) in try AbsolutePath(of: url) }
         self.init(
-            path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, calls: calls)
+            path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace,
+            formatPolicy: formatPolicy, calls: calls)
     }
 
     /// Names a file by its path, of which not even a leading `~` means anything but itself.
@@ -68,13 +82,14 @@ public final class PropertyListFile: StorageBackend {
 
     private init(
         _ path: Result<AbsolutePath, StorageError>, named name: String, onCorruption: CorruptionPolicy, lockTimeout: Duration,
-        inPlace: InPlaceWriting = .never, calls: FileSystemCalls
+        inPlace: InPlaceWriting = .never, formatPolicy: FormatPolicy = .keep, calls: FileSystemCalls
     ) {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path
         self.onCorruption = onCorruption
         self.lockTimeout = lockTimeout
         self.inPlace = inPlace
+        self.formatPolicy = formatPolicy
         self.calls = calls
     }
 
@@ -152,11 +167,24 @@ public final class PropertyListFile: StorageBackend {
     func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {
         do {
             return (try entries.encoded(as: format), format)
-        } catch  where format == .xml {
-            // XML has no words for some text: a file in another format is better than an edit that is lost.
+        } catch  where format == .xml && formatPolicy == .binaryWhenNecessary {
             return try encode(entries, format: .binary)
         } catch {
-            throw .unwritable(file: name, reason: error.description)
+            throw refusal(of: entries, format: format, because: error)
         }
+    }
+
+    /// Names the edit that cannot be written; what stood in the file before can.
+    private func refusal(of entries: StorageEntries, format: PropertyListFormat, because error: PropertyListError) -> StorageError {
+        for key in entries.editedKeys.sorted() {
+            guard let value = entries[key] else { continue }
+            do {
+                _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
+            } catch {
+                let remedy = format == .xml ? " (convert the file to binary, or open it with a policy that does so)" : ""
+                return .unencodable(key: key, reason: "\(name) is \(format == .xml ? "XML" : "binary"), and \(error.reason)\(remedy)")
+            }
+        }
+        return .unwritable(file: name, reason: error.description)
     }
 }

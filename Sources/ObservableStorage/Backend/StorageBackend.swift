@@ -16,7 +16,9 @@ public protocol StorageBackend: Sendable {
     /// The closure may run more than once, each time on newer entries; only the last run counts. When it throws, or edits nothing, nothing
     /// is stored. When it edited something, that is stored durably once this returns.
     ///
-    /// - Returns: the entries that are stored now.
+    /// - Returns: the entries that are stored now, as they will be read.
+    /// - Throws: what the closure throws; ``StorageError/unencodable(key:reason:)`` naming an entry that cannot be stored as it was edited, and
+    ///   nothing is stored: a store takes the edit back then and goes on with the others.
     func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
 
     /// Whether the closure of an ``edit(_:)`` may end the process, which calls `edit` once more, on the same thread, for what is not stored yet.

@@ -168,6 +168,13 @@ struct MemoryState: Sendable {
             changes: watch(source)?.changes ?? 0)
     }
 
+    /// Forgets an edit that cannot be stored, unless the entry has been edited anew, and has what is stored instead, as one revision.
+    mutating func takeBack(_ edit: PendingEdit, of name: String, for stored: PropertyListValue?) -> [StoredChange] {
+        guard table.pending(name)?.revision == edit.revision else { return [] }
+        table.noteStored([name: edit])
+        return apply([name: stored], origin: .local)
+    }
+
     /// Forgets edits that are on disk now, but for those made anew meanwhile, which need not wait for a later attempt.
     mutating func noteStored(_ edits: [String: PendingEdit]) {
         table.noteStored(edits)

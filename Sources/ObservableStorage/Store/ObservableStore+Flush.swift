@@ -5,9 +5,11 @@ extension ObservableStore {
     ///
     /// A storage that could not be opened is opened first.
     ///
-    /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again.
+    /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:)`` when an
+    ///   edit since the last flush was of a value that cannot be stored there: that one was taken back, all others are on disk.
     public func flush() throws(StorageError) {
         try writeEdits()
+        if let refusal = refusal.take() { throw refusal }
         guard !availabilityState.isOpened else { return }
         do throws(StorageError) {
             try load()
@@ -147,16 +149,22 @@ extension ObservableStore {
     }
 
     static func writeLast(_ memory: Memory, to backend: any StorageBackend, _ reports: FailureReports) {
-        let edits = memory.update { $0.pending }
-        guard !edits.isEmpty else { return }
-        do {
-            _ = try backend.edit { entries in
-                let found = entries
-                for (key, edit) in edits where edit.counts(over: found) { entries[key] = edit.value }
+        var edits = memory.update { $0.pending }
+        while !edits.isEmpty {
+            do {
+                let counting = edits
+                _ = try backend.edit { entries in
+                    let found = entries
+                    for (key, edit) in counting where edit.counts(over: found) { entries[key] = edit.value }
+                }
+                return memory.update { $0.noteStored(counting) }
+            } catch StorageError.unencodable(let key, let reason) where edits[key] != nil {
+                // What cannot be stored keeps no other edit from being stored.
+                reports.report(.unencodable(key: key, reason: reason))
+                edits[key] = nil
+            } catch {
+                return reports.report(StorageError.writing(backend.name, error).with(.lost(keys: edits.keys.sorted())))
             }
-            memory.update { $0.noteStored(edits) }
-        } catch {
-            reports.report(StorageError.writing(backend.name, error).with(.lost(keys: edits.keys.sorted())))
         }
     }
 }

@@ -49,9 +49,33 @@ extension ObservableStore {
 
     /// Lays the pending edits over the latest entries, applies a transaction to them, and stores the outcome.
     ///
+    /// A pending edit that the backend refuses is taken back, so that it keeps no other one from being stored.
+    ///
     /// - Returns: what the transaction returns, and what observers are to be told.
     func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> (Result, Deliveries) {
-        let (own, registered) = memory.update { ($0.pending, $0.registered) }
+        while true {
+            var attempt = Attempt(own: memory.update { $0.pending })
+            do {
+                return try commit(origin, &attempt, body)
+            } catch let error as StorageError {
+                guard takeBack(attempt, because: error) else { throw error }
+            }
+        }
+    }
+
+    /// What a commit has to do with, and how far it came.
+    private struct Attempt: Sendable {
+        let own: [String: PendingEdit]
+        var found = StorageEntries()
+        /// The edits of the transaction, once it has run.
+        var edits: MemoryState.Edits?
+    }
+
+    private func commit<Result>(
+        _ origin: ChangeOrigin, _ attempt: inout Attempt, _ body: (inout StoreTransaction) throws -> Result
+    ) throws -> (Result, Deliveries) {
+        let own = attempt.own
+        let registered = memory.update { $0.registered }
         // The closure takes no part of the actor along, which would make the result the actor's.
         let (known, memory, reports) = (base, self.memory, self.reports)
         var outcome: (result: Result, external: MemoryState.Edits, edits: MemoryState.Edits)?
@@ -59,6 +83,7 @@ extension ObservableStore {
         defer { isCommitting = false }
         let stored = try backend.edit { entries in
             let found = entries
+            (attempt.found, attempt.edits) = (found, nil)
             let counting = own.filter { $0.value.counts(over: found) }
             for (key, edit) in counting { entries[key] = edit.value }
             var transaction = StoreTransaction(entries: entries.unedited, registered: registered, memory: memory, reports: reports)
@@ -67,6 +92,7 @@ extension ObservableStore {
             for (key, value) in edits { entries[key] = value }
             var external = found.changes(since: known).filter { counting[$0.key] == nil }
             for key in own.keys where counting[key] == nil { external.updateValue(found[key], forKey: key) }
+            attempt.edits = edits
             outcome = (result, external, edits)
         }
         guard let outcome else { throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit") }
@@ -74,12 +100,30 @@ extension ObservableStore {
         loadBackoff.succeed()
         availabilityState.noteOpened()
         base = stored
+        // What is stored may differ from what was set: XML cuts dates to whole seconds.
+        let rounded = own.reduce(into: MemoryState.Edits()) { rounded, edit in
+            let isOwn = outcome.external[edit.key] == nil && outcome.edits[edit.key] == nil
+            if isOwn, stored[edit.key] != edit.value.value { rounded.updateValue(stored[edit.key], forKey: edit.key) }
+        }
+        let edits = outcome.edits.keys.reduce(into: MemoryState.Edits()) { $0.updateValue(stored[$1], forKey: $1) }
         let (news, needsFlush) = memory.change { state in
             state.noteStored(own)
-            return state.merge(outcome.external, origin: .external) + state.merge(outcome.edits, origin: origin)
+            return state.merge(outcome.external, origin: .external) + state.merge(rounded, origin: .local)
+                + state.merge(edits, origin: origin)
         }
         noteAvailable()
         if needsFlush { scheduleFlush() }
         return (outcome.result, news)
+    }
+
+    /// Puts what is stored in the place of an edit that cannot be, and tells why; false if it is none of the pending ones.
+    private func takeBack(_ attempt: Attempt, because error: StorageError) -> Bool {
+        guard case .unencodable(let key, _) = error, let edits = attempt.edits, edits[key] == nil, let edit = attempt.own[key] else {
+            return false
+        }
+        tell { $0.takeBack(edit, of: key, for: attempt.found[key]) }
+        refusal = refusal ?? error
+        reports.report(error)
+        return true
     }
 }

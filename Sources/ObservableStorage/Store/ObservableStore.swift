@@ -26,6 +26,8 @@ public actor ObservableStore {
     var loadBackoff = Backoff()
     /// Whether a failed look is to be repeated at a time that is set already.
     var isLookTimed = false
+    /// An edit that the backend has refused and that no call has thrown yet.
+    var refusal: StorageError?
     /// Whether the backend runs an edit, so that what it reports meanwhile has to wait.
     var isCommitting = false
     private nonisolated let watch = Guarded<ObservationToken?>(nil)

@@ -36,31 +36,94 @@ struct PropertyListFileTests {
         #expect(try written() == (.dictionary(foreign.merging(["count": 2]) { $1 }), format))
     }
 
-    @Test("Text that XML cannot hold turns the file into a binary one instead of being lost")
-    func unspeakableInXML() async throws {
+    private static let unwritable: [PropertyListValue] = ["\u{0}", .date(Date(timeIntervalSinceReferenceDate: 1e12)), ["CF$UID": -1]]
+
+    @Test(
+        "What XML cannot hold fails the call that writes it, with the key and the reason, and the file stays as it is",
+        arguments: unwritable)
+    func refusedByXML(value: PropertyListValue) async throws {
         try write(["count": 1], as: .xml)
-        try await ObservableStore(at: file).update { $0[Keys.text] = "\u{0}" }
-        #expect(try written() == (["count": 1, "text": "\u{0}"], .binary))
+        let key = StorageKey<PropertyListValue?>("value")
+        let error = await #expect(throws: StorageError.self) {
+            try await ObservableStore(at: file).update { transaction in
+                transaction[Keys.count] = 2
+                transaction[key] = value
+            }
+        }
+        guard case .unencodable(key: "value", let reason)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(reason.hasPrefix(file.path) && reason.contains("XML cannot"))
+        #expect(try written() == (["count": 1], .xml))
     }
 
-    @Test("A date whose fraction XML cuts off keeps it in memory, and is no change by anyone else")
-    func dateInXML() async throws {
+    @Test("A value that XML cannot hold is taken back, reported and told, and all others are stored", arguments: unwritable)
+    func takenBack(value: PropertyListValue) async throws {
+        try write(["value": 1], as: .xml)
+        let store = try ObservableStore(at: file)
+        let failures = store.failures
+        let key = StorageKey<PropertyListValue?>("value")
+        let changes = store.changes(of: key)
+        store[Keys.count] = 1
+        store[key] = value
+        store[StorageKey<PropertyListValue?>("new")] = value
+        store[Keys.note] = "kept"
+        let error = await #expect(throws: StorageError.self) { try await store.flush() }
+        guard case .unencodable? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(store.entries == ["value": 1, "count": 1, "note": "kept"])
+        #expect(try written() == (["value": 1, "count": 1, "note": "kept"], .xml))
+        try await store.flush()
+        store[Keys.count] = 2
+        try await store.close()
+        #expect(try written() == (["value": 1, "count": 2, "note": "kept"], .xml))
+        let reported = await failures.reduce(into: Set<String>()) { reported, error in
+            if case .unencodable(let key, _) = error { reported.insert(key) }
+        }
+        #expect(reported == ["value", "new"])
+        let told = await changes.reduce(into: []) { $0.append($1.newValue) }
+        #expect(told == [value, 1])
+    }
+
+    @Test("With a policy that allows it, an XML file becomes a binary one where it has to", arguments: unwritable)
+    func formatPolicy(value: PropertyListValue) async throws {
+        try write(["count": 1], as: .xml)
+        let store = try ObservableStore(backend: PropertyListFile(at: file, formatPolicy: .binaryWhenNecessary))
+        try await store.update { $0[Keys.count] = 2 }
+        #expect(try written() == (["count": 2], .xml))
+        try await store.update { $0[StorageKey<PropertyListValue?>("value")] = value }
+        #expect(try written() == (["count": 2, "value": value], .binary))
+    }
+
+    @Test("A date whose fraction XML cuts off is in memory as it is in the file once it is there, which is told", arguments: [true, false])
+    func dateInXML(isTransaction: Bool) async throws {
         try write(["count": 1], as: .xml)
         let key = StorageKey<Date?>("date")
         let date = Date(timeIntervalSinceReferenceDate: 100.25)
         let store = try ObservableStore(at: file)
         let changes = store.allChanges
+        if isTransaction {
+            try await store.update { $0[key] = date }
+        } else {
+            store[key] = date
+            #expect(store[key] == date)
+            try await store.flush()
+        }
+        let whole = Date(timeIntervalSinceReferenceDate: 100)
+        #expect(store[key] == whole)
         try await store.update { $0[key] = date }
-        #expect(store[key] == date)
         try await ObservableStore(at: file).update { $0[Keys.count] = 2 }
         var seen: [String] = []
         for await change in changes {
             seen.append("\(change.key) \(change.origin)")
             if change.key == "count" { break }
         }
-        #expect(seen == ["date local", "count external"])
-        #expect(store[key] == date)
-        #expect(try ObservableStore(at: file)[key] == Date(timeIntervalSinceReferenceDate: 100))
+        #expect(seen == (isTransaction ? ["date local", "count external"] : ["date local", "date local", "count external"]))
+        #expect(store[key] == whole)
+        #expect(try ObservableStore(at: file)[key] == whole)
     }
 
     @Test(

@@ -36,6 +36,19 @@ struct WritingTests {
         #expect(try stored() == .dictionary(["key": value]))
     }
 
+    @Test("write of what XML cannot hold ends with 3, names the key, the file and the reason, and leaves an XML file as it is")
+    func refusedByXML() async throws {
+        let url = folder.file("settings.plist")
+        let bytes = try PropertyListValue.dictionary(["a": 1]).encoded(as: .xml)
+        try bytes.write(to: url)
+        let result = try await Subprocess.finished("prefs", ["write", url.path, "key", "a\u{1}b"])
+        #expect(result.status == 3)
+        #expect(
+            result.errors.hasPrefix("prefs: key \"key\": cannot be stored: \(url.path) is XML, and XML cannot hold the character U+0001"))
+        #expect(result.errors.count(where: \.isNewline) == 1)
+        #expect(try Data(contentsOf: url) == bytes)
+    }
+
     @Test("write keeps other entries and the format")
     func keeping() async throws {
         let url = folder.file("settings.plist")
