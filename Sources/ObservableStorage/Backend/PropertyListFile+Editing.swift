@@ -125,10 +125,7 @@ extension PropertyListFile {
             identity: identity, bytes: draft.bytes, entries: draft.entries.stored(as: draft.format), format: draft.format,
             lookedAt: isUnmistakable ? .distantFuture : draft.time)
         remains.withLock { $0.content = false }
-        lastSeen.take { last in
-            defer { last = written }
-            return last
-        }
+        note(written)
         return written.entries
     }
 

@@ -16,10 +16,7 @@ extension PropertyListFile {
         let last = lastSeen.withLock { $0 }
         if let last, !last.isYoung, last.identity == (try FileIdentity(path: path, calls: calls)) { return last }
         let content = try settledContent(at: path, last: last)
-        lastSeen.take { last in
-            defer { last = content }
-            return last
-        }
+        note(content)
         return content
     }
 

@@ -1,5 +1,6 @@
 public import Foundation
-import PropertyListCoding
+public import PropertyListCoding
+import Synchronization
 
 /// Entries in a property-list file that several processes read and write, none of which loses an edit of another one.
 ///
@@ -29,6 +30,7 @@ public final class PropertyListFile: StorageBackend {
     let calls: FileSystemCalls
     /// What was read or written last; never held while the file is used.
     let lastSeen = Guarded<FileContent?>(nil)
+    private let isXML = Atomic(false)
     let remains = Guarded(Remains())
     let lock = HeldLock<ResolvedPath>()
 
@@ -137,6 +139,15 @@ public final class PropertyListFile: StorageBackend {
         }
     }
 
+    /// Keeps what was read or written.
+    func note(_ content: FileContent) {
+        lastSeen.take { last in
+            defer { last = content }
+            return last
+        }
+        isXML.store(content.format == .xml, ordering: .relaxed)
+    }
+
     func contentOrQuarantine(at path: String) throws(StorageError) -> FileContent {
         if let content = try contentUnlessCorrupt(at: path) { return content }
         try quarantine(path)
@@ -174,6 +185,22 @@ public final class PropertyListFile: StorageBackend {
         }
     }
 
+    /// What is read again of a value: of a file that was XML when it was last seen, what XML can hold of it.
+    public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
+        guard isXML.load(ordering: .relaxed), formatPolicy == .keep else { return value }
+        do {
+            _ = try PropertyListValue.dictionary([key: value]).encoded(as: .xml)
+            return value.rounded(for: .xml)
+        } catch {
+            throw refusal(of: key, format: .xml, because: error)
+        }
+    }
+
+    private func refusal(of key: String, format: PropertyListFormat, because error: PropertyListError) -> StorageError {
+        let remedy = format == .xml ? " (convert the file to binary, or open it with a policy that does so)" : ""
+        return .unencodable(key: key, reason: "\(name) is \(format == .xml ? "XML" : "binary"), and \(error.reason)\(remedy)")
+    }
+
     /// Names the edit that cannot be written; what stood in the file before can.
     private func refusal(of entries: StorageEntries, format: PropertyListFormat, because error: PropertyListError) -> StorageError {
         for key in entries.editedKeys.sorted() {
@@ -181,8 +208,7 @@ public final class PropertyListFile: StorageBackend {
             do {
                 _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
             } catch {
-                let remedy = format == .xml ? " (convert the file to binary, or open it with a policy that does so)" : ""
-                return .unencodable(key: key, reason: "\(name) is \(format == .xml ? "XML" : "binary"), and \(error.reason)\(remedy)")
+                return refusal(of: key, format: format, because: error)
             }
         }
         return .unwritable(file: name, reason: error.description)

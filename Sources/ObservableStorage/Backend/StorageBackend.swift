@@ -1,4 +1,5 @@
 public import Dispatch
+public import PropertyListCoding
 
 /// Where a store keeps its entries: a file, memory, a service.
 ///
@@ -21,6 +22,14 @@ public protocol StorageBackend: Sendable {
     ///   nothing is stored: a store takes the edit back then and goes on with the others.
     func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
 
+    /// What will be read once a value has been stored: nothing else than the value, unless the storage cannot hold it as it is.
+    ///
+    /// Called for each value that is set but whole numbers and truth values, which every storage holds, on the thread that sets it, so it reads
+    /// nothing and waits for nothing. What cannot be known in advance ``edit(_:)`` tells.
+    ///
+    /// - Throws: ``StorageError/unencodable(key:reason:)`` if the value cannot be stored.
+    func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue
+
     /// Whether the closure of an ``edit(_:)`` may end the process, which calls `edit` once more, on the same thread, for what is not stored yet.
     ///
     /// False unless the backend says otherwise: then that edit is made on another thread, and is lost if it has to wait for the first one.
@@ -33,6 +42,9 @@ public protocol StorageBackend: Sendable {
 }
 
 extension StorageBackend {
+    /// The value.
+    public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue { value }
+
     /// False.
     public var allowsNestedEdits: Bool { false }
 }

@@ -39,16 +39,16 @@ final class EntryWatch: Sendable {
 // What was decoded belongs to the entry, so that it goes with the entry and its store, however long the keys live that it was read with.
 extension EntryWatch {
     /// What was decoded of the entry.
-    struct Decoded: Sendable {
+    fileprivate struct Decoded: Sendable {
         // One for each codec.
-        fileprivate var values: [(codec: UInt64, stored: PropertyListValue, value: AnyBox)] = []
-        // One for each key.
-        fileprivate var readings: [Reading] = []
+        var values: [(codec: UInt64, stored: PropertyListValue, value: AnyBox)] = []
+        // Those of the keys that have read the entry.
+        var caches: [ReadingCache] = []
+        var crowdSize = 4
     }
 
     // More are hardly ever in use at once.
     private static let mostValues = 4
-    private static let mostReadings = 16
 
     /// The value that a codec decoded last; holds its type.
     func decoded(by codec: UInt64) -> (stored: PropertyListValue, value: AnyBox)? {
@@ -69,23 +69,25 @@ extension EntryWatch {
         }
     }
 
-    /// Keeps a reading in place of those that are not current any more, unless this one is none itself.
-    func keep(_ reading: Reading) {
-        kept.take { kept in
-            let before = kept.readings
-            guard reading.isCurrent else { return before }
-            kept.readings.removeAll { !$0.isCurrent }
-            if kept.readings.count == Self.mostReadings { kept.readings.removeFirst() }
-            kept.readings.append(reading)
-            return before
+    /// Knows a cache from now on that holds what was decoded of the entry.
+    func add(_ cache: ReadingCache) {
+        kept.withLock { kept in
+            guard !kept.caches.contains(where: { $0 === cache }) else { return }
+            if kept.caches.count >= kept.crowdSize {
+                // Keys may be made without end: those go whose key has gone, which has emptied them.
+                kept.caches = kept.caches.filter { $0.reading != nil }
+                kept.crowdSize = max(4, kept.caches.count * 2)
+            }
+            kept.caches.append(cache)
         }
     }
 
     /// Lets go of everything that was decoded. Not to be called under a lock: releasing may run code of the user's.
     func letGo() {
-        kept.take { kept in
+        let decoded = kept.take { kept in
             defer { kept = Decoded() }
             return kept
         }
+        for cache in decoded.caches { cache.empty() }
     }
 }

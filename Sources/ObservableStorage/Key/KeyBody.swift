@@ -10,28 +10,31 @@ class AnyKeyBody: @unchecked Sendable {
     let needsUpkeep: Bool
     /// Whether writing may have to change more than the entry itself; not so for most keys.
     let editsSeveral: Bool
-    // Holds a reading of this key's type only: one with a stored value weakly, unless it is plain, since the entry keeps it.
-    fileprivate let last = Guarded(Last())
+    /// What was last read with the key: a reading of its type.
+    let cache = ReadingCache()
     /// The same, where the value is plain.
     let plain = PlainCell()
     /// Where in a store the entry was last written; at first nowhere.
     let place = EntryPlace()
 
-    init(_ entryName: EntryName, needsUpkeep: Bool, editsSeveral: Bool) {
+    /// What an entry is set as, where no code of the user's decides whether it can be read again.
+    let typeWhenSet: ObjectIdentifier?
+
+    init(_ entryName: EntryName, needsUpkeep: Bool, editsSeveral: Bool, typeWhenSet: ObjectIdentifier?) {
         self.entryName = entryName
+        self.typeWhenSet = typeWhenSet
         self.needsUpkeep = needsUpkeep
         self.editsSeveral = editsSeveral
     }
 
-    /// What was last read with the key, if it is current in this store. Made without the key's type, which would cost more than the rest.
-    final func currentReading(in store: UInt64) -> Reading? {
-        guard let reading = last.withLock({ $0.own ?? $0.entrys }), reading.store == store, reading.isCurrent else { return nil }
-        return reading
+    deinit {
+        cache.empty()
     }
 
-    fileprivate struct Last: Sendable {
-        var own: Reading?
-        weak var entrys: Reading?
+    /// What was last read with the key, if it is current in this store. Made without the key's type, which would cost more than the rest.
+    final func currentReading(in store: UInt64) -> Reading? {
+        guard let reading = cache.reading, reading.store == store, reading.isCurrent else { return nil }
+        return reading
     }
 }
 
@@ -52,21 +55,20 @@ final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
                 earlierInherited: traits.shared.first?.body.traits.earlierNames ?? []),
             needsUpkeep: !traits.migrations.isEmpty || !traits.earlierNames.isEmpty || !traits.persistsDefault.isEmpty
                 || traits.shared.contains { $0.body.needsUpkeep },
-            editsSeveral: traits.leavesLastValue || !traits.earlierNames.isEmpty)
+            editsSeveral: traits.leavesLastValue || !traits.earlierNames.isEmpty,
+            typeWhenSet: traits.codec.isNative && OwnTypes.all.contains(ObjectIdentifier(Value.self)) ? type : nil)
     }
 
     /// Remembers what was read.
     ///
-    /// - Parameter watch: the entry that the value was stored in, which keeps it; nil for a default.
+    /// - Parameter watch: the entry that the value was stored in, with which it goes; nil for a default.
     func remember(_ reading: ValueReading<Value>, of watch: EntryWatch?) {
         if isPlain, reading.inherited == nil {
             plain.remember(PlainCell.bits(of: reading.value), watch: reading.own.id, changes: reading.ownChanges)
         }
-        let keeper = isPlain ? nil : watch
-        keeper?.keep(reading)
-        last.take { last in
-            defer { last = keeper == nil ? Last(own: reading) : Last(entrys: reading) }
-            return last.own
-        }
+        if !isPlain { watch?.add(cache) }
+        cache.keep(reading)
+        // The entry may have been removed between the two.
+        if !isPlain, !reading.isCurrent { cache.empty() }
     }
 }

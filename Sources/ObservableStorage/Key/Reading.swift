@@ -39,6 +39,29 @@
     }
 }
 
+/// What was last read with a key. The entry that it was read from empties it when it goes.
+final class ReadingCache: Sendable {
+    private let last = Guarded<Reading?>(nil)
+
+    /// What it holds.
+    var reading: Reading? {
+        last.withLock { $0 }
+    }
+
+    /// Holds another reading.
+    func keep(_ reading: Reading) {
+        last.take { last in
+            defer { last = reading }
+            return last
+        }
+    }
+
+    /// Lets go of what was read. Not to be called under a lock: releasing may run code of the user's.
+    func empty() {
+        last.take { $0.take() }
+    }
+}
+
 /// What a key's value was when it was read.
 @usableFromInline final class ValueReading<Value: Sendable>: Reading, @unchecked Sendable {
     @usableFromInline let value: Value

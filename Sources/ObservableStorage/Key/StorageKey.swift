@@ -129,7 +129,7 @@ extension StorageKey {
 }
 
 /// Types whose stored form is this library's or the system's, by themselves and as optionals.
-private enum OwnTypes {
+enum OwnTypes {
     static let all: Set<ObjectIdentifier> = {
         func pair<Value>(_ type: Value.Type) -> [ObjectIdentifier] {
             [ObjectIdentifier(type), ObjectIdentifier(Value?.self)]

@@ -2,28 +2,34 @@ import PropertyListCoding
 
 /// What an entry held before, for readers who cannot decode what it holds now: they keep the last good value.
 ///
-/// Whether a value is good shows only when somebody decodes it. Until then the values before it are kept, and no longer.
+/// What is set with a key of the entry's type is good. Of other values that shows only when somebody decodes them: until then the values
+/// before are kept, and no longer.
 struct EntryHistory: Sendable {
-    /// Earlier values that may be good: at most the last one that was found to be, or else the first one that nobody has read, and the one that
-    /// was replaced last.
-    struct Earlier: Sendable {
-        fileprivate(set) var first: PropertyListValue?
-        fileprivate(set) var last: PropertyListValue?
+    /// Earlier values that may be good: the last one that was found to be, or else the first one that nobody has read, and the one that was
+    /// replaced last.
+    final class Earlier: Sendable {
+        fileprivate let first: PropertyListValue
+        private let last: PropertyListValue?
+
+        fileprivate init(_ first: PropertyListValue, last: PropertyListValue? = nil) {
+            self.first = first
+            self.last = last
+        }
 
         /// The newest one first.
         var values: [PropertyListValue] {
-            [last, first].compactMap { $0 }
+            last.map { [$0, first] } ?? [first]
         }
     }
 
-    private(set) var earlier = Earlier()
+    private(set) var earlier: Earlier?
     /// The revision of the store in which the present value came.
     private(set) var revision: UInt64 = 0
     // The type that values of the entry were last found to be of.
     private var type: ObjectIdentifier?
     private var isGood = false
-    // Tells the bad value that was reported last from others.
-    private var reportedHash: Int?
+    // The first revision whose value has not been reported as bad.
+    private var unreportedRevision: UInt64 = 0
 
     /// Notes that a value has been replaced.
     ///
@@ -31,43 +37,54 @@ struct EntryHistory: Sendable {
     ///   - old: the value; nil if there was none.
     ///   - isRemoval: whether there is none now.
     ///   - isEdit: whether this process did it.
-    mutating func replaced(_ old: PropertyListValue?, isRemoval: Bool, isEdit: Bool, revision: UInt64) {
+    ///   - type: what a key that needs no code of the user's has set the new value as.
+    mutating func replaced(_ old: PropertyListValue?, isRemoval: Bool, isEdit: Bool, type: ObjectIdentifier?, revision: UInt64) {
         self.revision = revision
-        defer { isGood = false }
-        guard let old, !isRemoval else { return earlier = Earlier() }
+        let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
+        defer { isGood = isTyped }
+        if isTyped { self.type = type }
+        guard let old, !isRemoval, !(isTyped && isGood) else {
+            if earlier != nil { earlier = nil }
+            return
+        }
         if isGood {
-            earlier = Earlier(first: old)
-        } else if earlier.first == nil {
-            // Large values that are set again and again and never read are not held twice.
-            if !isEdit || !old.isBulky { earlier.first = old }
+            earlier = Earlier(old)
         } else if !isEdit || !old.isBulky {
-            earlier.last = old
+            // Large values that are set again and again and never read are not held twice.
+            earlier = earlier.map { Earlier($0.first, last: old) } ?? Earlier(old)
         }
     }
 
     /// Whether it is still to be noted that the present value is good to those who read it as a type.
     func isNews(_ type: ObjectIdentifier) -> Bool {
         // One who reads the entry as another type does not take the last good value from those whose entry it is.
-        !isGood && (self.type == nil || self.type == type || earlier.first == nil)
+        !isGood && (self.type == nil || self.type == type || earlier == nil)
     }
 
     /// Notes that a value is good, if it is still there.
     ///
     /// - Returns: earlier values that are not needed any more, for release outside of locks.
-    mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> Earlier {
-        guard self.revision == revision, isNews(type) else { return Earlier() }
-        defer { earlier = Earlier() }
-        (self.type, isGood, reportedHash) = (type, true, nil)
-        return earlier
+    mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> Earlier? {
+        guard self.revision == revision, isNews(type) else { return nil }
+        (self.type, isGood) = (type, true)
+        return earlier.take()
     }
 
     /// Notes that a value is bad.
     ///
-    /// - Returns: whether that is to be reported, which is so once for each value.
-    mutating func noteBad(hash: Int) -> Bool {
-        guard reportedHash != hash else { return false }
-        reportedHash = hash
-        return true
+    /// - Parameters:
+    ///   - revision: that in which the value came, or a later one, if it is still there.
+    ///   - good: the earlier value that counts in its place: no other one is kept.
+    /// - Returns: whether that is to be reported, which is so once for each value; and earlier values that are not needed any more.
+    mutating func noteBad(revision: UInt64, insteadOf good: PropertyListValue?) -> (isNew: Bool, unneeded: Earlier?) {
+        var unneeded: Earlier?
+        if let good, let earlier, revision >= self.revision, earlier.values != [good] {
+            (unneeded, self.earlier) = (earlier, Earlier(good))
+        }
+        let revision = min(revision, self.revision)
+        guard revision >= unreportedRevision else { return (false, unneeded) }
+        unreportedRevision = revision + 1
+        return (true, unneeded)
     }
 }
 

@@ -2,13 +2,15 @@ import PropertyListCoding
 
 /// One entry in memory: its value, the edit that is not on disk yet, and what its readers hold on to.
 struct EntrySlot: Sendable {
-    /// What was in an entry before another value.
+    /// What goes into an entry, and then what came out: swapped, since copies took half of the time of a write.
+    struct Content {
+        var value: PropertyListValue?
+        /// What had been there before the value that came out, for those who cannot decode it.
+        var earlier: EntryHistory.Earlier?
+    }
+
+    /// What putting another value in place has done.
     struct Exchange {
-        let old: PropertyListValue?
-        /// What had been there before that, for those who cannot decode it.
-        let earlier: EntryHistory.Earlier
-        /// Whether an edit of the entry was to be written already.
-        let wasPending: Bool
         /// Whether Observation tracks the entry.
         let isTracked: Bool
         /// How often the entry has changed, this change included; 0 where nobody counts.
@@ -23,6 +25,8 @@ struct EntrySlot: Sendable {
     private(set) var pendingRevision: UInt64 = 0
     // Nothing for what a user set.
     private var condition: MemoryState.Edits?
+    // The entry whose edit this one is a part of, if it is that of another one.
+    private var principal: String?
     /// Tells this slot from every other one that the process ever had, once somebody has a hint that leads to it; 0 until then.
     private(set) var id: UInt64 = 0
 
@@ -38,7 +42,15 @@ struct EntrySlot: Sendable {
 
     /// The edit that is not on disk yet.
     var pending: PendingEdit? {
-        pendingRevision == 0 ? nil : PendingEdit(value: value, condition: condition ?? [:], revision: pendingRevision)
+        pendingRevision == 0
+            ? nil
+            : PendingEdit(
+                value: value, condition: condition ?? [:], principal: principal, revision: pendingRevision)
+    }
+
+    /// Whether there is an edit that is not on disk yet.
+    var isPending: Bool {
+        pendingRevision != 0
     }
 
     /// Whether there is nothing to keep but perhaps what readers hold on to.
@@ -54,43 +66,46 @@ struct EntrySlot: Sendable {
     /// Puts another value in place; nothing if it is the same.
     ///
     /// - Parameters:
-    ///   - new: the value, nil for none.
+    ///   - content: the value, nil for none; what was there, afterwards.
     ///   - edit: the revision of the edit, if it is still to be written, or 0.
     ///   - revision: the revision in which the value comes.
+    ///   - type: what a key that needs no code of the user's sets it as.
     ///   - condition: what has to be stored still when it is written.
+    ///   - principal: the entry whose edit this one is a part of, if it is that of another one.
     mutating func exchange(
-        _ new: PropertyListValue?, edit: UInt64, revision: UInt64, condition: MemoryState.Edits? = nil
+        _ content: inout Content, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil, condition: MemoryState.Edits? = nil,
+        principal: String? = nil
     ) -> Exchange? {
-        guard value != new else {
+        guard value != content.value else {
             // Set anew, what was made of another value is a value of its own.
             if edit != 0, condition == nil, pendingRevision != 0 { self.condition = nil }
             return nil
         }
         let (changes, isTracked) = watch?.noteChange() ?? (0, false)
-        let exchange = Exchange(
-            old: value.take(), earlier: history.earlier, wasPending: pendingRevision != 0, isTracked: isTracked, changes: changes)
-        history.replaced(exchange.old, isRemoval: new == nil, isEdit: edit != 0, revision: revision)
-        value = new
+        swap(&value, &content.value)
+        content.earlier = history.earlier
+        history.replaced(content.value, isRemoval: value == nil, isEdit: edit != 0, type: type, revision: revision)
         if edit != 0 {
             pendingRevision = edit
             if condition != nil || self.condition != nil { self.condition = condition }
+            if principal != nil || self.principal != nil { self.principal = principal }
         }
-        return exchange
+        return Exchange(isTracked: isTracked, changes: changes)
     }
 
     /// Notes that the value is good; see ``EntryHistory/noteGood(_:revision:)``.
-    mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> EntryHistory.Earlier {
+    mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> EntryHistory.Earlier? {
         history.noteGood(type, revision: revision)
     }
 
-    /// Notes that the value, or one that was there before, is bad; see ``EntryHistory/noteBad(hash:)``.
-    mutating func noteBad(hash: Int) -> Bool {
-        history.noteBad(hash: hash)
+    /// Notes that the value, or one that was there before, is bad; see ``EntryHistory/noteBad(revision:insteadOf:)``.
+    mutating func noteBad(revision: UInt64, insteadOf good: PropertyListValue?) -> (isNew: Bool, unneeded: EntryHistory.Earlier?) {
+        history.noteBad(revision: revision, insteadOf: good)
     }
 
     /// Forgets an edit that is on disk now, unless the entry has been edited anew.
     mutating func noteStored(_ edit: PendingEdit) {
         guard pendingRevision == edit.revision else { return }
-        (pendingRevision, condition) = (0, nil)
+        (pendingRevision, condition, principal) = (0, nil, nil)
     }
 }

@@ -52,25 +52,35 @@ struct EntryTable: Sendable {
         hasPending ? edit(of: name) : nil
     }
 
-    /// Puts another value in place; see ``EntrySlot/exchange(_:edit:revision:condition:)``.
+    /// Puts another value in place; see ``EntrySlot/exchange(_:edit:revision:type:condition:principal:)``.
     ///
     /// - Parameter revision: the revision in which the value comes; that of the edit unless it is given.
     mutating func exchange(
-        _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: MemoryState.Edits? = nil
+        _ name: String, _ content: inout EntrySlot.Content, edit: UInt64, revision: UInt64? = nil, condition: MemoryState.Edits? = nil,
+        principal: String? = nil
     ) -> EntrySlot.Exchange? {
-        exchange(name, at: madePlace(name), value, edit: edit, revision: revision ?? edit, condition: condition)
+        let place = madePlace(name)
+        let (wasPending, isRemoval) = (slots[place].isPending, content.value == nil)
+        let exchange = slots[place].exchange(
+            &content, edit: edit, revision: revision ?? edit, condition: condition, principal: principal == name ? nil : principal)
+        noteExchange(of: name, at: place, wasPending: wasPending, isRemoval: isRemoval)
+        return exchange
     }
 
     /// The same without looking the name up, where the hint is right.
     ///
     /// - Parameter hint: where an entry of this name was, in any table; where this one is, afterwards.
-    mutating func exchange(_ name: String, _ value: PropertyListValue?, edit: UInt64, hint: inout EntryHint) -> EntrySlot.Exchange? {
-        if slots.indices.contains(hint.place), slots[hint.place].id == hint.id {
-            return exchange(name, at: hint.place, value, edit: edit, revision: edit, condition: nil)
+    mutating func exchange(
+        _ name: String, _ content: inout EntrySlot.Content, edit: UInt64, type: ObjectIdentifier? = nil, hint: inout EntryHint
+    ) -> EntrySlot.Exchange? {
+        if !slots.indices.contains(hint.place) || slots[hint.place].id != hint.id {
+            let place = madePlace(name)
+            hint = EntryHint(place: place, id: slots[place].madeID())
         }
-        let place = madePlace(name)
-        hint = EntryHint(place: place, id: slots[place].madeID())
-        return exchange(name, at: place, value, edit: edit, revision: edit, condition: nil)
+        let (wasPending, isRemoval) = (slots[hint.place].isPending, content.value == nil)
+        let exchange = slots[hint.place].exchange(&content, edit: edit, revision: edit, type: type)
+        noteExchange(of: name, at: hint.place, wasPending: wasPending, isRemoval: isRemoval)
+        return exchange
     }
 
     /// Forgets edits that are on disk now, but for those made anew meanwhile.
@@ -91,14 +101,9 @@ extension EntryTable {
     }
 
     @inline(__always)
-    private mutating func exchange(
-        _ name: String, at place: Int, _ value: PropertyListValue?, edit: UInt64, revision: UInt64, condition: MemoryState.Edits?
-    ) -> EntrySlot.Exchange? {
-        let isRemoval = value == nil
-        let exchange = slots[place].exchange(value, edit: edit, revision: revision, condition: condition)
-        if edit != 0, exchange?.wasPending == false { pendingNames.append(name) }
+    private mutating func noteExchange(of name: String, at place: Int, wasPending: Bool, isRemoval: Bool) {
+        if !wasPending, slots[place].isPending { pendingNames.append(name) }
         if isRemoval { tidyUp(name, at: place) }
-        return exchange
     }
 
     /// Where the slot of an entry is, made if it has none.
@@ -146,13 +151,15 @@ extension EntryTable {
     }
 
     /// Notes that the value of an entry is good; see ``EntryHistory/noteGood(_:revision:)``.
-    mutating func noteGood(_ name: String, _ type: ObjectIdentifier, revision: UInt64) -> EntryHistory.Earlier {
-        places[name].map { slots[$0].noteGood(type, revision: revision) } ?? EntryHistory.Earlier()
+    mutating func noteGood(_ name: String, _ type: ObjectIdentifier, revision: UInt64) -> EntryHistory.Earlier? {
+        places[name].flatMap { slots[$0].noteGood(type, revision: revision) }
     }
 
-    /// Notes that a value of an entry is bad; see ``EntryHistory/noteBad(hash:)``.
-    mutating func noteBad(_ name: String, hash: Int) -> Bool {
-        slots[madePlace(name)].noteBad(hash: hash)
+    /// Notes that a value of an entry is bad; see ``EntryHistory/noteBad(revision:insteadOf:)``.
+    mutating func noteBad(
+        _ name: String, revision: UInt64, insteadOf good: PropertyListValue?
+    ) -> (isNew: Bool, unneeded: EntryHistory.Earlier?) {
+        slots[madePlace(name)].noteBad(revision: revision, insteadOf: good)
     }
 
     /// What readers of all entries hold on to.

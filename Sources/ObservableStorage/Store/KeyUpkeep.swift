@@ -6,6 +6,23 @@ struct KeyUpkeep: Sendable {
     let origin: ChangeOrigin
 }
 
+extension KeyUpkeep {
+    /// The same with what will be read once it is stored; nothing if that cannot be, which is reported once.
+    func storable(in backend: any StorageBackend, _ memory: Memory, _ reports: FailureReports) -> KeyUpkeep? {
+        var storable = edits
+        for case (let name, let value?) in edits {
+            do throws(StorageError) {
+                if memory.update({ $0.isRefused(value, of: name) }) { return nil }
+                storable[name] = .some(try backend.storable(value, for: name))
+            } catch {
+                if memory.update({ $0.noteRefused(value, of: name) }) { reports.report(error) }
+                return nil
+            }
+        }
+        return KeyUpkeep(edits: storable, origin: origin)
+    }
+}
+
 extension StorageKey {
     /// The entries that have to be looked at for that.
     var upkeepNames: [String] {

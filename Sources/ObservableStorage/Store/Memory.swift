@@ -1,3 +1,4 @@
+import Dispatch
 import PropertyListCoding
 
 /// A store's memory: every call is one short critical section, and observers are told after it, each key's in its order.
@@ -19,6 +20,10 @@ final class Memory: Sendable {
     // Where nothing is delivered that runs user code.
     private let executor: DispatchQueueExecutor
 
+    deinit {
+        letGo(of: guarded.withLock { $0.state.watches })
+    }
+
     init(entries: [String: PropertyListValue], executor: DispatchQueueExecutor) {
         guarded = Guarded(Contents(state: MemoryState(entries: entries)))
         allObservers = ChangePublisher(group: id)
@@ -37,8 +42,10 @@ final class Memory: Sendable {
         let reading: Reading
         /// Whether its age tells all: a value that has no entry of its own yet may come from others.
         let isComplete: Bool
-        /// The revision of a value of which nobody has noted yet that it is good.
-        let newsRevision: UInt64?
+        /// The revision in which the value that counts came.
+        let revision: UInt64
+        /// Whether nobody has noted yet that it is good.
+        let isNews: Bool
 
         /// What keeps the value that counts once it is decoded, and how often it had changed.
         var source: (watch: EntryWatch?, changes: UInt64) {
@@ -55,11 +62,12 @@ final class Memory: Sendable {
             let inherited = name.inherited.map { contents.state.madeWatch($0) }
             let reading = Reading(store: id, own: contents.state.madeWatch(name.own), inherited: inherited)
             let entry = contents.state.entry(name)
-            let history = type == nil || entry.stored == nil ? nil : contents.state.history(name.own)
+            let source = entry.stored == nil ? (entry.inherited == nil ? nil : name.inherited) : name.own
+            let history = source.map { contents.state.history($0) }
             return Found(
                 entry: entry, reading: reading,
                 isComplete: name.hasEarlier ? contents.state.stored(name.own) != nil : entry.stored != nil,
-                newsRevision: history.flatMap { history in type.flatMap { history.isNews($0) ? history.revision : nil } })
+                revision: history?.revision ?? 0, isNews: type.flatMap { history?.isNews($0) } ?? false)
         }
     }
 
@@ -70,7 +78,7 @@ final class Memory: Sendable {
         guarded.withLock { contents in
             func values(_ name: String) -> [PropertyListValue] {
                 let present = includingPresent ? contents.state.stored(name) : nil
-                return (present.map { [$0] } ?? []) + contents.state.earlier(name).values
+                return (present.map { [$0] } ?? []) + (contents.state.earlier(name)?.values ?? [])
             }
             return (values(name.own), name.inherited.map { values($0) } ?? [])
         }
@@ -81,30 +89,27 @@ final class Memory: Sendable {
         guarded.take { $0.state.noteGood(name, type, revision: revision) }
     }
 
-    // Whether a bad value is to be reported: once for each.
-    private func noteBad(_ name: String, _ stored: PropertyListValue) -> Bool {
-        let hash = stored.hashValue
-        return guarded.withLock { $0.state.noteBad(name, hash: hash) }
-    }
-
     /// Notes whether a value could be decoded: earlier ones are kept until one could, and one that could not is reported, once.
     ///
     /// - Parameters:
     ///   - entry: what was decoded.
-    ///   - revision: the revision in which it came; nil if all is known of it.
+    ///   - revision: that in which it came, or a later one.
+    ///   - failure: what is wrong with the value.
+    ///   - good: the earlier value that counts in its place.
     /// - Returns: whether it has been reported just now.
     @discardableResult
     func noteDecoded<Value>(
-        _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64?, _ failure: StorageError?, _ reports: FailureReports
+        _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
+        insteadOf good: PropertyListValue?, _ reports: FailureReports
     ) -> Bool {
         let name = entry.stored == nil ? key.body.entryName.inherited : key.name
-        guard let name, let stored = entry.stored ?? entry.inherited else { return false }
+        guard let name, entry.stored ?? entry.inherited != nil else { return false }
         if let failure {
-            guard noteBad(name, stored) else { return false }
-            reports.report(failure)
-            return true
+            let noted = guarded.take { $0.state.noteBad(name, revision: revision, insteadOf: good) }
+            if noted.isNew { reports.report(failure) }
+            return noted.isNew
         }
-        if let revision, let type = key.body.type { noteGood(name, type, revision: revision) }
+        if let type = key.body.type { noteGood(name, type, revision: revision) }
         return false
     }
 
@@ -126,43 +131,57 @@ final class Memory: Sendable {
     /// - Parameters:
     ///   - muted: the subscription that is not told.
     ///   - body: returns the changes that it made.
-    /// - Returns: what is to be told, and whether a flush has to be scheduled.
     func change<Failure: Error>(
         muting muted: UInt64 = 0, _ body: (inout MemoryState) throws(Failure) -> [StoredChange]
-    ) throws(Failure) -> (news: Deliveries, needsFlush: Bool) {
+    ) throws(Failure) -> Outcome {
         // The changes are taken out of the lock with the old values.
-        let outcome = try guarded.take { (guarded) throws(Failure) in
+        let taken = try guarded.take { (guarded) throws(Failure) in
             let changes = try body(&guarded.state)
             let removed = changes.compactMap { $0.isRemoval ? guarded.state.watch($0.key) : nil }
+            let news = post(changes, to: guarded, muting: muted)
             return (
-                changes: changes, removed: removed, news: post(changes, to: guarded, muting: muted),
-                needsFlush: guarded.state.needsFlushScheduled()
+                changes: changes, removed: removed, outcome: Outcome(news: news, needsFlush: guarded.state.needsFlushScheduled())
             )
         }
-        for watch in outcome.removed { watch.letGo() }
-        return (outcome.news, outcome.needsFlush)
+        letGo(of: taken.removed)
+        return taken.outcome
+    }
+
+    /// What a change calls for.
+    struct Outcome: Sendable {
+        /// What is to be told, if anything.
+        let news: Deliveries?
+        /// Whether a flush has to be scheduled.
+        let needsFlush: Bool
     }
 
     /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.
+    ///
+    /// - Parameter news: nothing; what is to be told, afterwards.
+    /// - Returns: whether a flush has to be scheduled.
     func edit(
-        _ key: AnyKeyBody, _ value: PropertyListValue?, muting muted: UInt64
-    ) throws(StorageError) -> (news: Deliveries, needsFlush: Bool) {
+        _ key: AnyKeyBody, _ value: PropertyListValue?, muting muted: UInt64, _ news: inout Deliveries
+    ) throws(StorageError) -> Bool {
         let name = key.entryName.own
         var hint = key.place.hint
         defer { key.place.hint = hint }
-        let outcome = try guarded.take { (contents) throws(StorageError) in
-            let exchange = try contents.state.exchange(name, value, hint: &hint)
-            var news = Deliveries()
-            if let exchange, exchange.isTracked || contents.isObserved {
-                let change = contents.state.change(
-                    name, exchange, to: value, origin: .local, revision: contents.state.revision)
-                news = post([change], to: contents, muting: muted)
+        // Released after unlocking.
+        var content = EntrySlot.Content(value: value)
+        var removed: EntryWatch?
+        let needsFlush = try guarded.withLock { (contents) throws(StorageError) in
+            if let exchange = try contents.state.exchange(name, &content, type: key.typeWhenSet, hint: &hint) {
+                if exchange.isTracked || contents.isObserved {
+                    let change = contents.state.change(
+                        name, exchange, from: content, to: value, origin: .local, revision: contents.state.revision)
+                    news = post([change], to: contents, muting: muted)
+                }
+                if value == nil { removed = contents.state.watch(name) }
             }
-            let removed = value == nil && exchange != nil ? contents.state.watch(name) : nil
-            return (old: exchange, removed: removed, news: news, needsFlush: contents.state.needsFlushScheduled())
+            return contents.state.needsFlushScheduled()
         }
-        outcome.removed?.letGo()
-        return (outcome.news, outcome.needsFlush)
+        withExtendedLifetime(content) {}
+        if let removed { letGo(of: [removed]) }
+        return needsFlush
     }
 
     private func post(_ changes: [StoredChange], to contents: Contents, muting muted: UInt64) -> Deliveries {
@@ -197,7 +216,14 @@ final class Memory: Sendable {
             return (ends, guarded.state.watches)
         }
         deliver(ends)
-        for watch in watches { watch.letGo() }
+        letGo(of: watches)
+    }
+
+    // What was decoded may run code of the user's when it is released, which the store's queue does not.
+    private func letGo(of watches: [EntryWatch]) {
+        if watches.isEmpty { return }
+        guard executor.isCurrent else { return watches.forEach { $0.letGo() } }
+        DispatchQueue.global().async { watches.forEach { $0.letGo() } }
     }
 }
 
@@ -209,13 +235,16 @@ extension Memory {
     ///   - onDecode: called with each value that is decoded for observers.
     func observe<Value>(
         _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [],
-        onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _ in }, _ observer: Observer<Change<Value>>
+        onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in }, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
         let (name, identifier) = (key.body.entryName, ObjectIdentifier(key.body))
         let (token, first) = guarded.withLock { guarded in
             var first = Deliveries()
-            let watches = TrackedKey(
-                own: guarded.state.madeWatch(name.own), inherited: name.inherited.map { guarded.state.madeWatch($0) })
+            // What costs little to decode is not kept.
+            let watches =
+                key.body.traits.codec.id == 0
+                ? nil
+                : TrackedKey(own: guarded.state.madeWatch(name.own), inherited: name.inherited.map { guarded.state.madeWatch($0) })
             let made = { KeyObservers(key, watches, group: self.id, onDecode: onDecode) }
             let observers = guarded.isFinished ? made() : guarded.observers.observers(of: key, made)
             if guarded.isFinished { observers.finish() }

@@ -11,6 +11,7 @@ struct MemoryState: Sendable {
     private(set) var registered: [String: PropertyListValue] = [:]
     private(set) var isClosed = false
     private var flushes = FlushSchedule()
+    private var refusedUpkeep: [String: PropertyListValue] = [:]
 
     init(entries: [String: PropertyListValue]) {
         table = EntryTable(entries)
@@ -42,8 +43,8 @@ struct MemoryState: Sendable {
     }
 
     /// What was under a name before, for those who cannot decode what is there.
-    func earlier(_ name: String) -> EntryHistory.Earlier {
-        table.history(name)?.earlier ?? EntryHistory.Earlier()
+    func earlier(_ name: String) -> EntryHistory.Earlier? {
+        table.history(name)?.earlier
     }
 
     /// What is known of the value under a name.
@@ -52,13 +53,15 @@ struct MemoryState: Sendable {
     }
 
     /// Notes that a value is good; see ``EntryHistory/noteGood(_:revision:)``.
-    mutating func noteGood(_ name: String, _ type: ObjectIdentifier, revision: UInt64) -> EntryHistory.Earlier {
+    mutating func noteGood(_ name: String, _ type: ObjectIdentifier, revision: UInt64) -> EntryHistory.Earlier? {
         table.noteGood(name, type, revision: revision)
     }
 
-    /// Notes that a value is bad; see ``EntryHistory/noteBad(hash:)``.
-    mutating func noteBad(_ name: String, hash: Int) -> Bool {
-        table.noteBad(name, hash: hash)
+    /// Notes that a value is bad; see ``EntryHistory/noteBad(revision:insteadOf:)``.
+    mutating func noteBad(
+        _ name: String, revision: UInt64, insteadOf good: PropertyListValue?
+    ) -> (isNew: Bool, unneeded: EntryHistory.Earlier?) {
+        table.noteBad(name, revision: revision, insteadOf: good)
     }
 
     /// What readers of all entries hold on to.
@@ -86,25 +89,31 @@ struct MemoryState: Sendable {
 
     /// Edits an entry in memory, as a revision, and keeps the edit for the next flush.
     ///
-    /// - Parameter hint: where the entry may be, and then is; see ``EntryTable``.
-    /// - Returns: what was there before; nothing if the value is the same.
+    /// - Parameters:
+    ///   - content: the value; what was there before, afterwards.
+    ///   - type: what a key that needs no code of the user's sets it as.
+    ///   - hint: where the entry may be, and then is; see ``EntryTable``.
+    /// - Returns: nothing if the value is the same.
     mutating func exchange(
-        _ name: String, _ value: PropertyListValue?, hint: inout EntryHint
+        _ name: String, _ content: inout EntrySlot.Content, type: ObjectIdentifier?, hint: inout EntryHint
     ) throws(StorageError) -> EntrySlot.Exchange? {
         guard !isClosed else { throw .closed }
-        guard let exchange = table.exchange(name, value, edit: revision + 1, hint: &hint) else { return nil }
+        guard let exchange = table.exchange(name, &content, edit: revision + 1, type: type, hint: &hint) else { return nil }
         revision += 1
         return exchange
     }
 
     /// Edits entries in memory, as one revision, and keeps the edits for the next flush.
     ///
-    /// - Parameter condition: what has to be stored still when they are written, or else they are forgotten.
+    /// - Parameters:
+    ///   - principal: the entry of which the others are a part, if they are: what it was called earlier.
+    ///   - condition: what has to be stored still when they are written, or else they are forgotten.
     mutating func edit(
-        _ edits: Edits, origin: ChangeOrigin = .local, condition: Edits = [:]
+        _ edits: Edits, of principal: String? = nil, origin: ChangeOrigin = .local, condition: Edits = [:]
     ) throws(StorageError) -> [StoredChange] {
         guard !isClosed else { throw .closed }
-        return apply(edits, origin: origin, edit: revision + 1, condition: condition.isEmpty ? nil : whatIsStored(of: condition))
+        return apply(
+            edits, origin: origin, edit: revision + 1, condition: condition.isEmpty ? nil : whatIsStored(of: condition), of: principal)
     }
 
     // What was made of an edit that is not written yet depends on what that edit depends on, which for a user's is nothing.
@@ -136,11 +145,17 @@ struct MemoryState: Sendable {
         apply(table.hasPending ? edits.filter { table.pending($0.key) == nil } : edits, origin: origin)
     }
 
-    private mutating func apply(_ edits: Edits, origin: ChangeOrigin, edit: UInt64 = 0, condition: Edits? = nil) -> [StoredChange] {
+    private mutating func apply(
+        _ edits: Edits, origin: ChangeOrigin, edit: UInt64 = 0, condition: Edits? = nil, of principal: String? = nil
+    ) -> [StoredChange] {
         var changes: [StoredChange] = []
         for (name, value) in edits {
-            guard let exchange = table.exchange(name, value, edit: edit, revision: revision + 1, condition: condition) else { continue }
-            changes.append(change(name, exchange, to: value, origin: origin, revision: revision + 1))
+            var content = EntrySlot.Content(value: value)
+            guard
+                let exchange = table.exchange(
+                    name, &content, edit: edit, revision: revision + 1, condition: condition, principal: principal)
+            else { continue }
+            changes.append(change(name, exchange, from: content, to: value, origin: origin, revision: revision + 1))
         }
         if !changes.isEmpty { revision += 1 }
         return changes.sorted { $0.key < $1.key }
@@ -148,12 +163,13 @@ struct MemoryState: Sendable {
 
     /// A change of an entry that has been made.
     func change(
-        _ name: String, _ exchange: EntrySlot.Exchange, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64
+        _ name: String, _ exchange: EntrySlot.Exchange, from old: EntrySlot.Content, to new: PropertyListValue?, origin: ChangeOrigin,
+        revision: UInt64
     ) -> StoredChange {
         let registered = registered.isEmpty ? nil : registered[name]
         return StoredChange(
-            key: name, old: StoredEntry(stored: exchange.old, registered: registered),
-            new: StoredEntry(stored: new, registered: registered), earlier: exchange.earlier, isRemoval: new == nil, origin: origin,
+            key: name, old: StoredEntry(stored: old.value, registered: registered),
+            new: StoredEntry(stored: new, registered: registered), earlier: old.earlier, isRemoval: new == nil, origin: origin,
             revision: revision, changes: exchange.changes)
     }
 
@@ -163,16 +179,31 @@ struct MemoryState: Sendable {
         let source = entry.stored == nil ? name.inherited ?? name.own : name.own
         return StoredChange(
             key: name.own, old: entry, new: entry, earlier: earlier(name.own),
-            earlierInherited: name.inherited.map(earlier) ?? EntryHistory.Earlier(),
+            earlierInherited: name.inherited.flatMap(earlier),
             isRemoval: entry.stored == nil && entry.inherited == nil, origin: .local, revision: revision,
             changes: watch(source)?.changes ?? 0)
     }
 
-    /// Forgets an edit that cannot be stored, unless the entry has been edited anew, and has what is stored instead, as one revision.
-    mutating func takeBack(_ edit: PendingEdit, of name: String, for stored: PropertyListValue?) -> [StoredChange] {
-        guard table.pending(name)?.revision == edit.revision else { return [] }
-        table.noteStored([name: edit])
-        return apply([name: stored], origin: .local)
+    /// Forgets edits that cannot be stored, but for those made anew meanwhile, and has what is stored instead, as one revision.
+    mutating func takeBack(_ edits: [String: PendingEdit], for stored: StorageEntries) -> [StoredChange] {
+        let standing = edits.filter { table.pending($0.key)?.revision == $0.value.revision }
+        table.noteStored(standing)
+        for (name, edit) in standing where !edit.condition.isEmpty { refusedUpkeep[name] = edit.value }
+        return apply(standing.keys.reduce(into: Edits()) { $0.updateValue(stored[$1], forKey: $1) }, origin: .local)
+    }
+
+    /// Notes that what reading a key would have changed cannot be stored.
+    ///
+    /// - Returns: whether that is to be reported, which is so once for each value.
+    mutating func noteRefused(_ value: PropertyListValue, of name: String) -> Bool {
+        guard refusedUpkeep[name] != value else { return false }
+        refusedUpkeep[name] = value
+        return true
+    }
+
+    /// Whether what reading a key would change was refused already, so that it is not to be tried at each reading.
+    func isRefused(_ value: PropertyListValue, of name: String) -> Bool {
+        refusedUpkeep[name] == value
     }
 
     /// Forgets edits that are on disk now, but for those made anew meanwhile, which need not wait for a later attempt.

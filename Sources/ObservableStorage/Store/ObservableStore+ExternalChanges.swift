@@ -22,9 +22,9 @@ extension ObservableStore {
     }
 
     /// Does what a change of memory calls for.
-    nonisolated func follow(_ outcome: (news: Deliveries, needsFlush: Bool)) {
+    nonisolated func follow(_ outcome: Memory.Outcome) {
         if outcome.needsFlush { scheduleFlush() }
-        memory.deliver(outcome.news)
+        if let news = outcome.news { memory.deliver(news) }
     }
 
     /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.
@@ -55,6 +55,8 @@ extension ObservableStore {
         }
         let external = latest.changes(since: base)
         base = latest
+        // Before anybody is told: what is told may call for upkeep.
+        availabilityState.noteOpened()
         if !external.isEmpty { tell { $0.merge(external, origin: .external) } }
         noteReadable()
     }

@@ -159,9 +159,10 @@ extension ObservableStore {
                 }
                 return memory.update { $0.noteStored(counting) }
             } catch StorageError.unencodable(let key, let reason) where edits[key] != nil {
-                // What cannot be stored keeps no other edit from being stored.
+                // What cannot be stored keeps no other edit from being stored, but those that were made with it.
                 reports.report(.unencodable(key: key, reason: reason))
-                edits[key] = nil
+                let refused = edits[key]
+                edits = edits.filter { refused?.takes(along: $0.value, of: key, $0.key) != true }
             } catch {
                 return reports.report(StorageError.writing(backend.name, error).with(.lost(keys: edits.keys.sorted())))
             }

@@ -17,8 +17,8 @@ extension ObservableStore {
             if let failure { throw failure }
             var value = found
             let result = try body(&value)
-            let stored = try key.stored(value)
-            let isDone = try edit(origin: .local) { state in
+            let stored = try storable(value, for: key)
+            let isDone = try edit(of: key.name, origin: .local) { state in
                 guard state.entry(key.body.entryName) == entry else { return nil }
                 return key.edits(storing: stored) { state.stored($0) }
             }
@@ -38,9 +38,12 @@ extension ObservableStore {
                     let watch = state.madeWatch(key.name)
                     return (names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.stored($1) }, watch, watch.changes)
                 }
-                guard let upkeep = key.upkeep(stored, in: watch, at: changes) else { return }
+                let upkeep = key.upkeep(stored, in: watch, at: changes)?.storable(in: backend, memory, reports)
+                guard let upkeep else { return }
                 let expected = names.reduce(into: MemoryState.Edits()) { $0.updateValue(stored[$1], forKey: $1) }
-                let isDone = try edit(origin: upkeep.origin, condition: expected) { $0.isCurrent(expected) ? upkeep.edits : nil }
+                let isDone = try edit(of: key.name, origin: upkeep.origin, condition: expected) { state in
+                    state.isCurrent(expected) ? upkeep.edits : nil
+                }
                 if isDone { return }
             }
         } catch {
@@ -50,13 +53,13 @@ extension ObservableStore {
 
     /// Makes edits that depend on what is there; does nothing and returns false where there are none to be made of it.
     private nonisolated func edit(
-        origin: ChangeOrigin, condition: MemoryState.Edits = [:], _ makeEdits: (MemoryState) -> MemoryState.Edits?
+        of principal: String, origin: ChangeOrigin, condition: MemoryState.Edits = [:], _ makeEdits: (MemoryState) -> MemoryState.Edits?
     ) throws(StorageError) -> Bool {
         var isDone = false
         try tell { (state) throws(StorageError) in
             guard let edits = makeEdits(state) else { return [] }
             isDone = true
-            return try state.edit(edits, origin: origin, condition: condition)
+            return try state.edit(edits, of: principal, origin: origin, condition: condition)
         }
         return isDone
     }

@@ -41,8 +41,8 @@ extension ObservableStore {
         if key.isReadWithoutUserCode { _ = key.defaultValue }
         return memory.observe(
             key, initial: initial, with: movers,
-            onDecode: { [weak memory, reports] change, failure in
-                memory?.noteDecoded(key, change.new, revision: change.revision, failure, reports)
+            onDecode: { [weak memory, reports] change, failure, good in
+                memory?.noteDecoded(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
             }, observer)
     }
 

@@ -77,7 +77,7 @@ extension ObservableStore {
         let own = attempt.own
         let registered = memory.update { $0.registered }
         // The closure takes no part of the actor along, which would make the result the actor's.
-        let (known, memory, reports) = (base, self.memory, self.reports)
+        let (known, memory, reports, backend) = (base, self.memory, self.reports, self.backend)
         var outcome: (result: Result, external: MemoryState.Edits, edits: MemoryState.Edits)?
         isCommitting = true
         defer { isCommitting = false }
@@ -86,7 +86,8 @@ extension ObservableStore {
             (attempt.found, attempt.edits) = (found, nil)
             let counting = own.filter { $0.value.counts(over: found) }
             for (key, edit) in counting { entries[key] = edit.value }
-            var transaction = StoreTransaction(entries: entries.unedited, registered: registered, memory: memory, reports: reports)
+            var transaction = StoreTransaction(
+                entries: entries.unedited, registered: registered, backend: backend, memory: memory, reports: reports)
             let result = try body(&transaction)
             let edits = try transaction.finish()
             for (key, value) in edits { entries[key] = value }
@@ -106,22 +107,23 @@ extension ObservableStore {
             if isOwn, stored[edit.key] != edit.value.value { rounded.updateValue(stored[edit.key], forKey: edit.key) }
         }
         let edits = outcome.edits.keys.reduce(into: MemoryState.Edits()) { $0.updateValue(stored[$1], forKey: $1) }
-        let (news, needsFlush) = memory.change { state in
+        let told = memory.change { state in
             state.noteStored(own)
             return state.merge(outcome.external, origin: .external) + state.merge(rounded, origin: .local)
                 + state.merge(edits, origin: origin)
         }
         noteAvailable()
-        if needsFlush { scheduleFlush() }
-        return (outcome.result, news)
+        if told.needsFlush { scheduleFlush() }
+        return (outcome.result, told.news ?? Deliveries())
     }
 
-    /// Puts what is stored in the place of an edit that cannot be, and tells why; false if it is none of the pending ones.
+    /// Puts what is stored in the place of an edit that cannot be, and of what was edited with it, and tells why; false if it is none of the
+    /// pending ones.
     private func takeBack(_ attempt: Attempt, because error: StorageError) -> Bool {
         guard case .unencodable(let key, _) = error, let edits = attempt.edits, edits[key] == nil, let edit = attempt.own[key] else {
             return false
         }
-        tell { $0.takeBack(edit, of: key, for: attempt.found[key]) }
+        tell { $0.takeBack(attempt.own.filter { edit.takes(along: $0.value, of: key, $0.key) }, for: attempt.found) }
         refusal = refusal ?? error
         reports.report(error)
         return true

@@ -84,7 +84,7 @@ extension ObserverTable {
         if change.key == name.own {
             let inherited = changes.first { $0.key == name.inherited }
             let old = inherited.map(\.old.stored) ?? now.inherited
-            let earlier = name.inherited.map(state.earlier) ?? EntryHistory.Earlier()
+            let earlier = name.inherited.flatMap(state.earlier)
             return change.inheriting(from: old, to: now.inherited, earlier: earlier, registered: now.registered)
         }
         // A value of its own hides the inherited one; one that came or went in the same step is told instead.

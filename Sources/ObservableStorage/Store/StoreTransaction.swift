@@ -17,12 +17,17 @@ public struct StoreTransaction: ValueAccess {
     private let contents: Contents
     private let registered: [String: PropertyListValue]
     // Not the store, which would make what the closure returns its own.
+    private let backend: any StorageBackend
     private let memory: Memory
     private let reports: FailureReports
 
-    init(entries: StorageEntries, registered: [String: PropertyListValue], memory: Memory, reports: FailureReports) {
+    init(
+        entries: StorageEntries, registered: [String: PropertyListValue], backend: any StorageBackend, memory: Memory,
+        reports: FailureReports
+    ) {
         contents = Contents(entries)
         self.registered = registered
+        self.backend = backend
         self.memory = memory
         self.reports = reports
     }
@@ -62,24 +67,33 @@ public struct StoreTransaction: ValueAccess {
     private func read<Value>(_ key: StorageKey<Value>) -> (value: Value, failure: StorageError?) {
         let entry = entry(key)
         let name = key.body.entryName
-        let (value, failure) = key.value(
-            of: entry,
-            { stored throws(StorageError) in
-                guard key.body.traits.codec.id != 0 else { return try key.decoded(stored) }
-                // What the store has in memory too is decoded for both.
-                let found = memory.read(name, as: nil)
-                guard found.entry.stored ?? found.entry.inherited == stored else { return try key.decoded(stored) }
-                return try key.decoded(stored, in: found.source.watch, at: found.source.changes)
-            }, orLastOf: { memory.earlier(name, includingPresent: true) })
-        memory.noteDecoded(key, entry, revision: nil, failure, reports)
+        let (value, failure, _) = key.value(
+            of: entry, { stored throws(StorageError) in try decoded(stored, for: key) },
+            orLastOf: { memory.earlier(name, includingPresent: true) })
+        guard let failure else { return (value, nil) }
+        let found = memory.read(name, as: nil)
+        if found.entry == entry {
+            memory.noteDecoded(key, entry, revision: found.revision, failure, insteadOf: nil, reports)
+        } else {
+            reports.report(failure)
+        }
         return (value, failure)
+    }
+
+    // What the store has in memory too is decoded for both.
+    private func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
+        guard key.body.traits.codec.id != 0 else { return try key.decoded(stored) }
+        let found = memory.read(key.body.entryName, as: nil)
+        guard found.entry.stored ?? found.entry.inherited == stored else { return try key.decoded(stored) }
+        return try key.decoded(stored, in: found.source.watch, at: found.source.changes)
     }
 
     /// Sets a key's value; nil removes it.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
-        apply(key.edits(storing: try key.stored(value)) { contents.latest[$0] })
+        let stored = try key.stored(value).map { stored throws(StorageError) in try backend.storable(stored, for: key.name) }
+        apply(key.edits(storing: stored) { contents.latest[$0] })
     }
 
     /// Removes what is stored for a key, under earlier names too.
@@ -109,7 +123,7 @@ public struct StoreTransaction: ValueAccess {
         guard key.body.needsUpkeep else { return }
         if let shared = key.shared { keepUp(shared) }
         let stored = key.upkeepNames.reduce(into: [String: PropertyListValue]()) { $0[$1] = contents.latest[$1] }
-        if let upkeep = key.upkeep(stored) { apply(upkeep.edits) }
+        if let upkeep = key.upkeep(stored)?.storable(in: backend, memory, reports) { apply(upkeep.edits) }
     }
 
     private func apply(_ edits: MemoryState.Edits) {

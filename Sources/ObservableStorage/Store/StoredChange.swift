@@ -6,9 +6,9 @@ struct StoredChange: Sendable {
     let old: StoredEntry
     let new: StoredEntry
     /// What was there before the old value.
-    let earlier: EntryHistory.Earlier
+    let earlier: EntryHistory.Earlier?
     /// What was inherited before the old inherited value.
-    var earlierInherited = EntryHistory.Earlier()
+    var earlierInherited: EntryHistory.Earlier?
     /// Whether what changed is stored no more.
     let isRemoval: Bool
     let origin: ChangeOrigin
@@ -20,7 +20,7 @@ struct StoredChange: Sendable {
 extension StoredChange {
     /// The same change for those who inherit a value that may have changed with it.
     func inheriting(
-        from old: PropertyListValue?, to new: PropertyListValue?, earlier: EntryHistory.Earlier, registered: PropertyListValue?
+        from old: PropertyListValue?, to new: PropertyListValue?, earlier: EntryHistory.Earlier?, registered: PropertyListValue?
     ) -> StoredChange {
         StoredChange(
             key: key, old: StoredEntry(stored: self.old.stored, inherited: old, registered: registered),
@@ -32,7 +32,7 @@ extension StoredChange {
     func inherited(by name: String) -> StoredChange {
         StoredChange(
             key: name, old: StoredEntry(stored: nil, inherited: old.stored, registered: old.registered),
-            new: StoredEntry(stored: nil, inherited: new.stored, registered: new.registered), earlier: EntryHistory.Earlier(),
+            new: StoredEntry(stored: nil, inherited: new.stored, registered: new.registered), earlier: nil,
             earlierInherited: earlier, isRemoval: isRemoval, origin: origin, revision: revision, changes: changes)
     }
 
@@ -42,7 +42,7 @@ extension StoredChange {
         return typed(for: key, decodingOld: decode, decodingNew: decode).change
     }
 
-    /// The change as a key sees it, and what is wrong with the new value.
+    /// The change as a key sees it; what is wrong with the new value, and the earlier one that counts in its place, if that is one.
     ///
     /// - Parameters:
     ///   - decodeOld: called before the other one: what was decoded last is the old value, if anything.
@@ -50,14 +50,16 @@ extension StoredChange {
     func typed<Value>(
         for key: StorageKey<Value>, decodingOld decodeOld: (PropertyListValue) throws(StorageError) -> Value,
         decodingNew decodeNew: (PropertyListValue) throws(StorageError) -> Value
-    ) -> (change: Change<Value>, failure: StorageError?) {
-        let before = key.value(of: old, decodeOld, orLastOf: { (earlier.values, earlierInherited.values) })
-        let after = key.value(of: new, decodeNew, orLastOf: { (earlier.values, earlierInherited.values) })
+    ) -> (change: Change<Value>, failure: StorageError?, good: PropertyListValue?) {
+        let earlierValues = { (self.earlier?.values ?? [], self.earlierInherited?.values ?? []) }
+        let before = key.value(of: old, decodeOld, orLastOf: earlierValues)
+        let after = key.value(of: new, decodeNew, orLastOf: earlierValues)
         // A bad value in place of a good one leaves readers what they had.
         let value = after.failure == nil || isRemoval ? after.value : before.value
         let kind = isRemoval ? ChangeKind.removed : after.failure.map(ChangeKind.undecodable) ?? .set
         let change = Change(
             key: self.key, oldValue: before.value, newValue: value, kind: kind, origin: origin, revision: revision)
-        return (change, after.failure)
+        let good = before.failure == nil ? (new.stored == nil ? old.inherited : old.stored) : before.good
+        return (change, after.failure, after.failure == nil ? nil : good)
     }
 }

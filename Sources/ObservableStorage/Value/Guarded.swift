@@ -30,7 +30,7 @@ package struct Guarded<Value>: ~Copyable, Sendable {
     /// Releasing may run a user-defined deinit. What ``withLock(_:)`` returns and nobody uses, the optimizer may release before it unlocks.
     @inline(__always)
     @discardableResult
-    package borrowing func take<Result, Failure: Error>(
+    package borrowing func take<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> Result {
         let taken = try withLock(body)

@@ -39,7 +39,7 @@ struct PlainCellTests {
         handle.value = 2
         for _ in 0..<2 { #expect(handle.value == 2) }
         store[StorageKey<String?>("count")] = "many"
-        for _ in 0..<2 { #expect(handle.value == 1) }
+        for _ in 0..<2 { #expect(handle.value == 2) }
         try await store.update { $0[key] = 5 }
         for _ in 0..<2 { #expect(handle.value == 5) }
         handle.remove()

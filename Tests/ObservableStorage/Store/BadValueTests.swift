@@ -130,6 +130,43 @@ struct BadValueTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("What was set last counts, read or not, however many bad values come after it, for heirs too", arguments: [false, true])
+    func setUnread(isScene: Bool) async throws {
+        let storage = try Fixture.memory.make(["level": 5])
+        let store = try storage.open()
+        let key = isScene ? Self.level.scoped(to: SceneStore(sceneID: "one", base: store).scope) : Self.level
+        #expect(store[key] == 5)
+        store[Self.level] = 7
+        try await store.flush()
+        var changes = store.allChanges.makeAsyncIterator()
+        for bad in ["high", "higher", "highest"] {
+            _ = try storage.edit { $0["level"] = .string(bad) }
+            _ = await changes.next()
+        }
+        #expect(store[key] == 7)
+    }
+
+    @Test("A last good value that was read in place of a bad one outlives the next bad ones, also where others told of it")
+    func readInPlace() async throws {
+        let codec = StorageCodec<Int>.custom(
+            encode: { .integer(PropertyListInteger(Int64($0))) }, decode: { try Int(propertyListValue: $0) })
+        let key = StorageKey("level", codec: codec, default: 0)
+        let store = try ObservableStore(backend: InMemoryBackend(["level": 5]))
+        let raw = StorageKey<PropertyListValue?>("level")
+        #expect(store[key] == 5)
+        store[raw] = 7
+        store[raw] = "high"
+        #expect(store[key] == 7)
+        store[raw] = "higher"
+        store[raw] = "highest"
+        #expect(store[key] == 7)
+        store[raw] = 8
+        let token = store.addUpdateListener(for: key) { _ in }
+        for bad in ["low", "lower", "lowest"] { store[raw] = .string(bad) }
+        #expect(store[key] == 8)
+        withExtendedLifetime(token) {}
+    }
+
     @Test("Another type's reader does not take the last good value away")
     func otherTypes() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["level": 5]))
@@ -269,15 +306,15 @@ struct BadValueTests {
         let type = ObjectIdentifier(Int.self)
         replace("high", 1)
         replace("higher", 2)
-        #expect(table.history("level")?.earlier.values == ["high", 5])
+        #expect(table.history("level")?.earlier?.values == ["high", 5])
         _ = table.noteGood("level", type, revision: 1)
-        #expect(table.history("level")?.earlier.values == ["high", 5])
+        #expect(table.history("level")?.earlier?.values == ["high", 5])
         replace(6, 3)
-        #expect(table.noteGood("level", type, revision: 3).values == ["higher", 5])
-        #expect(table.history("level")?.earlier.values == [])
+        #expect(table.noteGood("level", type, revision: 3)?.values == ["higher", 5])
+        #expect(table.history("level")?.earlier == nil)
         replace("low", 4)
-        #expect(table.history("level")?.earlier.values == [6])
+        #expect(table.history("level")?.earlier?.values == [6])
         replace(nil, 5)
-        #expect(table.history("level")?.earlier.values == [])
+        #expect(table.history("level")?.earlier == nil)
     }
 }

@@ -51,29 +51,29 @@ struct EntryTableModelTests {
 
         mutating func exchange(_ name: String, _ value: PropertyListValue?, edit: UInt64, hint: inout EntryHint) {
             let changes = held[name]?.changes ?? 0
-            let exchange = table.exchange(name, value, edit: edit, hint: &hint)
-            note(exchange, name, value, edit: edit, condition: nil, changes: changes)
+            let old = table.exchange(name, value, edit: edit, hint: &hint)
+            note(old, name, value, edit: edit, condition: nil, changes: changes)
         }
 
         mutating func exchange(_ name: String, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits?) {
             let changes = held[name]?.changes ?? 0
-            let exchange = table.exchange(name, value, edit: edit, condition: condition)
-            note(exchange, name, value, edit: edit, condition: condition, changes: changes)
+            let old = table.exchange(name, value, edit: edit, condition: condition)
+            note(old, name, value, edit: edit, condition: condition, changes: changes)
         }
 
         private mutating func note(
-            _ exchange: EntrySlot.Exchange?, _ name: String, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits?,
+            _ old: PropertyListValue??, _ name: String, _ value: PropertyListValue?, edit: UInt64, condition: MemoryState.Edits?,
             changes: UInt64
         ) {
             let isNew = values[name] != value
-            #expect((exchange != nil) == isNew)
+            #expect((old != nil) == isNew)
             if let watch = held[name] { #expect(watch.changes == changes + (isNew ? 1 : 0)) }
             // Setting what is there already makes an edit that depended on something count whatever happens.
             if !isNew, edit != 0, condition == nil {
                 pending[name] = pending[name].map { PendingEdit(value: $0.value, condition: [:], revision: $0.revision) }
             }
-            guard isNew, let exchange else { return }
-            #expect(exchange.old == values[name] && exchange.wasPending == (pending[name] != nil))
+            guard isNew, let old else { return }
+            #expect(old == values[name])
             values[name] = value
             if edit == 0 {
                 pending[name] = pending[name].map { PendingEdit(value: value, condition: $0.condition, revision: $0.revision) }

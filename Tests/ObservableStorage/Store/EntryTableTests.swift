@@ -101,3 +101,19 @@ struct EntryTableTests {
         #expect(table.count == 3)
     }
 }
+
+extension EntryTable {
+    /// What was there before another value was put in place; nothing if it is the same.
+    mutating func exchange(_ name: String, _ value: PropertyListValue?, edit: UInt64, hint: inout EntryHint) -> PropertyListValue?? {
+        var content = EntrySlot.Content(value: value)
+        return exchange(name, &content, edit: edit, hint: &hint).map { _ in content.value }
+    }
+
+    /// The same without a hint.
+    mutating func exchange(
+        _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: MemoryState.Edits? = nil
+    ) -> PropertyListValue?? {
+        var content = EntrySlot.Content(value: value)
+        return exchange(name, &content, edit: edit, revision: revision, condition: condition).map { _ in content.value }
+    }
+}

@@ -94,6 +94,18 @@ struct RememberedReadingTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("What was read is not released on the queue of a store whose entry another process has removed", arguments: Fixture.quick)
+    func releasedElsewhere(fixture: Fixture) async throws {
+        let storage = try fixture.make(["object": "one"])
+        let store = try storage.open()
+        let released = Recorder<Bool>()
+        let key = Object.key(Recorder(), onRelease: { [executor = store.executor] in released.record(executor.isCurrent) })
+        #expect(store[key].name == "one")
+        _ = try storage.edit { $0["object"] = nil }
+        #expect(try await released.elements(count: 1) == [false])
+        #expect(store[key].name == "")
+    }
+
     @Test(
         "What was read is released when its entry is removed, and when the store goes, however long the key lives",
         arguments: [true, false])
@@ -148,12 +160,18 @@ struct RememberedReadingTests {
 /// A value that shows when it is released, and what of it was decoded.
 private final class Object: Sendable {
     let name: String
+    private let onRelease: @Sendable () -> Void
 
-    init(_ name: String) {
+    init(_ name: String, onRelease: @escaping @Sendable () -> Void = {}) {
         self.name = name
+        self.onRelease = onRelease
     }
 
-    static func key(_ decoded: Recorder<String>) -> StorageKey<Object> {
+    deinit {
+        onRelease()
+    }
+
+    static func key(_ decoded: Recorder<String>, onRelease: @escaping @Sendable () -> Void = {}) -> StorageKey<Object> {
         StorageKey(
             "object",
             codec: .custom(
@@ -161,7 +179,7 @@ private final class Object: Sendable {
                 decode: { stored in
                     let name = try String(propertyListValue: stored)
                     decoded.record(name)
-                    return Object(name)
+                    return Object(name, onRelease: onRelease)
                 }), default: Object(""))
     }
 }

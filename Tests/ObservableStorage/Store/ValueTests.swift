@@ -173,7 +173,8 @@ struct ValueTests {
 
     @Test("Any text is a key of its own", arguments: Fixture.allCases, ["", ".", "a.b", "a/b", "\u{0}", "\u{feff}x", "🗝️", "$", "~"])
     func anyKey(fixture: Fixture, name: String) async throws {
-        // Foundation's XML has no words for these, so that user defaults refuse them.
+        // XML has no words for some, and Foundation's for more, so that they are refused.
+        if fixture == .xml, name == "\u{0}" { return }
         if fixture == .userDefaults, ["\u{0}", "\u{feff}x"].contains(name) { return }
         let storage = try fixture.make()
         let store = try storage.open()
