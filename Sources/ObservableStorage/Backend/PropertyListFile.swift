@@ -60,7 +60,8 @@ public final class PropertyListFile: StorageBackend {
         self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, formatPolicy: formatPolicy, calls: .live)
     }
 
-    convenience init(
+    /// - Parameter calls: made for everything that is done with the file.
+    package convenience init(
         at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep, calls: FileSystemCalls
     ) {

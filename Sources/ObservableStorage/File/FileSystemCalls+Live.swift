@@ -3,7 +3,7 @@ import Foundation
 
 extension FileSystemCalls {
     /// The system's own.
-    static let live = FileSystemCalls(
+    package static let live = FileSystemCalls(
         openDescriptor: { path, flags, mode throws(SystemError) in try call(path) { open($0, flags, mode) } },
         closeDescriptor: { descriptor throws(SystemError) in try call { close(descriptor) } },
         closeLater: { descriptor in closer.closeLater(descriptor) },

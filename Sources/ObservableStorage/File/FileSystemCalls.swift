@@ -3,7 +3,7 @@ import Foundation
 /// The system calls behind every file operation, so that a test can make any of them fail.
 ///
 /// Each throws what the system says, `EINTR` included; `uninterrupted` tries again.
-struct FileSystemCalls: Sendable {
+package struct FileSystemCalls: Sendable {
     var openDescriptor: @Sendable (_ path: String, _ flags: Int32, _ mode: mode_t) throws(SystemError) -> Int32
     var closeDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     /// Closes a file some time later, where closing is what deletes it: that takes as long as writing it.
@@ -36,10 +36,10 @@ struct FileSystemCalls: Sendable {
     /// The names in a folder.
     var list: @Sendable (_ folder: String) throws -> [String]
     /// Takes the exclusive lock of an open file, or throws `EWOULDBLOCK` at once.
-    var lock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    package var lock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     /// Takes the same lock as soon as those before have let go of it.
-    var awaitLock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
-    var unlock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    package var awaitLock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    package var unlock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var pause: @Sendable (_ duration: Duration) -> Void
     /// The time by the clock that time stamps of files are taken from.
     var now: @Sendable () -> Date

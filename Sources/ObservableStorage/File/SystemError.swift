@@ -1,7 +1,7 @@
 import Foundation
 
 /// A system call that failed.
-struct SystemError: Error, Sendable, Hashable {
+package struct SystemError: Error, Sendable, Hashable {
     /// The `errno` it left.
     let code: Int32
 

@@ -114,6 +114,7 @@ struct FlushScheduleTests {
 
     @Test("However many flushes fail, one attempt of the store's own is on its way")
     func oneTimedAttempt() async throws {
+        let start = ContinuousClock.now
         let backend = UnreliableBackend()
         let store = try await failing(backend)
         for _ in 0..<5 {
@@ -121,8 +122,9 @@ struct FlushScheduleTests {
             store[Keys.count] += 1
         }
         await store.settle()
-        // Opening a store writes nothing: one edit behind, and those that were asked for.
-        #expect(backend.edits == 6)
+        // Opening a store writes nothing: one edit behind, and those that were asked for. On a busy machine the attempt's time may come.
+        let due = Int((ContinuousClock.now - start) / .seconds(30))
+        #expect((6...6 + due).contains(backend.edits))
         try await store.close(discardingEdits: true)
     }
 
