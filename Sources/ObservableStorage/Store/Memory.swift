@@ -20,10 +20,6 @@ final class Memory: Sendable {
     // Where nothing is delivered that runs user code.
     private let executor: DispatchQueueExecutor
 
-    deinit {
-        letGo(of: guarded.withLock { $0.state.watches })
-    }
-
     init(entries: [String: PropertyListValue], executor: DispatchQueueExecutor) {
         guarded = Guarded(Contents(state: MemoryState(entries: entries)))
         allObservers = ChangePublisher(group: id)

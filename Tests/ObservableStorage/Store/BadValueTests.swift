@@ -136,9 +136,12 @@ struct BadValueTests {
         let store = try storage.open()
         let key = isScene ? Self.level.scoped(to: SceneStore(sceneID: "one", base: store).scope) : Self.level
         #expect(store[key] == 5)
-        store[Self.level] = 7
-        try await store.flush()
         var changes = store.allChanges.makeAsyncIterator()
+        _ = try storage.edit { $0["level"] = "low" }
+        _ = await changes.next()
+        store[Self.level] = 7
+        _ = await changes.next()
+        try await store.flush()
         for bad in ["high", "higher", "highest"] {
             _ = try storage.edit { $0["level"] = .string(bad) }
             _ = await changes.next()
