@@ -94,7 +94,6 @@ final class UnwatchedFile: StorageBackend {
 
 extension ObservableStore {
     /// Does something on the store's queue, so that it writes nothing behind meanwhile.
-    @inline(never)
     func isolated<Result: Sendable>(_ body: @Sendable (isolated ObservableStore) throws -> Result) rethrows -> Result {
         try body(self)
     }

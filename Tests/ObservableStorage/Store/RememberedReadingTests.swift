@@ -1,4 +1,4 @@
-import Dispatch
+import Foundation
 import PropertyListCoding
 import TestSupport
 import Testing
@@ -91,6 +91,28 @@ struct RememberedReadingTests {
         }
         #expect(heard.elements.map(\.oldValue.name) == ["one", "two"])
         #expect(decoded.elements == ["one", "two", "three"])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("Changes that a listener hears only after several others are decoded once each")
+    func burst() async throws {
+        let (decoded, heard, begun) = (Recorder<String>(), Recorder<String>(), Recorder<Void>())
+        let raw = StorageKey<String?>("object")
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let goesOn = DispatchSemaphore(value: 0)
+        let token = store.addUpdateListener(for: Object.key(decoded)) { change in
+            if change.newValue.name == "one" {
+                begun.record(())
+                goesOn.wait()
+            }
+            heard.record(change.newValue.name)
+        }
+        Thread.detachNewThread { store[raw] = "one" }
+        _ = try await begun.elements(count: 1)
+        for name in ["two", "three", "four"] { store[raw] = name }
+        goesOn.signal()
+        #expect(try await heard.elements(count: 4) == ["one", "two", "three", "four"])
+        #expect(decoded.elements == ["one", "two", "three", "four"])
         withExtendedLifetime(token) {}
     }
 
