@@ -7,6 +7,8 @@ import TestSupport
 struct Peer {
     static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
+        // On a busy machine, what several processes write at their ends takes longer than the end of a process waits by default.
+        ObservableStore.exitTimeout = .seconds(60)
         switch arguments.first {
         case "set": try set(arguments[2], to: arguments[3], in: arguments[1])
         case "set-many": try setMany(Int(arguments[3]) ?? 0, prefix: arguments[2], in: arguments[1])

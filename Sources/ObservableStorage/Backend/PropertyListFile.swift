@@ -189,28 +189,25 @@ public final class PropertyListFile: StorageBackend {
     /// What is read again of a value: of a file that was XML when it was last seen, what XML can hold of it.
     public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
         guard isXML.load(ordering: .relaxed), formatPolicy == .keep else { return value }
-        do {
-            _ = try PropertyListValue.dictionary([key: value]).encoded(as: .xml)
-            return value.rounded(for: .xml)
-        } catch {
-            throw refusal(of: key, format: .xml, because: error)
-        }
+        if let refusal = refusal(of: value, for: key, format: .xml) { throw refusal }
+        return value.rounded(for: .xml)
     }
 
-    private func refusal(of key: String, format: PropertyListFormat, because error: PropertyListError) -> StorageError {
-        let remedy = format == .xml ? " (convert the file to binary, or open it with a policy that does so)" : ""
-        return .unencodable(key: key, reason: "\(name) is \(format == .xml ? "XML" : "binary"), and \(error.reason)\(remedy)")
+    /// Why a format cannot hold an entry; nil if it can.
+    private func refusal(of value: PropertyListValue, for key: String, format: PropertyListFormat) -> StorageError? {
+        do {
+            _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
+            return nil
+        } catch {
+            let remedy = format == .xml ? " (convert the file to binary, or open it with a policy that does so)" : ""
+            return .unencodable(key: key, reason: "\(name) is \(format == .xml ? "XML" : "binary"), and \(error.reason)\(remedy)")
+        }
     }
 
     /// Names the edit that cannot be written; what stood in the file before can.
     private func refusal(of entries: StorageEntries, format: PropertyListFormat, because error: PropertyListError) -> StorageError {
         for key in entries.editedKeys.sorted() {
-            guard let value = entries[key] else { continue }
-            do {
-                _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
-            } catch {
-                return refusal(of: key, format: format, because: error)
-            }
+            if let value = entries[key], let refusal = refusal(of: value, for: key, format: format) { return refusal }
         }
         return .unwritable(file: name, reason: error.description)
     }

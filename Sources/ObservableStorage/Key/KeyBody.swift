@@ -56,7 +56,7 @@ final class KeyBody<Value: Sendable>: AnyKeyBody, @unchecked Sendable {
             needsUpkeep: !traits.migrations.isEmpty || !traits.earlierNames.isEmpty || !traits.persistsDefault.isEmpty
                 || traits.shared.contains { $0.body.needsUpkeep },
             editsSeveral: traits.leavesLastValue || !traits.earlierNames.isEmpty,
-            typeWhenSet: traits.codec.isNative && OwnTypes.all.contains(ObjectIdentifier(Value.self)) ? type : nil)
+            typeWhenSet: traits.runsNoUserCode ? type : nil)
     }
 
     /// Remembers what was read.

@@ -87,7 +87,7 @@ extension StorageKey {
 
     /// Whether nothing that a user wrote runs when what is stored is given the key's type.
     var isReadWithoutUserCode: Bool {
-        body.traits.codec.isNative && !body.needsUpkeep && OwnTypes.all.contains(ObjectIdentifier(Value.self))
+        body.traits.runsNoUserCode && !body.needsUpkeep
     }
 
     /// The value that is stored in its present shape. What a codec of the user's has decoded is not decoded again.
@@ -128,8 +128,15 @@ extension StorageKey {
     }
 }
 
+extension KeyTraits {
+    /// Whether nothing that a user wrote turns a value into what is stored, or back.
+    var runsNoUserCode: Bool {
+        codec.isNative && OwnTypes.all.contains(ObjectIdentifier(Value.self))
+    }
+}
+
 /// Types whose stored form is this library's or the system's, by themselves and as optionals.
-enum OwnTypes {
+private enum OwnTypes {
     static let all: Set<ObjectIdentifier> = {
         func pair<Value>(_ type: Value.Type) -> [ObjectIdentifier] {
             [ObjectIdentifier(type), ObjectIdentifier(Value?.self)]

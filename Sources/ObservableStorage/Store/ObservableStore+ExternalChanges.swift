@@ -63,7 +63,6 @@ extension ObservableStore {
 
     private func noteReadable() {
         loadBackoff.succeed()
-        availabilityState.noteOpened()
         // Whether it can be written shows when the edits are.
         if !memory.update({ $0.hasPending }) { noteAvailable() }
     }
