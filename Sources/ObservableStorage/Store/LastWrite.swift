@@ -22,20 +22,20 @@ struct LastWrite: Sendable {
 
     /// Reports what the end of the process could not wait for.
     func reportUnwritten() {
-        let keys = memory.update { $0.pending.keys.sorted() }
+        let keys = memory.update { $0.entries.pending.keys.sorted() }
         guard !keys.isEmpty else { return }
         reports.report(.unwritable(file: backend.name, reason: "the process ended before it was done", edits: .lost(keys: keys)))
     }
 
     /// Writes the pending edits; reports what cannot be written.
     func make() {
-        var edits = memory.update { $0.pending }
+        var edits = memory.update { $0.entries.pending }
         while !edits.isEmpty {
             do {
                 let counting = edits
                 _ = try backend.edit { entries in
                     let found = entries
-                    for (key, edit) in counting where edit.counts(over: found) { entries[key] = edit.value }
+                    for (key, edit) in counting where edit.counts(over: { found[$0] }) { entries[key] = edit.value }
                 }
                 return memory.update { $0.noteStored(counting) }
             } catch StorageError.unencodable(let key, let reason) where edits[key] != nil {

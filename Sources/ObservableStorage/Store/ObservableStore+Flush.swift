@@ -24,12 +24,12 @@ extension ObservableStore {
     ///   ``failures``.
     /// - Throws: ``StorageError`` when the edits cannot be written; the store stays open then and nothing is lost.
     public func close(discardingEdits discardsEdits: Bool = false) throws(StorageError) {
-        memory.update { $0.setClosed(true) }
+        memory.update { $0.isClosed = true }
         do throws(StorageError) {
             try commitEdits()
         } catch {
             guard discardsEdits else {
-                memory.update { $0.setClosed(false) }
+                memory.update { $0.isClosed = false }
                 noteUnwritten(error.with(.kept))
                 throw error.with(.kept)
             }
@@ -67,7 +67,7 @@ extension ObservableStore {
         }
         executor.queue.async {
             self.assumeIsolated { store in
-                store.memory.update { $0.beginQueuedFlush() }
+                store.memory.update { $0.flushes.beginQueued() }
                 store.writeEditsBehind()
             }
         }
@@ -79,7 +79,7 @@ extension ObservableStore {
         guard let number = memory.update({ $0.scheduleFlush(at: time) }) else { return }
         executor.queue.asyncAfter(deadline: time) { [weak self] in
             self?.assumeIsolated { store in
-                guard store.memory.update({ $0.beginFlush(number) }) else { return }
+                guard store.memory.update({ $0.flushes.begin(number) }) else { return }
                 if !isHinted { store.flushBackoff.attempt() }
                 store.writeEditsBehind()
             }
@@ -88,7 +88,7 @@ extension ObservableStore {
 
     /// Tries again soon what could not be written: the storage has shown that something about it has changed.
     func hastenFlush() {
-        if memory.update({ $0.hasPending }), let delay = flushBackoff.hint() { scheduleFlush(after: delay, isHinted: true) }
+        if memory.update({ $0.entries.hasPending }), let delay = flushBackoff.hint() { scheduleFlush(after: delay, isHinted: true) }
     }
 
     private func writeEditsBehind() {
@@ -116,7 +116,7 @@ extension ObservableStore {
     }
 
     private func commitEdits() throws(StorageError) {
-        guard memory.update({ $0.hasPending }) else { return }
+        guard memory.update({ $0.entries.hasPending }) else { return }
         do {
             let (_, news) = try commit(.local) { _ in }
             memory.deliver(news)

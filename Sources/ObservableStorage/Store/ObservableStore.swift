@@ -85,7 +85,7 @@ public actor ObservableStore {
 
     deinit {
         stopWatching()
-        if memory.update({ $0.hasPending }) {
+        if memory.update({ $0.entries.hasPending }) {
             // Nobody is left to try again later: this is the last attempt, and what it cannot write is lost.
             StoreRegistry.all.write(on: executor.queue) { [lastWrite, availabilityState] in
                 lastWrite.make()

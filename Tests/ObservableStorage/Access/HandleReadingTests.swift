@@ -5,9 +5,9 @@ import Testing
 
 @testable import ObservableStorage
 
-/// A handle reads plain values without a lock; nothing of that may show.
-@Suite("Reading a plain value", .timeLimit(.minutes(5)))
-struct PlainCellTests {
+/// A handle keeps its entry, which keeps what was read; nothing of that may show.
+@Suite("Reading by a handle", .timeLimit(.minutes(5)))
+struct HandleReadingTests {
     /// Two numbers that are set together.
     struct Halves: StorageValue {
         let number: Int32
@@ -85,45 +85,4 @@ struct PlainCellTests {
             #expect(seen.map(\.number) == seen.map(\.number).sorted())
         }
     }
-
-    @Test("Of what one thread remembers and another one reads, it is all or nothing")
-    func cell() async throws {
-        let cell = CellInUse()
-        let readings = Recorder<Int>()
-        for _ in 0..<2 {
-            Thread.detachNewThread {
-                for _ in 0..<20_000 {
-                    let number = UInt64.random(in: 0..<8)
-                    // Whatever is found for a count was remembered for it.
-                    if let bits = cell.cell.bits(watch: 1, changes: number), bits != number &* 3 { readings.record(1) }
-                    cell.cell.remember(number &* 3, watch: 1, changes: number)
-                }
-                readings.record(0)
-            }
-        }
-        let found = try await readings.elements { found in found.count { $0 == 0 } == 2 }
-        #expect(found == [0, 0])
-    }
-
-    @Test("What was remembered of an entry is for the watch it was read with, and no other that has counted as far")
-    func otherWatch() {
-        // A store makes a watch anew where the one before was forgotten.
-        let (earlier, later) = (EntryWatch(), EntryWatch())
-        let cell = CellInUse()
-        cell.cell.remember(1, watch: earlier.id, changes: earlier.changes)
-        #expect(earlier.changes == later.changes)
-        #expect(cell.cell.bits(watch: earlier.id, changes: earlier.changes) == 1)
-        #expect(cell.cell.bits(watch: later.id, changes: later.changes) == nil)
-    }
-
-    @Test("Plain are values of at most eight bytes that hold no references")
-    func types() {
-        #expect(PlainCell.canHold(Int.self) && PlainCell.canHold(Double.self) && PlainCell.canHold(Bool.self))
-        #expect(PlainCell.canHold(Halves.self) && PlainCell.canHold(UInt8?.self))
-        #expect(!PlainCell.canHold(Int?.self) && !PlainCell.canHold(String.self) && !PlainCell.canHold(CellInUse.self))
-    }
-}
-
-private final class CellInUse: Sendable {
-    let cell = PlainCell()
 }

@@ -1,27 +1,27 @@
 import PropertyListCoding
 
-/// What a key's value is stored under, and what it is taken from while nothing is stored there.
+/// What a key's value is stored under, and what it falls back to while nothing is stored there.
 struct EntryName: Sendable, Hashable {
     /// The entry that the key reads and writes.
     let own: String
-    /// What the entry was called earlier, the newest name first: the first of them that has a value counts while the own one has none.
+    /// Earlier names of the entry, the newest first: the first of them that has a value counts while the own one has none.
     var earlier: [String] = []
     /// The entry whose value counts while none of those has one.
-    var inherited: String?
-    /// What that one was called earlier.
-    var earlierInherited: [String] = []
+    var fallback: String?
+    /// Earlier names of that one.
+    var earlierFallback: [String] = []
 
     /// The entry that values are registered for.
-    var root: String {
-        inherited ?? own
+    var registered: String {
+        fallback ?? own
     }
 
-    /// Whether the key may read its value from an entry that was called otherwise.
+    /// Whether the key may read its value from an entry under an earlier name.
     var hasEarlier: Bool {
-        !earlier.isEmpty || !earlierInherited.isEmpty
+        !earlier.isEmpty || !earlierFallback.isEmpty
     }
 
-    /// The name under which the key's own value is stored, if there is one.
+    /// The name under which the key's own value is stored; nil if there is none.
     func counting(_ stored: (String) -> PropertyListValue?) -> String? {
         Self.counting(own, earlier, stored)
     }
@@ -29,7 +29,7 @@ struct EntryName: Sendable, Hashable {
     /// What there is for the key.
     func entry(registered: PropertyListValue?, _ stored: (String) -> PropertyListValue?) -> StoredEntry {
         StoredEntry(
-            stored: Self.value(own, earlier, stored), inherited: inherited.flatMap { Self.value($0, earlierInherited, stored) },
+            stored: Self.value(own, earlier, stored), fallback: fallback.flatMap { Self.value($0, earlierFallback, stored) },
             registered: registered)
     }
 
@@ -44,4 +44,14 @@ struct EntryName: Sendable, Hashable {
         if stored(name) != nil { return name }
         return earlier.first { stored($0) != nil }
     }
+}
+
+/// What there is for a key besides its own default, in the order in which it counts.
+struct StoredEntry: Sendable, Equatable {
+    /// What is stored.
+    let stored: PropertyListValue?
+    /// What is stored for the key that this one falls back to.
+    var fallback: PropertyListValue?
+    /// What is registered in place of a value that is not stored.
+    let registered: PropertyListValue?
 }
