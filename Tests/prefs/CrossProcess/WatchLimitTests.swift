@@ -25,7 +25,7 @@
         }
 
         @Test(
-            "Without watches or instances, changes are told all the same, and the reason is", .enabled(if: hasNamespaces),
+            "Without watches or instances, changes are still reported, and so is the reason", .enabled(if: hasNamespaces),
             arguments: [("instances", "no inotify instance or descriptor is left"), ("watches", "no inotify watches are left")])
         func exhausted(limit: String, reason: String) async throws {
             try await set(1)
@@ -54,14 +54,14 @@
             watch.signal(SIGKILL)
         }
 
-        @Test("A folder that may not be read for a while is watched again as soon as it may", .enabled(if: HostilePlaceTests.hasNobody))
+        @Test("A folder that may not be read for a while is watched again as soon as it may", .enabled(if: HostileEnvironmentTests.hasNobody))
         func unreadableFolder() async throws {
             try Data("one".utf8).write(to: file)
-            let user = try #require(HostilePlaceTests.nobody.first)
+            let user = try #require(HostileEnvironmentTests.nobody.first)
             try #require(chown(folder.url.path, 65_534, 65_534) == 0 && chmod(folder.url.path, 0o755) == 0)
             try #require(chmod(file.path, 0o644) == 0)
             let watch = try RunningProgram(
-                user, HostilePlaceTests.nobody.dropFirst() + [Subprocess.executable("Peer").path, "file-events", file.path])
+                user, HostileEnvironmentTests.nobody.dropFirst() + [Subprocess.executable("Peer").path, "file-events", file.path])
             try await watch.line { $0 == "look: one" }
             try #require(chmod(folder.url.path, 0o300) == 0)
             try await watch.line { $0.hasPrefix("fallback: \(file.path): cannot be watched: \(folder.url.path): not readable") }
@@ -73,7 +73,7 @@
             watch.signal(SIGKILL)
         }
 
-        @Test("A change whose notice the kernel had no room for is told")
+        @Test("A change is reported although the event queue of the kernel overflowed")
         func overflow() async throws {
             try await set(1)
             let watch = try RunningProgram("Peer", ["watch", file.path, "count"])
