@@ -15,7 +15,8 @@ extension WatchLine {
     /// Describes a change.
     init(_ change: Change<PropertyListValue?>) {
         self.init(
-            key: change.key, old: change.oldValue, new: change.newValue, origin: String(describing: change.origin), revision: change.revision)
+            key: change.key, old: change.oldValue, new: change.newValue, origin: String(describing: change.origin),
+            revision: change.revision)
     }
 
     private var kind: String {

@@ -40,7 +40,8 @@ struct SourceFoldersTests {
     @Test("A use of a later folder's type is reported with the file, the type and both folders")
     func backward() {
         let folders = folders([
-            "Base/Lock.swift": "struct Lock { let owner: Store? }", "Middle/Journal.swift": "package final class Journal { var lock = Lock() }",
+            "Base/Lock.swift": "struct Lock { let owner: Store? }",
+            "Middle/Journal.swift": "package final class Journal { var lock = Lock() }",
             "Top/Sub/Store.swift": "public actor Store { let journal: Journal }",
         ])
         #expect(folders.violations == ["Base/Lock.swift uses Store: Base/ comes before Top/, which declares it"])
@@ -75,17 +76,24 @@ struct SourceFoldersTests {
 
     @Test("Of types with one name, those of the file and its folder are meant first, then the earliest")
     func sameNames() {
-        let top = ["Top/T.swift": "struct T { enum Kind {} }"]
-        #expect(!folders(["Base/A.swift": "let a: Kind"].merging(top) { $1 }).violations.isEmpty)
-        #expect(folders(["Base/A.swift": "let a: Kind", "Base/B.swift": "enum Kind {}"].merging(top) { $1 }).violations.isEmpty)
-        #expect(folders(["Base/A.swift": "let a: Kind\nprivate indirect enum Kind {}"].merging(top) { $1 }).violations.isEmpty)
-        #expect(!folders(["Base/A.swift": "let a: Kind", "Base/B.swift": "private enum Kind {}"].merging(top) { $1 }).violations.isEmpty)
-        #expect(folders(["Middle/A.swift": "let a: Kind", "Base/B.swift": "enum Kind {}"].merging(top) { $1 }).violations.isEmpty)
+        let isAllowed: ([String: String]) -> Bool = { files in
+            folders(files.merging(["Top/T.swift": "struct T { enum Kind {} }"]) { $1 }).violations.isEmpty
+        }
+        #expect(!isAllowed(["Base/A.swift": "let a: Kind"]))
+        #expect(isAllowed(["Base/A.swift": "let a: Kind", "Base/B.swift": "enum Kind {}"]))
+        #expect(isAllowed(["Base/A.swift": "let a: Kind\nprivate indirect enum Kind {}"]))
+        #expect(!isAllowed(["Base/A.swift": "let a: Kind", "Base/B.swift": "private enum Kind {}"]))
+        #expect(isAllowed(["Middle/A.swift": "let a: Kind", "Base/B.swift": "enum Kind {}"]))
     }
 
     @Test("All kinds of types count, whatever their modifiers, and `class func` does not")
     func declarations() {
-        let text = "struct A {} public final class B {} package indirect enum C {} actor D {} protocol E {} typealias F = Int class func G() {}"
-        #expect(SwiftWords.declaredTypes(SwiftWords.words(of: text)) == ["A": false, "B": false, "C": false, "D": false, "E": false, "F": false])
+        let text = """
+            struct A {}; public final class B { class func c() {} }; package indirect enum D {}
+            actor E {}; protocol F {}; typealias G = Int; fileprivate final class H {}
+            """
+        let declared = SwiftWords.declaredTypes(SwiftWords.words(of: text))
+        #expect(declared.filter { !$0.value }.keys.sorted() == ["A", "B", "D", "E", "F", "G"])
+        #expect(declared["H"] == true)
     }
 }

@@ -66,8 +66,8 @@ struct SourceFolders {
     var violations: [String] {
         let unknown = folders.filter { !order.contains($0) }
         let backward = uses.filter { use in
-            guard let user = order.firstIndex(of: use.folder), let declaring = order.firstIndex(of: use.declaringFolder) else { return false }
-            return user < declaring
+            guard let user = order.firstIndex(of: use.folder) else { return false }
+            return order[user...].contains(use.declaringFolder)
         }
         return unknown.map { $0.isEmpty ? "a file is in no folder" : "\($0)/ is not in the order of the folders" }
             + backward.map { "\($0.file) uses \($0.word): \($0.folder)/ comes before \($0.declaringFolder)/, which declares it" }

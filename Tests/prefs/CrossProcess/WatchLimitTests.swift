@@ -54,7 +54,9 @@
             watch.signal(SIGKILL)
         }
 
-        @Test("A folder that may not be read for a while is watched again as soon as it may", .enabled(if: HostileEnvironmentTests.hasNobody))
+        @Test(
+            "A folder that may not be read for a while is watched again as soon as it may",
+            .enabled(if: HostileEnvironmentTests.hasNobody))
         func unreadableFolder() async throws {
             try Data("one".utf8).write(to: file)
             let user = try #require(HostileEnvironmentTests.nobody.first)
