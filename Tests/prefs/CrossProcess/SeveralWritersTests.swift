@@ -48,7 +48,7 @@ struct SeveralWritersTests {
     }
 
     @Test("Of many that wait for one another each has its turn")
-    func manyWriters() async throws {
+    func crowd() async throws {
         let (writers, each) = isLong ? (200, 10) : (50, 2)
         let loop = "i=0; while [ $i -lt \(each) ]; do \"$0\" increment \"$1\" n || exit; i=$((i+1)); done"
         let processes = try (0..<writers).map { _ in

@@ -56,14 +56,14 @@
 
         @Test(
             "A folder that may not be read for a while is watched again as soon as it may",
-            .enabled(if: HostileEnvironmentTests.hasNobody))
+            .enabled(if: HostilePlaceTests.hasNobody))
         func unreadableFolder() async throws {
             try Data("one".utf8).write(to: file)
-            let user = try #require(HostileEnvironmentTests.nobody.first)
+            let user = try #require(HostilePlaceTests.nobody.first)
             try #require(chown(folder.url.path, 65_534, 65_534) == 0 && chmod(folder.url.path, 0o755) == 0)
             try #require(chmod(file.path, 0o644) == 0)
             let watch = try RunningProgram(
-                user, HostileEnvironmentTests.nobody.dropFirst() + [Subprocess.executable("Peer").path, "file-events", file.path])
+                user, HostilePlaceTests.nobody.dropFirst() + [Subprocess.executable("Peer").path, "file-events", file.path])
             try await watch.line { $0 == "look: one" }
             try #require(chmod(folder.url.path, 0o300) == 0)
             try await watch.line { $0.hasPrefix("fallback: \(file.path): cannot be watched: \(folder.url.path): not readable") }

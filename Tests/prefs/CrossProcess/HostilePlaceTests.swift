@@ -4,7 +4,7 @@ import Testing
 
 /// File systems, permissions and limits under which a property list cannot be read or written.
 @Suite("Environments that forbid writing", .timeLimit(.minutes(5)))
-struct HostileEnvironmentTests {
+struct HostilePlaceTests {
     static let hasMounts = canStart("unshare", "-m", "true")
     static let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     // The tests may have been built where only their owner can look.
