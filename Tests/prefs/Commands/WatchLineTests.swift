@@ -15,8 +15,8 @@ struct WatchLineTests {
         #expect(change("volume", 0.3, 0.5).text(style: .plain) == "volume: 0.3 -> 0.5  (external, revision 7)")
         #expect(change("a b", nil, "x\ny").text(style: .plain) == #""a b": (none) -> "x\ny"  (external, revision 7)"#)
         #expect(change("a", [1], nil).text(style: .plain) == "a: [1] -> (removed)  (external, revision 7)")
-        #expect(WatchLine(key: "a", new: 1, kind: .initial, revision: 0).text(style: .plain) == "a: 1  (initial, revision 0)")
-        #expect(WatchLine(key: "a", new: nil, kind: .initial, revision: 0).text(style: .plain) == "a: (none)  (initial, revision 0)")
+        #expect(WatchLine(key: "a", new: 1, revision: 0).text(style: .plain) == "a: 1  (initial, revision 0)")
+        #expect(WatchLine(key: "a", new: nil, revision: 0).text(style: .plain) == "a: (none)  (initial, revision 0)")
     }
 
     @Test("A program sees the same as JSON, null where nothing is")
@@ -26,7 +26,7 @@ struct WatchLineTests {
                 == #"{"key":"a\n","old":null,"new":1.0,"kind":"set","origin":"external","revision":7}"#)
         #expect(change("a", 1, nil).json == #"{"key":"a","old":1,"new":null,"kind":"removed","origin":"external","revision":7}"#)
         #expect(
-            WatchLine(key: "a", new: 1, kind: .initial, revision: 0).json
+            WatchLine(key: "a", new: 1, revision: 0).json
                 == #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0}"#)
     }
 

@@ -1,26 +1,26 @@
 import Foundation
 import PropertyListCoding
 
-/// Writes property-list values as JSON: always the same text for the same value, and always on one line.
+/// Writes property-list values as JSON, each value always as the same text, on a single line.
 ///
-/// Keys stand in the order of their UTF-8 bytes. Integers are exact, and a real is the shortest text that reads as the same
-/// real, never as an integer.
-enum JSONText {
-    /// A value, without any spaces.
+/// Keys are sorted by their UTF-8 bytes. Integers are exact, and a real is the shortest text that parses to the same real, never to an
+/// integer.
+enum JSONWriter {
+    /// The text of a value, without spaces.
     static func text(of value: PropertyListValue) -> String {
         var text: [UInt8] = []
         append(value, to: &text)
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// A string between quotes; what could end a line or drive a terminal is escaped.
+    /// A string in quotes, with line breaks and control characters escaped.
     static func quoted(_ string: String) -> String {
         var text: [UInt8] = []
         appendQuoted(string, to: &text)
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// A whole property list, one entry a line.
+    /// The text of a whole property list, with one entry a line.
     static func object(_ entries: [String: PropertyListValue], style: Style = .plain) -> [UInt8] {
         var text = Array("{".utf8)
         var separator = "\n  "
@@ -35,7 +35,7 @@ enum JSONText {
         return text
     }
 
-    /// Whether a key stands before another one.
+    /// Returns whether a key is sorted before another one.
     static func precedes(_ left: String, _ right: String) -> Bool {
         var (left, right) = (left, right)
         return left.withUTF8 { left in right.withUTF8 { right in left.lexicographicallyPrecedes(right) } }
@@ -51,7 +51,7 @@ enum JSONText {
         case .integer(let integer): text += integer.description.utf8
         case .real(let real): text += self.text(of: real).utf8
         case .boolean(let boolean): text += (boolean ? "true" : "false").utf8
-        case .date(let date): appendQuoted(DateText.text(of: date), to: &text)
+        case .date(let date): appendQuoted(ISO8601Date.text(of: date), to: &text)
         case .data(let data): append(data, to: &text)
         case .uid(let uid): text += "{\"CF$UID\":\(uid)}".utf8
         case .array(let array): append(array, to: &text)
@@ -81,12 +81,12 @@ enum JSONText {
         text += (dictionary.isEmpty ? "{}" : "}").utf8
     }
 
-    /// Appends base64, piece by piece: its text is not there twice.
+    /// Appends base64 in chunks, so that the encoded text is not held twice.
     private static func append(_ data: Data, to text: inout [UInt8]) {
-        let size = 3 << 14
+        let chunkSize = 3 << 14
         text.append(UInt8(ascii: "\""))
-        for start in stride(from: data.startIndex, to: data.endIndex, by: size) {
-            text += data[start..<min(start + size, data.endIndex)].base64EncodedData()
+        for start in stride(from: data.startIndex, to: data.endIndex, by: chunkSize) {
+            text += data[start..<min(start + chunkSize, data.endIndex)].base64EncodedData()
         }
         text.append(UInt8(ascii: "\""))
     }
@@ -101,32 +101,31 @@ enum JSONText {
         text.append(UInt8(ascii: "\""))
         var string = string
         string.withUTF8 { bytes in
-            // Most of a text stands in JSON as it is: it is copied from one escape to the next.
+            // Most of a text needs no escaping: it is copied in runs from one escape to the next.
             var start = 0
-            var place = 0
-            while place < bytes.count {
-                let length = lengthOfEscaped(bytes, at: place)
+            var index = 0
+            while index < bytes.count {
+                let length = escapedLength(bytes, at: index)
                 if length > 0 {
-                    text += bytes[start..<place]
-                    appendEscape(of: bytes[place..<place + length], to: &text)
-                    start = place + length
+                    text += bytes[start..<index]
+                    appendEscape(of: bytes[index..<index + length], to: &text)
+                    start = index + length
                 }
-                place += max(length, 1)
+                index += max(length, 1)
             }
             text += bytes[start...]
         }
         text.append(UInt8(ascii: "\""))
     }
 
-    /// How many bytes the character has that begins here, if it is to be escaped, or else 0.
-    @inline(__always)
-    private static func lengthOfEscaped(_ bytes: UnsafeBufferPointer<UInt8>, at place: Int) -> Int {
-        switch bytes[place] {
+    /// The number of bytes of the character at an index if it has to be escaped, and otherwise 0.
+    private static func escapedLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Int {
+        switch bytes[index] {
         case ..<0x20, 0x22, 0x5C, 0x7F: 1
         // U+0080 to U+009F.
-        case 0xC2: bytes[place + 1] < 0xA0 ? 2 : 0
-        // U+2028 and U+2029, which end a line.
-        case 0xE2: bytes[place + 1] == 0x80 && bytes[place + 2] & 0xFE == 0xA8 ? 3 : 0
+        case 0xC2: bytes[index + 1] < 0xA0 ? 2 : 0
+        // U+2028 and U+2029, which are line breaks.
+        case 0xE2: bytes[index + 1] == 0x80 && bytes[index + 2] & 0xFE == 0xA8 ? 3 : 0
         default: 0
         }
     }
@@ -139,7 +138,7 @@ enum JSONText {
         case (1, 0x0A): text.append(UInt8(ascii: "n"))
         case (1, 0x0D): text.append(UInt8(ascii: "r"))
         case (1, 0x09): text.append(UInt8(ascii: "t"))
-        // In UTF-8, the last digits of these characters' numbers are those of their last byte.
+        // The last hexadecimal digits of these scalars are those of their last UTF-8 byte.
         case (3, _): text += "u202\(String(last & 0xF, radix: 16))".utf8
         case (_, ..<0x10): text += "u000\(String(last, radix: 16))".utf8
         default: text += "u00\(String(last, radix: 16))".utf8

@@ -4,7 +4,7 @@ import Testing
 @testable import prefs
 
 @Suite("Dates as text", .timeLimit(.minutes(5)))
-struct DateTextTests {
+struct ISO8601DateTests {
     @Test(
         "Dates are written in UTC with the shortest fraction",
         arguments: [
@@ -15,7 +15,7 @@ struct DateTextTests {
             (252_423_993_600, "+10000-01-01T00:00:00Z"), (.infinity, "2001-01-01T00:00:00Z+infs"), (1e300, "2001-01-01T00:00:00Z+1e+300s"),
         ])
     func writing(_ seconds: Double, _ text: String) {
-        #expect(DateText.text(of: Date(timeIntervalSinceReferenceDate: seconds)) == text)
+        #expect(ISO8601Date.text(of: Date(timeIntervalSinceReferenceDate: seconds)) == text)
     }
 
     @Test(
@@ -27,7 +27,7 @@ struct DateTextTests {
             ("0001-01-01T00:00:00Z", -63_113_904_000), ("+10000-01-01T00:00:00Z", 252_423_993_600),
         ])
     func reading(_ text: String, _ seconds: Double) {
-        #expect(DateText.date(text)?.timeIntervalSinceReferenceDate == seconds)
+        #expect(ISO8601Date.date(text)?.timeIntervalSinceReferenceDate == seconds)
     }
 
     @Test(
@@ -38,7 +38,7 @@ struct DateTextTests {
             "2001-01-01T00:00:00+1", "2001-01-01T00:00:00+01:", "20010101T000000Z", "２００１-01-01T00:00:00Z",
         ])
     func rejecting(_ text: String) {
-        #expect(DateText.date(text) == nil)
+        #expect(ISO8601Date.date(text) == nil)
     }
 
     @Test("Every date comes back bit for bit")
@@ -50,19 +50,19 @@ struct DateTextTests {
                 .leastNonzeroMagnitude, -.leastNonzeroMagnitude,
             ]
         for seconds in samples + now + small where seconds != 0 {
-            let text = DateText.text(of: Date(timeIntervalSinceReferenceDate: seconds))
-            #expect(DateText.date(text)?.timeIntervalSinceReferenceDate == seconds, "\(text)")
+            let text = ISO8601Date.text(of: Date(timeIntervalSinceReferenceDate: seconds))
+            #expect(ISO8601Date.date(text)?.timeIntervalSinceReferenceDate == seconds, "\(text)")
         }
     }
 
     @Test("Days are those of the calendar, years and leap years in order")
     func days() {
-        var previous = CivilDay(daysSinceReference: -1_000_001)
+        var previous = CalendarDate(secondsSinceReference: -1_000_001 * 86_400)
         for number in -1_000_000...4_000_000 where number % 97 == 0 {
-            let day = CivilDay(daysSinceReference: number)
-            #expect(day.daysSinceReference == number)
-            #expect((day.year, day.month, day.day) > (previous.year, previous.month, previous.day))
-            previous = day
+            let date = CalendarDate(secondsSinceReference: number * 86_400)
+            #expect(date.secondsSinceReference == number * 86_400)
+            #expect((date.year, date.month, date.day) > (previous.year, previous.month, previous.day))
+            previous = date
         }
     }
 }
