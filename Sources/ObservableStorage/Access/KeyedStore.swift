@@ -42,7 +42,12 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 
     /// The value of a key, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
-        get { stored(path).value }
+        // Without a `StoredValue`, which would retain the store: that takes as long as all the rest.
+        get {
+            let tracked = table.key(path)
+            guard let bits = tracked.plainBits else { return store.observed(tracked) }
+            return PlainCell.value(of: bits)
+        }
         nonmutating set { store[key(path)] = newValue }
         nonmutating _modify { yield &store[key(path)] }
     }
@@ -54,7 +59,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 
     /// The key at a path, under its name in the store.
     func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StorageKey<Value> {
-        table.key(path).key
+        table.key(path).key()
     }
 }
 

@@ -12,9 +12,9 @@ public struct KeyedTransaction<Keys: KeyGroup> {
 
     /// The value of a key, as ``StoreTransaction/subscript(_:)`` has it.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
-        get { transaction[table.key(path).key] }
-        nonmutating set { transaction[table.key(path).key] = newValue }
-        nonmutating _modify { yield &transaction[table.key(path).key] }
+        get { transaction[table.key(path).key()] }
+        nonmutating set { transaction[table.key(path).key()] = newValue }
+        nonmutating _modify { yield &transaction[table.key(path).key()] }
     }
 
     /// The same transaction seen through a group inside the group.

@@ -11,26 +11,26 @@ public struct StoredValue<Value: Sendable>: Sendable {
     /// The store that holds the value.
     public let store: ObservableStore
     /// The key.
-    public var key: StorageKey<Value> { tracked.key }
+    public var key: StorageKey<Value> { tracked.key() }
 
-    @usableFromInline let tracked: TrackedKey<Value>
+    @usableFromInline let tracked: TrackedKey
 
     /// Makes a handle.
     public init(_ key: StorageKey<Value>, in store: ObservableStore) {
-        self.init(TrackedKey(key, in: store.memory), in: store)
+        self.init(TrackedKey(key.definition, in: store.memory), in: store)
     }
 
-    init(_ tracked: TrackedKey<Value>, in store: ObservableStore) {
+    init(_ tracked: TrackedKey, in store: ObservableStore) {
         self.store = store
         self.tracked = tracked
     }
 
     /// The value, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
     public var value: Value {
-        // Inlined into its users, who know the type.
+        // Inlined into its users, who know the type: for a plain one there is nothing to do but to take the bits.
         @inlinable get {
-            guard let reading = tracked.reading else { return store.observed(tracked) }
-            return reading.value()
+            guard let bits = tracked.plainBits else { return store.observed(tracked) }
+            return PlainCell.value(of: bits)
         }
         nonmutating set { store[key] = newValue }
         nonmutating _modify { yield &store[key] }

@@ -1,42 +1,45 @@
-import Foundation
-
-/// A key in a store with its entries, so that using it looks nothing up; reading is tracked by Observation.
-@usableFromInline final class TrackedKey<Value: Sendable>: Sendable {
-    let key: StorageKey<Value>
+/// A key in a store with its entries, so that reading looks nothing up; reading is tracked by Observation.
+@usableFromInline final class TrackedKey: Sendable {
+    private let key: KeyReference
     private let own: Entry
     private let anchor: ObservationAnchor
-    // Those of the entries that may count in place of the key's own: earlier names, the fallback.
-    private let others: [ObservationAnchor]
     private let fallback: ObservationAnchor?
+    // Those of the entries under earlier names.
+    private let earlier: [ObservationAnchor]
 
-    init(_ key: StorageKey<Value>, in memory: Memory) {
+    init(_ key: KeyReference, in memory: Memory) {
         self.key = key
-        let name = key.definition.entryName
-        own = memory.entry(of: key.definition)
+        let name = key.entryName
+        own = memory.entry(name.own)
         anchor = own.anchor
-        others = (name.earlier + name.earlierFallback).map { memory.entry($0).anchor }
         fallback = name.fallback.map { memory.entry($0).anchor }
+        earlier = (name.earlier + name.earlierFallback).map { memory.entry($0).anchor }
     }
 
-    /// What was last read, tracked, if it still holds.
-    @usableFromInline var reading: Reading? {
+    /// The key; the caller knows its type.
+    func key<Value: Sendable>(_ type: Value.Type = Value.self) -> StorageKey<Value> {
+        StorageKey(unsafeDowncast(key, to: KeyDefinition<Value>.self))
+    }
+
+    /// The bits of the value, tracked, if it is a plain one and was read before; see ``PlainCell``.
+    @usableFromInline var plainBits: UInt64? {
         anchor.access()
-        guard fallback == nil, others.isEmpty else { return nil }
-        return own.reading(of: key.definition.id)
+        return key.plain.bits(of: own)
     }
 
     /// Tracks the entries that the value may come from: inside `withObservationTracking`, the next change calls `onChange`, whoever makes it.
-    func access(isSet: () -> Bool) {
+    fileprivate func access(isSet: () -> Bool) {
         anchor.access()
         if let fallback, !isSet() { fallback.access() }
-        for other in others { other.access() }
+        for anchor in earlier { anchor.access() }
     }
 }
 
 extension ObservableStore {
     /// The value of a key, tracked.
-    @usableFromInline nonisolated func observed<Value>(_ tracked: TrackedKey<Value>) -> Value {
-        tracked.access { isSet(tracked.key) }
-        return self[tracked.key]
+    @usableFromInline nonisolated func observed<Value: Sendable>(_ tracked: TrackedKey) -> Value {
+        let key = tracked.key(Value.self)
+        tracked.access { isSet(key) }
+        return self[key]
     }
 }

@@ -10,14 +10,16 @@ typealias EntryEdits = [String: PropertyListValue?]
 final class Entry: @unchecked Sendable {
     // Sendable because `content` is used only while the lock of the entry's store is held; everything else is constant, atomic or locked.
 
+    /// Tells this entry from every other one that the process ever had, also of the same name.
+    let id = UniqueNumber.next()
     let name: String
     /// The memory of the store that it belongs to; see ``Memory/id``.
     let store: UInt64
-    /// Used only while the lock of the store is held.
-    var content: Content
+    /// Used only while the lock of the store is held, which is all the exclusivity it needs: checks at run time are a tenth of a write.
+    @exclusivity(unchecked) var content: Content
 
     private let changes = Atomic<UInt64>(0)
-    private let readings = Guarded(Readings())
+    private let caches = Guarded(Caches())
     private let isAnchored = Atomic(false)
     private let madeAnchor = Guarded<ObservationAnchor?>(nil)
 
@@ -122,56 +124,42 @@ extension Entry {
 
 // What has been read belongs to the entry, so that it goes with the entry and its store, however long the keys live that it was read with.
 extension Entry {
-    private struct Readings {
-        // Nearly always the only one.
-        var first: Reading?
-        var others: [Reading] = []
-    }
-
-    // More keys of one entry, those of scenes that fall back to it included, are hardly ever in use at once.
-    private static let mostReadings = 16
-
-    /// What was last read with a key, if that still holds.
-    func reading(of key: UInt64) -> Reading? {
-        let known = readings.withLock { readings -> Reading? in
-            if let first = readings.first, first.key == key { return first }
-            return readings.others.first { $0.key == key }
-        }
-        guard let known, known.isCurrent(of: self) else { return nil }
-        return known
+    private struct Caches {
+        // Those of the keys that have read the entry.
+        var known: [ReadingCache] = []
+        var sweepThreshold = 4
     }
 
     /// What a codec decoded at a version, with whichever key.
-    func reading(by codec: UInt64, at version: UInt64) -> Reading? {
-        readings.withLock { readings -> Reading? in
-            if let first = readings.first, first.codec == codec, first.version == version { return first }
-            return readings.others.first { $0.codec == codec && $0.version == version }
+    func reading(at version: UInt64, by codec: UInt64) -> Reading? {
+        caches.withLock { caches -> Reading? in
+            for cache in caches.known {
+                if let reading = cache.reading(of: self, at: version, by: codec) { return reading }
+            }
+            return nil
         }
     }
 
-    /// Keeps what was read in place of what the key read before, if it still holds.
-    func keep(_ reading: Reading) {
-        readings.take { readings in
-            let before = readings
-            // Asked under the lock: what releases everything takes the lock after the change that makes it necessary.
-            guard reading.isCurrent(of: self) else { return before }
-            if readings.first == nil || readings.first?.key == reading.key {
-                readings.first = reading
-            } else {
-                readings.others.removeAll { $0.key == reading.key }
-                if readings.others.count + 1 == Self.mostReadings { readings.others.removeFirst() }
-                readings.others.append(reading)
+    /// Knows a cache from now on that holds what was read of the entry.
+    func add(_ cache: ReadingCache) {
+        caches.withLock { caches in
+            guard !caches.known.contains(where: { $0 === cache }) else { return }
+            if caches.known.count >= caches.sweepThreshold {
+                // Keys may be made without end: those go whose key has gone, which has emptied them.
+                caches.known = caches.known.filter { !$0.isEmpty }
+                caches.sweepThreshold = max(4, caches.known.count * 2)
             }
-            return before
+            caches.known.append(cache)
         }
     }
 
     /// Releases everything that has been read. Not to be called while a lock is held: a user-defined deinit may run.
     func releaseReadings() {
-        readings.take { readings in
-            defer { readings = Readings() }
-            return readings
+        let known = caches.take { caches in
+            defer { caches = Caches() }
+            return caches.known
         }
+        for cache in known { cache.release(of: self) }
     }
 }
 

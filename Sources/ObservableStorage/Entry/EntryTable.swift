@@ -1,11 +1,13 @@
 import PropertyListCoding
+import Synchronization
 
 /// The entries of a store by name. Used while the store's lock is held.
 struct EntryTable: Sendable {
     private let store: UInt64
     // Those that nobody has read or written yet: few of a large file ever are, and an entry takes several times the memory.
     private var untouched: [String: PropertyListValue]
-    private var entries: [String: Entry] = [:]
+    private var entries: [Entry] = []
+    private var indices: [String: Int] = [:]
     // Those with an edit that is not on disk yet, in the order of their first one.
     private var edited: [Entry] = []
     private var sweepThreshold = 64
@@ -18,18 +20,18 @@ struct EntryTable: Sendable {
 
     /// The value of an entry.
     subscript(name: String) -> PropertyListValue? {
-        guard let entry = entries[name] else { return untouched[name] }
-        return entry.content.value
+        guard let index = indices[name] else { return untouched[name] }
+        return entries[index].content.value
     }
 
     /// All values by name.
     var values: [String: PropertyListValue] {
-        entries.reduce(into: untouched) { $0[$1.key] = $1.value.content.value }
+        entries.reduce(into: untouched) { $0[$1.name] = $1.content.value }
     }
 
     /// The names of the entries that have a value.
     var names: [String] {
-        untouched.keys + entries.compactMap { $0.value.content.value == nil ? nil : $0.key }
+        untouched.keys + entries.compactMap { $0.content.value == nil ? nil : $0.name }
     }
 
     /// How many entries are kept, those without a value included.
@@ -38,37 +40,51 @@ struct EntryTable: Sendable {
     }
 
     /// The entries that have been read, written or observed.
-    var touched: some Collection<Entry> {
-        entries.values
+    var touched: [Entry] {
+        entries
     }
 
     /// An entry that has been read, written or observed.
     func entry(_ name: String) -> Entry? {
-        entries[name]
+        indices[name].map { entries[$0] }
     }
 
     /// The entry of a name, made if there is none.
     mutating func madeEntry(_ name: String) -> Entry {
-        if let entry = entries[name] { return entry }
+        entries[madeIndex(name)]
+    }
+
+    /// The same without looking the name up where it stands still where it stood: that is a third of the time of a write.
+    ///
+    /// - Parameter index: where the entry of that name stood, in any table; where it stands, afterwards.
+    mutating func madeEntry(_ name: String, at index: borrowing Atomic<Int>) -> Entry {
+        let last = index.load(ordering: .relaxed)
+        if last < entries.count, entries[last].name == name { return entries[last] }
+        let found = madeIndex(name)
+        index.store(found, ordering: .relaxed)
+        return entries[found]
+    }
+
+    private mutating func madeIndex(_ name: String) -> Int {
+        if let index = indices[name] { return index }
         if entries.count >= sweepThreshold { sweep() }
         let entry = Entry(name, store: store, value: untouched.removeValue(forKey: name))
         // Empty, it still holds room for all.
         if untouched.isEmpty { untouched = [:] }
-        entries[name] = entry
-        return entry
+        entries.append(entry)
+        indices[name] = entries.count - 1
+        return entries.count - 1
     }
 
     // Names may be made without end: whenever there are twice as many, those go that hold nothing and that nobody refers to.
     private mutating func sweep() {
-        var index = entries.values.startIndex
-        var vacant: [String] = []
-        while index != entries.values.endIndex {
-            if entries.values[index].content.isVacant, isKnownUniquelyReferenced(&entries.values[index]) {
-                vacant.append(entries.keys[index])
-            }
-            entries.values.formIndex(after: &index)
+        var kept: [Entry] = []
+        for index in entries.indices where !entries[index].content.isVacant || !isKnownUniquelyReferenced(&entries[index]) {
+            kept.append(entries[index])
         }
-        for name in vacant { entries[name] = nil }
+        entries = kept
+        indices = [:]
+        for (index, entry) in entries.enumerated() { indices[entry.name] = index }
         sweepThreshold = max(64, entries.count * 2)
     }
 }
@@ -86,7 +102,7 @@ extension EntryTable {
 
     /// The edit of an entry that is not on disk yet.
     func pending(_ name: String) -> PendingEdit? {
-        hasPending ? entries[name]?.content.pending : nil
+        hasPending ? entry(name)?.content.pending : nil
     }
 
     /// Puts another value in place; see ``Entry/exchange(_:edit:revision:type:condition:principal:)``.
@@ -104,7 +120,7 @@ extension EntryTable {
 
     /// Forgets edits that are on disk now, but for those made anew meanwhile.
     mutating func noteStored(_ edits: [String: PendingEdit]) {
-        for (name, edit) in edits { entries[name]?.content.noteStored(edit) }
+        for (name, edit) in edits { entry(name)?.content.noteStored(edit) }
         edited = edited.filter { $0.content.pendingRevision != 0 }
     }
 }

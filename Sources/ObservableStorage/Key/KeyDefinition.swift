@@ -1,16 +1,9 @@
 import PropertyListCoding
+import Synchronization
 
-/// The part of a key that is the same for all types: its names, and the entries that it was last used with.
-class KeyReference: @unchecked Sendable {
-    // Sendable because nothing here changes but for what is behind the lock; only a class that is not final may have subclasses.
-    private struct Entries {
-        var last: Entry?
-        // Of other stores.
-        var others: [Entry] = []
-    }
-
-    // A key is hardly ever used with more stores in turn.
-    private static let mostOthers = 3
+/// The part of a key that is the same for all types: its names, and what was last read with it.
+@usableFromInline class KeyReference: @unchecked Sendable {
+    // Sendable because nothing here changes but for what is atomic or locked; only a class that is not final may have subclasses.
 
     /// Tells this key from every other one that the process ever had.
     let id = UniqueNumber.next()
@@ -22,46 +15,22 @@ class KeyReference: @unchecked Sendable {
     let editsSeveral: Bool
     /// The type that an entry is set as, where no user code decides whether it can be read again.
     let typeWhenSet: ObjectIdentifier?
+    /// What was last read with the key.
+    let cache = ReadingCache()
+    /// The same, where the value is plain.
+    let plain = PlainCell()
+    /// Where the key's entry stands in the table of the store in which it was last written.
+    let entryIndex = Atomic(0)
 
-    private let fallback: KeyReference?
-    private let entries = Guarded(Entries())
-
-    fileprivate init(
-        _ entryName: EntryName, fallback: KeyReference?, needsMigration: Bool, editsSeveral: Bool, typeWhenSet: ObjectIdentifier?
-    ) {
+    fileprivate init(_ entryName: EntryName, needsMigration: Bool, editsSeveral: Bool, typeWhenSet: ObjectIdentifier?) {
         self.entryName = entryName
-        self.fallback = fallback
         self.needsMigration = needsMigration
         self.editsSeveral = editsSeveral
         self.typeWhenSet = typeWhenSet
     }
 
-    /// The entry in a store, if the key was used there lately.
-    final func entry(in store: UInt64) -> Entry? {
-        entries.withLock { entries in
-            if let last = entries.last, last.store == store { return last }
-            return entries.others.first { $0.store == store }
-        }
-    }
-
-    /// Remembers the entry of a store.
-    final func remember(_ entry: Entry) {
-        entries.take { entries in
-            let before = entries
-            if let last = entries.last, last.store != entry.store {
-                entries.others.removeAll { $0.store == entry.store }
-                if entries.others.count == Self.mostOthers { entries.others.removeFirst() }
-                entries.others.append(last)
-            }
-            entries.last = entry
-            return before
-        }
-    }
-
-    /// What was last read with the key in a store, if it still holds. Found without the key's type, which would cost more than the rest.
-    final func reading(in store: UInt64) -> Reading? {
-        guard let entry = entry(in: store) else { return nil }
-        return entry.reading(of: id) ?? fallback?.entry(in: store)?.reading(of: id)
+    deinit {
+        cache.release()
     }
 }
 
@@ -86,6 +55,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     }
 
     let traits: Traits
+    private let isPlain = PlainCell.canHold(Value.self)
     /// What an entry is read as; nil for what every entry can be read as.
     let type: ObjectIdentifier?
 
@@ -97,10 +67,24 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         super.init(
             EntryName(
                 own: traits.name, earlier: traits.earlierNames, fallback: fallback?.name,
-                earlierFallback: fallback?.definition.traits.earlierNames ?? []), fallback: fallback?.definition,
+                earlierFallback: fallback?.definition.traits.earlierNames ?? []),
             needsMigration: !traits.migrations.isEmpty || !traits.earlierNames.isEmpty || !traits.persistsDefault.isEmpty
                 || fallback?.definition.needsMigration == true,
             editsSeveral: traits.writesThrough || !traits.earlierNames.isEmpty,
             typeWhenSet: traits.runsNoUserCode ? type : nil)
+    }
+
+    /// Keeps what was read.
+    ///
+    /// - Parameter isPlainEntry: whether nothing but the entry decides what is read.
+    func keep(_ reading: ValueReading<Value>, isPlainEntry: Bool = false) {
+        if isPlain {
+            if isPlainEntry { plain.remember(PlainCell.bits(of: reading.value), of: reading.entry, at: reading.version) }
+            return cache.keep(reading)
+        }
+        reading.entry.add(cache)
+        cache.keep(reading)
+        // The entry may have been removed between the two.
+        if !reading.isCurrent { cache.release(of: reading.entry) }
     }
 }

@@ -43,10 +43,12 @@ extension StorageKey {
     private func present(_ stored: PropertyListValue, in entry: Entry?, at version: UInt64) throws -> Value {
         let codec = definition.traits.codec
         guard let entry, !codec.isNative else { return try codec.decode(stored) }
-        if let known = entry.reading(by: definition.traits.codecNumber, at: version) { return known.value() }
+        let number = definition.traits.codecNumber
+        if let known = entry.reading(at: version, by: number) { return known.value() }
         let value = try codec.decode(stored)
-        let key = entry.name == name ? definition.id : fallback?.definition.id ?? definition.id
-        entry.keep(ValueReading(value, key: key, version: version, codec: definition.traits.codecNumber))
+        // What comes from the fallback is that key's value, not this one's.
+        let key = entry.name == name ? definition : fallback?.definition ?? definition
+        key.keep(ValueReading(value, of: entry, at: version, codec: number))
         return value
     }
 

@@ -35,14 +35,6 @@ final class Memory: Sendable {
         withExtendedLifetime(contents) {}
     }
 
-    /// The entry of a key, looked up by name the first time.
-    func entry(of key: KeyReference) -> Entry {
-        if let known = key.entry(in: id) { return known }
-        let entry = entry(key.entryName.own)
-        key.remember(entry)
-        return entry
-    }
-
     /// The entry of a name.
     func entry(_ name: String) -> Entry {
         guarded.withLock { $0.state.madeEntry(name) }
@@ -68,24 +60,17 @@ final class Memory: Sendable {
             return entry.fallback == nil ? (nil, 0) : (fallback, fallbackVersion)
         }
 
-        /// Keeps what was made of it where the value that counts is stored, with which it goes.
+        /// Keeps what was made of it with the entry that the value comes from.
         func keep<Value>(_ value: Value, of key: StorageKey<Value>, _ failure: StorageError?) {
             let definition = key.definition
-            definition.remember(own)
-            let number = definition.traits.codec.isNative ? 0 : definition.traits.codecNumber
-            guard let fallback, source.entry === fallback else {
-                let codec = number != 0 && own.reading(by: number, at: version) != nil ? number : 0
-                return own.keep(
-                    ValueReading(
-                        value, key: definition.id, version: version, codec: codec, other: fallback, otherVersion: fallbackVersion,
-                        failure: failure))
-            }
-            key.fallback?.definition.remember(fallback)
-            let codec = number != 0 && fallback.reading(by: number, at: fallbackVersion) != nil ? number : 0
-            fallback.keep(
+            let isFallback = fallback != nil && source.entry === fallback
+            let (entry, version) = isFallback ? (source.entry ?? own, fallbackVersion) : (own, version)
+            let number = definition.traits.codecNumber
+            let isDecoded = !definition.traits.codec.isNative && entry.reading(at: version, by: number) != nil
+            definition.keep(
                 ValueReading(
-                    value, key: definition.id, version: fallbackVersion, codec: codec, other: own, otherVersion: version,
-                    failure: failure))
+                    value, of: entry, at: version, codec: isDecoded ? number : 0, other: isFallback ? own : fallback,
+                    otherVersion: isFallback ? self.version : fallbackVersion, failure: failure), isPlainEntry: fallback == nil)
         }
     }
 
@@ -184,19 +169,22 @@ final class Memory: Sendable {
         return taken.outcome
     }
 
-    /// Sets or removes an entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.
+    /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.
     ///
-    /// - Parameters:
-    ///   - type: the type that a key whose codec runs no user code sets it as.
-    ///   - news: what is to be told, afterwards.
+    /// - Parameter news: what is to be told, afterwards.
     /// - Returns: whether a flush has to be scheduled.
     func edit(
-        _ entry: Entry, _ value: PropertyListValue?, type: ObjectIdentifier?, muting muted: UInt64, _ news: inout Deliveries?
+        _ key: KeyReference, _ value: PropertyListValue?, muting muted: UInt64, _ news: inout Deliveries?
     ) throws(StorageError) -> Bool {
         // Released after unlocking.
         var replaced = Entry.Replaced(value: value)
+        var removed: Entry?
         let needsFlush = try guarded.withLock { (contents) throws(StorageError) in
-            guard try contents.state.exchange(entry, &replaced, type: type) else { return contents.state.needsFlushScheduled() }
+            let entry = contents.state.entries.madeEntry(key.entryName.own, at: key.entryIndex)
+            guard try contents.state.exchange(entry, &replaced, type: key.typeWhenSet) else {
+                return contents.state.needsFlushScheduled()
+            }
+            if value == nil { removed = entry }
             if contents.hasAllObservers || !entry.content.observers.isEmpty || entry.accessedAnchor != nil {
                 let change = contents.state.change(entry, from: replaced, to: value, origin: .local, revision: contents.state.revision)
                 var posted = Deliveries()
@@ -206,7 +194,7 @@ final class Memory: Sendable {
             return contents.state.needsFlushScheduled()
         }
         withExtendedLifetime(replaced) {}
-        if value == nil { releaseReadings(of: [entry]) }
+        if let removed { releaseReadings(of: [removed]) }
         return needsFlush
     }
 

@@ -3,7 +3,7 @@ import PropertyListCoding
 
 /// What a store holds in memory, as a value: entries, their revision, and when their edits are written.
 struct MemoryState: Sendable {
-    private(set) var entries: EntryTable
+    var entries: EntryTable
     private(set) var revision: UInt64 = 0
     private(set) var registered: [String: PropertyListValue] = [:]
     var isClosed = false

@@ -47,7 +47,7 @@ extension ObservableStore: ValueAccess {
     }
 
     @usableFromInline nonisolated func currentReading<Value>(of key: StorageKey<Value>) -> Reading? {
-        key.definition.reading(in: memory.id)
+        key.definition.cache.reading(in: memory.id)
     }
 
     @usableFromInline nonisolated func currentValue<Value>(of key: StorageKey<Value>) -> Value {
@@ -128,8 +128,7 @@ extension ObservableStore: ValueAccess {
         let definition = key.definition
         if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
         var news: Deliveries?
-        let entry = memory.entry(of: definition)
-        if try memory.edit(entry, stored, type: definition.typeWhenSet, muting: token?.subscription ?? 0, &news) { scheduleFlush() }
+        if try memory.edit(definition, stored, muting: token?.subscription ?? 0, &news) { scheduleFlush() }
         if let news { memory.deliver(news) }
     }
 

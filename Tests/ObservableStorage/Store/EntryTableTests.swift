@@ -56,7 +56,6 @@ struct EntryTableTests {
             try stores[value % 2].set(-value, for: key)
             #expect(stores[value % 2][key] == -value)
         }
-        for store in stores { #expect(key.definition.entry(in: store.memory.id) === store.memory.entry("key")) }
         let many = try (0..<10).map { try ObservableStore(backend: InMemoryBackend(["key": .integer(PropertyListInteger(Int64($0)))])) }
         for _ in 0..<2 { #expect(many.map { $0[key] } == Array(0..<10)) }
         #expect(stores.map { $0[key] } == [-6, -5])
