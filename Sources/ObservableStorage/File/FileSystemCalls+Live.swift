@@ -39,7 +39,9 @@ extension FileSystemCalls {
         checkWriting: { path throws(SystemError) in try call(path) { faccessat(AT_FDCWD, $0, W_OK, AT_EACCESS) } },
         renameFile: { from, to throws(SystemError) in try call(from) { rename($0, to) } },
         removeFile: { path throws(SystemError) in try call(path) { unlink($0) } },
-        readLink: { path throws(SystemError) in try target(ofLink: path) },
+        readLink: { path, buffer throws(SystemError) in
+            try call(path) { path in buffer.withMemoryRebound(to: CChar.self) { target in target.baseAddress.map { readlink(path, $0, target.count) } ?? 0 } }
+        },
         workingFolder: { () throws(SystemError) in try pathOfWorkingFolder() },
         list: { folder in try FileManager.default.contentsOfDirectory(atPath: folder) },
         lock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX | LOCK_NB) } },
@@ -76,25 +78,10 @@ private func call<Result: SignedInteger>(_ path: String, _ body: (UnsafePointer<
     return result
 }
 
-private func target(ofLink path: String) throws(SystemError) -> String {
-    let buffer = UnsafeMutableBufferPointer<CChar>.allocate(capacity: Int(PATH_MAX))
-    defer { buffer.deallocate() }
-    let count = try call(path) { path in buffer.baseAddress.map { readlink(path, $0, buffer.count) } ?? 0 }
-    // The system truncates without an error, and the beginning of a path leads to another file.
-    guard count < buffer.count else { throw SystemError(ENAMETOOLONG) }
-    return try text(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
-}
-
 private func pathOfWorkingFolder() throws(SystemError) -> String {
     guard let path = getcwd(nil, 0) else { throw SystemError(errno) }
     defer { free(path) }
-    return try text(UnsafeRawBufferPointer(start: path, count: strlen(path)))
-}
-
-// A path that is not UTF-8 has no String, and must not be mistaken for another one.
-private func text(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> String {
-    guard let text = String(validating: bytes, as: UTF8.self) else { throw SystemError(EILSEQ) }
-    return text
+    return try FileSystemCalls.text(UnsafeRawBufferPointer(start: path, count: strlen(path)))
 }
 
 private func sleep(for duration: Duration) {

@@ -33,8 +33,8 @@ package struct FileSystemCalls: Sendable {
     var checkWriting: @Sendable (_ path: String) throws(SystemError) -> Void
     var renameFile: @Sendable (_ from: String, _ to: String) throws(SystemError) -> Void
     var removeFile: @Sendable (_ path: String) throws(SystemError) -> Void
-    /// The target of a symbolic link; throws `EINVAL` for anything else, `ENAMETOOLONG` if it does not fit, `EILSEQ` if it is not UTF-8.
-    var readLink: @Sendable (_ path: String) throws(SystemError) -> String
+    /// Reads the target of a symbolic link, truncated to the buffer, and returns its length; throws `EINVAL` for anything else.
+    var readLink: @Sendable (_ path: String, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
     /// The path of the working folder; throws `EILSEQ` if it is not UTF-8.
     var workingFolder: @Sendable () throws(SystemError) -> String
     /// The names in a folder.
@@ -143,12 +143,27 @@ extension FileSystemCalls {
             guard let status = try status(at: path) else { return nil }
             guard status.kind == .link else { return (status, nil) }
             do throws(SystemError) {
-                return (status, try uninterrupted { () throws(SystemError) in try readLink(path) })
+                return (status, try target(ofLink: path))
             } catch let error where error.code == EINVAL || error.isMissing {
                 continue
             }
         }
         throw SystemError(EBUSY)
+    }
+
+    private func target(ofLink path: String) throws(SystemError) -> String {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(PATH_MAX), alignment: 1)
+        defer { buffer.deallocate() }
+        let count = try uninterrupted { () throws(SystemError) in try readLink(path, buffer) }
+        // The system truncates without an error, and the beginning of a path leads to another file.
+        guard count < buffer.count else { throw SystemError(ENAMETOOLONG) }
+        return try Self.text(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+
+    /// The text of a path; throws `EILSEQ` if it is not UTF-8, because it must not be mistaken for another one.
+    static func text(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw SystemError(EILSEQ) }
+        return text
     }
 }
 

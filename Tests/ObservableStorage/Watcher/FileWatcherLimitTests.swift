@@ -43,7 +43,7 @@
             let exhaustion = Box(false)
             calls.watch = { instance, path, mask in exhaustion.flag.withLock { $0 } ? -ENOSPC : watch(instance, path, mask) }
             try Disk.write(path, "one")
-            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), pollInterval: .milliseconds(5))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, pollInterval: .milliseconds(5))
             let probe = try await WatchProbe(path, options)
             #expect(probe.watcher.mechanism == .inotify)
             exhaustion.flag.withLock { $0 = true }
@@ -57,10 +57,33 @@
             #expect(await probe.sees("three"))
         }
 
+        @Test("A link that cannot be read whole, or a name that cannot be looked at, is what is said to be in the way", arguments: [true, false])
+        func unfollowable(isLink: Bool) async throws {
+            try Disk.link(path, to: "real")
+            var files = FileSystemCalls.live
+            if isLink {
+                files.readLink = { _, buffer throws(SystemError) in
+                    for index in buffer.indices { buffer[index] = UInt8(ascii: "a") }
+                    return buffer.count
+                }
+            } else {
+                files.statusOfPath = { [path] name, followsLinks throws(SystemError) in
+                    if name == path { throw SystemError(EIO) }
+                    return try FileSystemCalls.live.statusOfPath(name, followsLinks)
+                }
+            }
+            let events = Inbox<FileWatcher.Event>()
+            let options = FileWatcherOptions(service: InotifyHub(calls: try FakeInotify().calls, files: files).service)
+            let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) { events.put($0) }
+            let reason = "\(path): \(SystemError(isLink ? ENAMETOOLONG : EIO).reason)"
+            #expect(await events.first { _ in true } == .fallback(.unwatchable(file: path, reason: reason)))
+            watcher.cancel()
+        }
+
         @Test("Where others make changes from elsewhere, a timer looks")
         func remote() async throws {
             var calls = try FakeInotify().calls
-            calls.mount = { _ in .remote(type: "nfs4") }
+            calls.fileSystemType = { _ in "nfs4" }
             try await expectFallback(calls: calls)
         }
 
@@ -68,15 +91,15 @@
         func layered() async throws {
             let pipe = try FakeInotify()
             var calls = pipe.calls
-            calls.mount = { _ in .layered }
+            calls.fileSystemType = { _ in "overlay" }
             try Disk.write(path, "one")
-            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), layerInterval: .milliseconds(5))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, layerInterval: .milliseconds(5))
             let probe = try await WatchProbe(path, options)
             #expect(probe.watcher.mechanism == .inotify)
             // The pipe never tells.
             try Disk.replace(path, "two")
             #expect(await probe.sees("two"))
-            #expect(!probe.reports.takeAll().contains { $0.event != .lookAgain })
+            #expect(!probe.reports.takeAll().contains { $0.event != .changed })
         }
 
         @Test("An ancestor that may be passed but not read is skipped, the file's folder is not")
@@ -89,7 +112,7 @@
                 let watch = calls.watch
                 calls.watch = { instance, path, mask in path == forbidden ? -EACCES : watch(instance, path, mask) }
                 let watcher = FileWatcher(
-                    path: file, queue: DispatchQueue(label: "test"), options: FileWatcherOptions(notifier: InotifyHub(calls: calls))
+                    path: file, queue: DispatchQueue(label: "test"), options: FileWatcherOptions(service: InotifyHub(calls: calls).service)
                 ) { _ in }
                 #expect(watcher.mechanism == expected)
                 watcher.cancel()
@@ -103,14 +126,14 @@
             let events = Inbox<FileWatcher.Event>()
             let watcher = watcher(path, pipe, failing: isExhausted, code: ENOSPC) { events.put($0) }
             #expect(watcher.mechanism == .polling)
-            #expect(await events.first { $0 == .lookAgain } != nil)
+            #expect(await events.first { $0 == .changed } != nil)
             isExhausted.flag.withLock { $0 = false }
-            #expect(await events.first { $0 != .lookAgain } == .recovered(.inotify))
+            #expect(await events.first { $0 != .changed } == .recovered(.inotify))
             #expect(watcher.mechanism == .inotify)
-            #expect(await events.first { _ in true } == .lookAgain)
+            #expect(await events.first { _ in true } == .changed)
             let watch = try #require(pipe.watch(of: folder.url.path))
             pipe.send(watch: watch, mask: UInt32(IN_MOVED_TO), name: "app.plist")
-            #expect(await events.first { _ in true } == .lookAgain)
+            #expect(await events.first { _ in true } == .changed)
             watcher.cancel()
         }
 
@@ -122,11 +145,11 @@
             var options = FileWatcherOptions(pollInterval: .milliseconds(5))
             options.retriesWithBackoff = false
             let watcher = watcher(path, pipe, failing: isFailing, code: code, options) { events.put($0) }
-            #expect(await events.first { $0 == .lookAgain } != nil)
+            #expect(await events.first { $0 == .changed } != nil)
             isFailing.flag.withLock { $0 = false }
             // A folder's permissions make no difference to what is known of the file in it.
             if code == EACCES { #expect(chmod(folder.url.path, 0o711) == 0) } else { try Disk.replace(path, "one") }
-            #expect(await events.first { $0 != .lookAgain } == .recovered(.inotify))
+            #expect(await events.first { $0 != .changed } == .recovered(.inotify))
             watcher.cancel()
         }
 
@@ -137,12 +160,12 @@
             let events = Inbox<FileWatcher.Event>()
             let watcher = watcher(path, pipe, failing: isExhausted, code: ENOSPC) { events.put($0) }
             for _ in 0..<3 {
-                guard case .fallback = await events.first(where: { $0 != .lookAgain }) else {
+                guard case .fallback = await events.first(where: { $0 != .changed }) else {
                     Issue.record("no fallback")
                     return
                 }
                 isExhausted.flag.withLock { $0 = false }
-                #expect(await events.first { $0 != .lookAgain } == .recovered(.inotify))
+                #expect(await events.first { $0 != .changed } == .recovered(.inotify))
                 isExhausted.flag.withLock { $0 = true }
                 pipe.send(watch: -1, mask: UInt32(IN_Q_OVERFLOW))
             }
@@ -161,13 +184,13 @@
             calls.watch = { instance, path, mask in
                 failing.flag.withLock { $0 } && path == place ? -code : watch(instance, path, mask)
             }
-            options.notifier = InotifyHub(calls: calls)
+            options.service = InotifyHub(calls: calls).service
             return FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options, handler: handler)
         }
 
         private func expectFallback(calls: InotifyCalls) async throws {
             try Disk.write(path, "one")
-            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), pollInterval: .milliseconds(5))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, pollInterval: .milliseconds(5))
             let reports = Inbox<WatchProbe.Report>()
             let path = path
             let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) {
@@ -181,7 +204,7 @@
             }
             for number in 0..<5 {
                 try Disk.replace(path, "\(number)")
-                #expect(await reports.first { $0.event != .lookAgain || $0.content == "\(number)" }?.event == .lookAgain)
+                #expect(await reports.first { $0.event != .changed || $0.content == "\(number)" }?.event == .changed)
             }
             watcher.cancel()
         }

@@ -28,8 +28,8 @@
         @Test("What is mounted over the file, a folder on its path or a link to it makes the path be followed anew, and nothing else does")
         func points() throws {
             try Disk.link(folder.path("link"), to: "a")
-            let signals = Inbox<FileWatcherSignals>()
-            let arming = try InotifyHub(calls: calls(FakeInotify())).watch(folder.path("link/app.plist")) { signals.put($0) }
+            let signals = Inbox<PathEvents>()
+            let arming = try InotifyHub(calls: calls(FakeInotify())).register(folder.path("link/app.plist")) { signals.put($0) }
             for point in ["/", folder.url.path, folder.path("link"), folder.path("a"), path] {
                 #expect(mounts.tell(["/none", point]))
                 #expect(signals.takeAll() == [.rerouted], "\(point)")
@@ -45,8 +45,8 @@
 
         @Test("What is mounted where a file is missing is told as well")
         func missing() throws {
-            let signals = Inbox<FileWatcherSignals>()
-            let arming = try InotifyHub(calls: calls(FakeInotify())).watch(folder.path("a/none/app.plist")) { signals.put($0) }
+            let signals = Inbox<PathEvents>()
+            let arming = try InotifyHub(calls: calls(FakeInotify())).register(folder.path("a/none/app.plist")) { signals.put($0) }
             #expect(mounts.tell([folder.path("a")]))
             #expect(signals.takeAll() == [.rerouted])
             arming.cancel()
@@ -54,13 +54,13 @@
 
         @Test("What is mounted while the path is followed makes it be followed once more, wherever that is")
         func whileWalking() throws {
-            let signals = Inbox<FileWatcherSignals>()
+            let signals = Inbox<PathEvents>()
             var calls = try calls(FakeInotify())
-            calls.mount = { [mounts] _ in
+            calls.fileSystemType = { [mounts] _ in
                 _ = mounts.tell(["/none"])
-                return .local
+                return "ext4"
             }
-            let arming = try InotifyHub(calls: calls).watch(path) { signals.put($0) }
+            let arming = try InotifyHub(calls: calls).register(path) { signals.put($0) }
             #expect(signals.takeAll().contains(.rerouted))
             #expect(mounts.tell(["/none"]))
             #expect(signals.takeAll().isEmpty)
@@ -70,7 +70,7 @@
         @Test("Who no longer watches anything is told no more")
         func end() throws {
             do {
-                let arming = try InotifyHub(calls: calls(FakeInotify())).watch(path) { _ in }
+                let arming = try InotifyHub(calls: calls(FakeInotify())).register(path) { _ in }
                 #expect(mounts.tell([path]))
                 arming.cancel()
             }
@@ -82,7 +82,7 @@
             let pipe = try FakeInotify()
             var calls = pipe.calls
             calls.watchMounts = { _ in false }
-            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), layerInterval: .milliseconds(5))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, layerInterval: .milliseconds(5))
             let probe = try await WatchProbe(path, options)
             #expect(probe.watcher.mechanism == .inotify)
             let watchCalls = pipe.watchCalls
@@ -99,10 +99,10 @@
             var calls = calls(pipe)
             calls.isMountPoint = { [path] in isMounted.withLock { $0 } && $0 == path }
             let events = Inbox<FileWatcher.Event>()
-            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service)
             let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) { events.put($0) }
             #expect(await events.first { _ in true } == .incomplete(.mountedFile(file: path)))
-            #expect(await events.first { _ in true } == .lookAgain)
+            #expect(await events.first { _ in true } == .changed)
             for isThere in [true, false, true] {
                 let wasThere = isMounted.withLock { isMounted in
                     defer { isMounted = isThere }
@@ -110,22 +110,22 @@
                 }
                 #expect(mounts.tell([path]))
                 if isThere, !wasThere { #expect(await events.first { _ in true } == .incomplete(.mountedFile(file: path))) }
-                #expect(await events.first { _ in true } == .lookAgain)
+                #expect(await events.first { _ in true } == .changed)
             }
             watcher.cancel()
         }
 
         @Test("The kernel is asked what is mounted")
         func kernel() {
-            #expect(MountWatch.shared.add { _ in false } == FileManager.default.isReadableFile(atPath: "/proc/self/mountinfo"))
+            #expect(MountTable.shared.add { _ in false } == FileManager.default.isReadableFile(atPath: "/proc/self/mountinfo"))
         }
     }
 
     /// Tells what a test says instead of the kernel.
     private final class FakeMounts: Sendable {
-        private let listeners = Guarded<[MountWatch.Listener]>([])
+        private let listeners = Guarded<[MountTable.Listener]>([])
 
-        func add(_ listener: @escaping MountWatch.Listener) -> Bool {
+        func add(_ listener: @escaping MountTable.Listener) -> Bool {
             listeners.withLock { $0.append(listener) }
             return true
         }

@@ -5,13 +5,13 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Closing files later", .timeLimit(.minutes(5))) struct LaterCloserTests {
-    private let queue = DispatchQueue(label: "LaterCloserTests")
+@Suite("Closing files later", .timeLimit(.minutes(5))) struct DeferredCloserTests {
+    private let queue = DispatchQueue(label: "DeferredCloserTests")
 
     @Test("Files wait to be closed until so many wait; one more is closed at once")
     func bound() {
         let closed = Guarded<[Int32]>([])
-        let closer = LaterCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 2) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 2) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         queue.suspend()
@@ -25,7 +25,7 @@ import Testing
     @Test("Who has closed its files may have others wait")
     func again() {
         let closed = Guarded<[Int32]>([])
-        let closer = LaterCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 1) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 1) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         for descriptor in 1...3 as ClosedRange<Int32> {
@@ -41,7 +41,7 @@ import Testing
     @Test("A file is not closed before its time, but for one too many")
     func delay() {
         let closed = Guarded<[Int32]>([])
-        let closer = LaterCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 1) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 1) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         for descriptor in 1...2 as ClosedRange<Int32> { closer.closeLater(descriptor) }
@@ -52,7 +52,7 @@ import Testing
     @Test("What waits is closed when its room is needed, each file once, and so is what waits under the same number later")
     func closeWaiting() {
         let closed = Guarded<[Int32]>([])
-        let closer = LaterCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         #expect(!closer.closeWaiting())
@@ -67,7 +67,7 @@ import Testing
     @Test("A file that was closed before its time is not closed again when that comes: its number may be another's")
     func closedBefore() {
         let closed = Guarded<[Int32]>([])
-        let closer = LaterCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         closer.closeLater(1)

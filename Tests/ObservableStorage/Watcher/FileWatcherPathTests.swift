@@ -56,7 +56,7 @@ struct FileWatcherPathTests {
     }
 
     @Test("A relative path starts at the current folder") func relative() async throws {
-        #expect(try AbsolutePath.fromRoot("x/y") == FileManager.default.currentDirectoryPath + "/x/y")
-        #expect(try AbsolutePath.fromRoot("/x/y") == "/x/y")
+        #expect(try AbsolutePath.fromRoot("x/y", of: "x/y") == FileManager.default.currentDirectoryPath + "/x/y")
+        #expect(try AbsolutePath.fromRoot("/x/y", of: "/x/y") == "/x/y")
     }
 }

@@ -19,22 +19,22 @@
                 if cut == bytes.count {
                     #expect(events.map(\.watch) == [3, -1, 4])
                     #expect(events.map(\.name) == ["app.plist", nil, "sixteen letters."])
-                    #expect(events.map(\.mask) == [InotifyEvent.Mask(rawValue: UInt32(IN_MOVED_TO)), .overflow, .create])
+                    #expect(events.map(\.mask) == [UInt32(IN_MOVED_TO), UInt32(IN_Q_OVERFLOW), UInt32(IN_CREATE)])
                 }
             }
         }
 
-        static let meanings: [(InotifyEvent.Mask, isFile: Bool, isLast: Bool, FileWatcherSignals)] = [
-            (.modify, true, false, .written), (.closeWrite, true, false, .closed), (.attributes, true, false, .written),
-            (.selfGone, true, false, .ended), (.ignored, true, false, .ended), (.unmount, true, false, .rerouted),
-            (.overflow, true, true, .rerouted), (.create, false, true, .created), (.attributes, false, true, [.created, .written]),
-            (.movedTo, false, true, .replaced), (.movedFrom, false, true, .removed), (.delete, false, true, .removed),
-            (.movedTo, false, false, .rerouted), (.selfGone, false, false, .rerouted), (.attributes, false, false, .rerouted),
+        static let meanings: [(Int32, isFile: Bool, isLast: Bool, PathEvents)] = [
+            (IN_MODIFY, true, false, .modified), (IN_CLOSE_WRITE, true, false, .closed), (IN_ATTRIB, true, false, .modified),
+            (IN_DELETE_SELF, true, false, .ended), (IN_MOVE_SELF, true, false, .ended), (IN_IGNORED, true, false, .ended), (IN_UNMOUNT, true, false, .rerouted),
+            (IN_Q_OVERFLOW, true, true, .rerouted), (IN_CREATE, false, true, .created), (IN_ATTRIB, false, true, [.created, .modified]),
+            (IN_MOVED_TO, false, true, .replaced), (IN_MOVED_FROM, false, true, .removed), (IN_DELETE, false, true, .removed),
+            (IN_MOVED_TO, false, false, .rerouted), (IN_DELETE_SELF, false, false, .rerouted), (IN_ATTRIB, false, false, .rerouted),
         ]
 
         @Test("What an event means to the file, to its name, and to the way there", arguments: meanings)
-        func meaning(mask: InotifyEvent.Mask, isFile: Bool, isLast: Bool, signals: FileWatcherSignals) {
-            #expect(InotifyEvent(watch: 1, mask: mask, name: isLast ? "a" : nil).signals(isFile: isFile, isLast: isLast) == signals)
+        func meaning(mask: Int32, isFile: Bool, isLast: Bool, events: PathEvents) {
+            #expect(InotifyEvent(watch: 1, mask: UInt32(mask), name: isLast ? "a" : nil).events(isFile: isFile, isLast: isLast) == events)
         }
 
         @Test("A watch is kept as long as anybody uses it")
@@ -43,17 +43,17 @@
             let (first, second) = (Subscriber(), Subscriber())
             var table = InotifyTable<Subscriber>()
             let (folder, file) = (
-                InotifyTable<Subscriber>.Watched(watch: 1, name: "a"), InotifyTable<Subscriber>.Watched(watch: 1, name: nil)
+                InotifyTable<Subscriber>.WatchKey(watch: 1, name: "a"), InotifyTable<Subscriber>.WatchKey(watch: 1, name: nil)
             )
             table.insert(first, for: folder)
             table.insert(first, for: folder)
             table.insert(second, for: folder)
             table.insert(second, for: file)
-            #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: .create, name: "a")).count == 2)
-            #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: .create, name: "b")).isEmpty)
-            #expect(table.subscribers(of: InotifyEvent(watch: 2, mask: .create, name: "a")).isEmpty)
-            #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: .selfGone, name: nil)).count == 2)
-            #expect(table.subscribers(of: InotifyEvent(watch: -1, mask: .overflow, name: nil)).count == 2)
+            #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: UInt32(IN_CREATE), name: "a")).count == 2)
+            #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: UInt32(IN_CREATE), name: "b")).isEmpty)
+            #expect(table.subscribers(of: InotifyEvent(watch: 2, mask: UInt32(IN_CREATE), name: "a")).isEmpty)
+            #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: UInt32(IN_DELETE_SELF), name: nil)).count == 2)
+            #expect(table.subscribers(of: InotifyEvent(watch: -1, mask: UInt32(IN_Q_OVERFLOW), name: nil)).count == 2)
             let removals = [(first, folder), (first, folder), (second, file), (second, folder)].map { table.remove($0.0, for: $0.1) }
             #expect(removals == [false, false, false, true])
             #expect(table.isEmpty)

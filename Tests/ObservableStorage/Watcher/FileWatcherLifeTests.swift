@@ -80,7 +80,7 @@ struct FileWatcherLifeTests {
         }
         owner.watcher.withLock { $0 = watcher }
         queue.resume()
-        #expect(await events.first { _ in true } == .lookAgain)
+        #expect(await events.first { _ in true } == .changed)
         try Disk.replace(path, "two")
         let witness = try await WatchProbe(path)
         try await witness.passAll()
@@ -133,9 +133,9 @@ struct FileWatcherLifeTests {
     func stream() async throws {
         let path = path
         var events = FileWatcher.events(at: path).makeAsyncIterator()
-        #expect(await events.next() == .lookAgain)
+        #expect(await events.next() == .changed)
         try Disk.replace(path, "two")
-        #expect(await events.next() == .lookAgain)
+        #expect(await events.next() == .changed)
     }
 
     @Test("The stream ends with its task")
@@ -152,51 +152,108 @@ struct FileWatcherLifeTests {
 
     @Test("The stream of a path that cannot be watched says so first")
     func streamFallback() async throws {
-        let options = FileWatcherOptions(notifier: BlindNotifier(), pollInterval: .milliseconds(5))
-        var events = FileWatcher.events(at: path, options: options).makeAsyncIterator()
+        let options = FileWatcherOptions(service: .blind, pollInterval: .milliseconds(5))
+        var events = events(at: path, options).makeAsyncIterator()
         #expect(await events.next() == .fallback(.unwatchable(file: path, reason: "blind")))
-        #expect(await events.next() == .lookAgain)
+        #expect(await events.next() == .changed)
     }
 
     @Test("What is not read yet is kept once, news of the way of watching first, and of those the newest")
-    func slot() async {
-        let slot = FileWatcherSlot()
+    func unreadEvents() async {
         let fallback = FileWatcher.Event.fallback(.unwatchable(file: "f", reason: "r"))
         let limit = FileWatcher.Event.incomplete(.mountedFile(file: "f"))
-        for event in [.lookAgain, limit, fallback, .lookAgain, .recovered(.inotify), .lookAgain, limit] { slot.put(event) }
-        #expect(await slot.next() == .recovered(.inotify))
-        #expect(await slot.next() == limit)
-        #expect(await slot.next() == .lookAgain)
-        for event in [.recovered(.inotify), fallback] { slot.put(event) }
-        #expect(await slot.next() == fallback)
-        slot.finish()
-        slot.put(.lookAgain)
-        #expect(await slot.next() == nil)
+        let handler = Guarded<(@Sendable (FileWatcher.Event) -> Void)?>(nil)
+        let stream = FileWatcher.events { send in
+            handler.withLock { $0 = send }
+            return FileWatcher(path: path, queue: DispatchQueue(label: "test")) { _ in }
+        }
+        func send(_ events: FileWatcher.Event...) {
+            for event in events { handler.withLock { $0 }?(event) }
+        }
+        send(.changed, limit, fallback, .changed, .recovered(.inotify), .changed, limit)
+        var events = stream.makeAsyncIterator()
+        #expect(await events.next() == .recovered(.inotify))
+        #expect(await events.next() == limit)
+        #expect(await events.next() == .changed)
+        send(.recovered(.inotify), fallback)
+        #expect(await events.next() == fallback)
+        async let waiting = events.next()
+        send(.changed)
+        #expect(await waiting == .changed)
+    }
+
+    /// A watcher that looks from time to time, once it has told all that there is to tell.
+    private func pollingWatcher(
+        _ options: FileWatcherOptions, _ handler: @escaping @Sendable (FileWatcher.Event) -> Void
+    ) async -> FileWatcher {
+        var options = options
+        let (polls, queue) = (Inbox<Bool>(), DispatchQueue(label: "test"))
+        let status = options.calls.statusOfPath
+        options.calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            polls.put(true)
+            return try status(path, followsLinks)
+        }
+        let watcher = FileWatcher(path: path, queue: queue, options: options, handler: handler)
+        // At the start, and two times after that, the second of which tells nothing new.
+        for _ in 0..<4 { _ = await polls.first { $0 } }
+        queue.sync {}
+        return watcher
+    }
+
+    @Test("A timer tells when the path comes to lead nowhere, which is something else than a missing file")
+    func pollingEndlessLink() async throws {
+        try Disk.remove(path)
+        let events = Inbox<FileWatcher.Event>()
+        let watcher = await pollingWatcher(.polling) { events.put($0) }
+        events.takeAll()
+        try Disk.link(path, to: path)
+        #expect(await events.first { _ in true } == .changed)
+        watcher.cancel()
+    }
+
+    @Test("A timer tells when a file cannot be looked at any more, and when it can again")
+    func pollingFailure() async throws {
+        let code = Guarded<Int32?>(nil)
+        var options = FileWatcherOptions.polling
+        options.calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            if let code = code.withLock({ $0 }) { throw SystemError(code) }
+            return try FileSystemCalls.live.statusOfPath(path, followsLinks)
+        }
+        code.withLock { $0 = ENOENT }
+        let events = Inbox<FileWatcher.Event>()
+        let watcher = await pollingWatcher(options) { events.put($0) }
+        events.takeAll()
+        code.withLock { $0 = EIO }
+        #expect(await events.first { _ in true } == .changed)
+        code.withLock { $0 = nil }
+        #expect(await events.first { _ in true } == .changed)
+        watcher.cancel()
     }
 
     @Test("Where nothing can be watched, a timer looks, and it is said once")
     func fallback() async throws {
-        let options = FileWatcherOptions(notifier: BlindNotifier(), pollInterval: .milliseconds(5))
+        let options = FileWatcherOptions(service: .blind, pollInterval: .milliseconds(5))
         let events = Inbox<FileWatcher.Event>()
         let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) { events.put($0) }
         #expect(watcher.mechanism == .polling)
         #expect(await events.first { _ in true } == .fallback(.unwatchable(file: path, reason: "blind")))
-        #expect(await events.first { _ in true } == .lookAgain)
+        #expect(await events.first { _ in true } == .changed)
         for number in 0..<5 {
             try Disk.replace(path, "\(number)")
-            #expect(await events.first { _ in true } == .lookAgain)
+            #expect(await events.first { _ in true } == .changed)
         }
         watcher.cancel()
     }
 }
 
-/// A system on which nothing can be watched.
-struct BlindNotifier: FileWatcherNotifier {
-    var mechanism: FileWatcher.Mechanism { .inotify }
-
-    func watch(
-        _ path: String, signal: @escaping @Sendable (FileWatcherSignals) -> Void
-    ) throws(FileWatcherObstacle) -> any FileWatcherArming {
-        throw FileWatcherObstacle(reason: "blind")
+extension WatchService {
+    /// A service that can watch nothing.
+    static var blind: WatchService {
+        WatchService(mechanism: .inotify) { _, _ throws(WatchError) in throw WatchError(reason: "blind") }
     }
+}
+
+/// The events of a watcher with these options.
+private func events(at path: String, _ options: FileWatcherOptions) -> AsyncStream<FileWatcher.Event> {
+    FileWatcher.events { FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options, handler: $0) }
 }

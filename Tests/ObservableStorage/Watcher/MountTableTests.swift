@@ -6,7 +6,7 @@
 
     /// How file systems are told apart.
     @Suite("Mounts", .timeLimit(.minutes(5)))
-    struct InotifyMountTableTests {
+    struct MountTableTests {
         @Test("The file system is known by its device")
         func mounts() {
             let text = """
@@ -20,10 +20,16 @@
                 29 22 1:1
                 """
             #expect(
-                InotifyMountTable.mounts(MountInfo.parse(text)) == [
-                    0xFE00: .local, 0x32: .remote(type: "nfs4"), 0x1F: .layered, 0x3C: .remote(type: "fuse.sshfs"),
-                    0x11_032C: .remote(type: "cifs"),
+                MountTable.types(MountInfo.parse(text)) == [
+                    0xFE00: "ext4", 0x32: "nfs4", 0x1F: "overlay", 0x3C: "fuse.sshfs", 0x11_032C: "cifs",
                 ])
+        }
+
+        @Test("Others can change some file systems from elsewhere, and the layers of some")
+        func reliability() {
+            let types = ["ext4", "btrfs", "tmpfs", "nfs4", "cifs", "fuse", "fuse.sshfs", "9p", "overlay", "overlayfs"]
+            #expect(types.filter(MountInfo.isRemote) == ["nfs4", "cifs", "fuse", "fuse.sshfs", "9p"])
+            #expect(types.filter(MountInfo.isLayered) == ["overlay"])
         }
 
         @Test("Where something is mounted is known as it is, white space and backslashes in its name too")
@@ -45,10 +51,10 @@
             try #require(stat("/proc/self", &status) == 0)
             let text = try #require(Disk.read("/proc/self/mountinfo"))
             let infos = MountInfo.parse(text)
-            #expect(InotifyMountTable.mounts(infos)[UInt64(status.st_dev)] == .local)
-            #expect(InotifyMountTable.shared.mount(of: UInt64(status.st_dev)) == .local)
-            #expect(infos.contains { $0.point == "/proc" } == InotifyMountTable.shared.isMountPoint("/proc"))
-            #expect(!InotifyMountTable.shared.isMountPoint("/proc/self"))
+            #expect(MountTable.types(infos)[UInt64(status.st_dev)] == "proc")
+            #expect(MountTable.shared.fileSystemType(of: UInt64(status.st_dev)) == "proc")
+            #expect(infos.contains { $0.point == "/proc" } == MountTable.shared.isMountPoint("/proc"))
+            #expect(!MountTable.shared.isMountPoint("/proc/self"))
         }
     }
 #endif

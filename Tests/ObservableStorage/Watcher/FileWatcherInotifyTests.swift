@@ -60,7 +60,7 @@
         func droppedStream() async throws {
             do {
                 var events = FileWatcher.events(at: path).makeAsyncIterator()
-                #expect(await events.next() == .lookAgain)
+                #expect(await events.next() == .changed)
                 #expect(Kernel.isWatched(folder.url.path))
                 _ = events
             }
@@ -162,13 +162,13 @@
             func namesAreAskedFor(in path: String) -> Bool {
                 masks.withLock { $0[path, default: 0] } & UInt32(IN_CREATE) != 0
             }
-            let there = try hub.watch(folder.path("a/app.plist")) { _ in }
+            let there = try hub.register(folder.path("a/app.plist")) { _ in }
             #expect(masks.withLock { $0[folder.path("a")] } != nil)
             #expect(!namesAreAskedFor(in: folder.path("a")) && !namesAreAskedFor(in: folder.url.path))
-            let missing = try hub.watch(folder.path("none/app.plist")) { _ in }
+            let missing = try hub.register(folder.path("none/app.plist")) { _ in }
             #expect(namesAreAskedFor(in: folder.url.path) && !namesAreAskedFor(in: folder.path("a")))
             try Disk.remove(folder.path("a/app.plist"))
-            _ = try there.rearm(after: .removed)
+            _ = try there.update(after: .removed)
             #expect(namesAreAskedFor(in: folder.path("a")))
             there.cancel()
             missing.cancel()
@@ -190,7 +190,7 @@
                 if isDue { close(open(path, O_WRONLY | O_CREAT, 0o600)) }
                 return result
             }
-            let options = FileWatcherOptions(notifier: InotifyHub(calls: calls), quiet: .seconds(3600), limit: .seconds(3600))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, quiet: .seconds(3600), limit: .seconds(3600))
             let probe = try await WatchProbe(path, options)
             countdown.withLock { $0 = call }
             try Disk.remove(path)
@@ -200,15 +200,15 @@
             #expect(countdown.withLock { $0 ?? 0 } < 0)
         }
 
-        @Test("What was just being armed when a watch was cancelled is given up", arguments: [FileWatcherSignals.replaced, .rerouted])
-        func armedTooLate(signals: FileWatcherSignals) throws {
+        @Test("What was just being armed when a watch was cancelled is given up", arguments: [PathEvents.replaced, .rerouted])
+        func armedTooLate(signals: PathEvents) throws {
             try Disk.write(path, "one")
             let pipe = try FakeInotify()
-            let arming = try InotifyHub(calls: pipe.calls).watch(path) { _ in }
+            let arming = try InotifyHub(calls: pipe.calls).register(path) { _ in }
             #expect(pipe.live.contains(path))
             arming.cancel()
             #expect(pipe.live.isEmpty)
-            _ = try arming.rearm(after: signals)
+            _ = try arming.update(after: signals)
             #expect(pipe.live.isEmpty)
         }
 
@@ -223,10 +223,10 @@
                 isFull.withLock { $0 } && place == path ? -ENOSPC : watch(instance, place, mask)
             }
             let hub = InotifyHub(calls: calls)
-            let (arming, other) = (try hub.watch(path) { _ in }, try hub.watch(path) { _ in })
+            let (arming, other) = (try hub.register(path) { _ in }, try hub.register(path) { _ in })
             arming.cancel()
             isFull.withLock { $0 = true }
-            #expect(throws: FileWatcherObstacle.self) { try arming.rearm(after: .rerouted) }
+            #expect(throws: WatchError.self) { try arming.update(after: .rerouted) }
             #expect(pipe.live.contains(path))
             other.cancel()
             #expect(pipe.live.isEmpty)
@@ -244,7 +244,7 @@
                 try? Disk.relink(folder.path("link"), to: "two")
                 return -ENOENT
             }
-            let arming = try InotifyHub(calls: calls).watch(folder.path("link/deep/app.plist")) { _ in }
+            let arming = try InotifyHub(calls: calls).register(folder.path("link/deep/app.plist")) { _ in }
             #expect(pipe.live.contains(folder.path("two/deep")))
             #expect(!pipe.live.contains(folder.path("one")))
             arming.cancel()
@@ -255,7 +255,7 @@
         func closing() throws {
             let pipe = try FakeInotify()
             do {
-                let options = FileWatcherOptions(notifier: InotifyHub(calls: pipe.calls))
+                let options = FileWatcherOptions(service: InotifyHub(calls: pipe.calls).service)
                 let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) { _ in }
                 watcher.cancel()
                 #expect(!pipe.isClosed)

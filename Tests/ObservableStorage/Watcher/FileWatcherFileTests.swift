@@ -20,7 +20,7 @@ struct FileWatcherFileTests {
         if let content { try Disk.write(path, content) }
         let reports = Inbox<FileWatcher.Event>()
         let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) { reports.put($0) }
-        #expect(await reports.first { _ in true } == .lookAgain)
+        #expect(await reports.first { _ in true } == .changed)
         watcher.cancel()
     }
 

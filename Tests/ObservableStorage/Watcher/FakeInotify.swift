@@ -82,7 +82,7 @@
                 unwatch: { [self] _, watch in
                     state.withLock { $0.live.removeValue(forKey: watch) == nil ? -EINVAL : 0 }
                 },
-                mount: { _ in .local },
+                fileSystemType: { _ in "ext4" },
                 isMountPoint: { _ in false },
                 watchMounts: { _ in true })
         }

@@ -21,7 +21,7 @@
         func overflow() async throws {
             let pipe = try FakeInotify()
             try Disk.write(path, "one")
-            let options = FileWatcherOptions(notifier: InotifyHub(calls: pipe.calls))
+            let options = FileWatcherOptions(service: InotifyHub(calls: pipe.calls).service)
             let first = Inbox<FileWatcher.Event>()
             let second = Inbox<FileWatcher.Event>()
             let queue = DispatchQueue(label: "test")
@@ -29,12 +29,12 @@
                 FileWatcher(path: path, queue: queue, options: options) { first.put($0) },
                 FileWatcher(path: folder.path("other"), queue: queue, options: options) { second.put($0) },
             ]
-            #expect(await first.first { _ in true } == .lookAgain)
-            #expect(await second.first { _ in true } == .lookAgain)
+            #expect(await first.first { _ in true } == .changed)
+            #expect(await second.first { _ in true } == .changed)
             let before = pipe.watchCalls
             pipe.send(watch: -1, mask: UInt32(IN_Q_OVERFLOW))
-            #expect(await first.first { _ in true } == .lookAgain)
-            #expect(await second.first { _ in true } == .lookAgain)
+            #expect(await first.first { _ in true } == .changed)
+            #expect(await second.first { _ in true } == .changed)
             #expect(pipe.watchCalls > before)
             for watcher in watchers { watcher.cancel() }
         }
@@ -43,7 +43,7 @@
         func flood() async throws {
             try Disk.write(path, "one")
             // An instance of its own, so that no other test's watchers have to look.
-            let probe = try await WatchProbe(path, FileWatcherOptions(notifier: InotifyHub(calls: .system)))
+            let probe = try await WatchProbe(path, FileWatcherOptions(service: InotifyHub(calls: .system).service))
             let other = folder.path("other")
             try Disk.write(other, "")
             // Two names in turn, so that equal events are not merged.

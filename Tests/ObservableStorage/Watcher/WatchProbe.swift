@@ -24,7 +24,7 @@ final class WatchProbe: Sendable {
         watcher = FileWatcher(path: path, queue: queue, options: options) {
             reports.put(Report(event: $0, content: Disk.read(path)))
         }
-        _ = await reports.first { $0.event == .lookAgain }
+        _ = await reports.first { $0.event == .changed }
         try await settle()
     }
 
@@ -56,7 +56,7 @@ final class WatchProbe: Sendable {
 extension FileWatcherOptions {
     /// A timer only, and a fast one.
     static var polling: FileWatcherOptions {
-        FileWatcherOptions(notifier: nil, pollInterval: .milliseconds(5))
+        FileWatcherOptions(service: nil, pollInterval: .milliseconds(5))
     }
 
     /// The system's own way, which never gets to look at an open writer.
@@ -73,6 +73,6 @@ extension FileWatcherOptions {
 extension FileWatcherOptions: CustomTestStringConvertible {
     /// The mechanism.
     public var testDescription: String {
-        notifier == nil ? "polling" : "notified"
+        service == nil ? "polling" : "service"
     }
 }
