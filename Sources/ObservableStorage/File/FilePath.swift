@@ -59,7 +59,9 @@ struct AbsolutePath: Sendable {
         guard !path.utf8.contains(0) else { throw Self.containsNUL(file) }
         let absolute = try Self.fromRoot(path, of: file, calls: calls)
         let names = absolute.utf8.split(separator: Self.separator, omittingEmptySubsequences: false).map { Substring($0) }
-        guard let last = names.last, !["", ".", ".."].contains(last) else { throw .unreadable(file: file, reason: "its path names a folder") }
+        guard let last = names.last, !["", ".", ".."].contains(last) else {
+            throw .unreadable(file: file, reason: "its path names a folder")
+        }
         text = "/" + names.filter { !["", "."].contains($0) }.joined(separator: "/")
     }
 
@@ -102,6 +104,15 @@ struct ResolvedPath: Sendable {
         path = folder == "/" ? "/" + name : folder + "/" + name
         self.folder = folder
         self.name = name
+    }
+
+    /// A path that is resolved already. The root is its own folder.
+    init(splitting path: String) {
+        guard let end = path.utf8.lastIndex(of: UInt8(ascii: "/")), path.utf8.count > 1 else {
+            self.init("", in: "/")
+            return
+        }
+        self.init(String(path[path.utf8.index(after: end)...]), in: end == path.startIndex ? "/" : String(path[..<end]))
     }
 
     /// Resolves every symbolic link of a path, that of its last component included: two paths to one file resolve to the same path, and a
@@ -171,7 +182,7 @@ struct PathWalk: Sendable {
     mutating func next() -> ResolvedPath? {
         while !isEnded, let name = names.popLast() {
             if name == ".." {
-                folder = Self.split(folder).folder
+                folder = ResolvedPath(splitting: folder).folder
             } else {
                 let step = ResolvedPath(name, in: folder)
                 current = step
@@ -204,8 +215,7 @@ struct PathWalk: Sendable {
     /// Where the path leads, once ``next()`` has returned nil.
     func destination() throws(SystemError) -> ResolvedPath {
         if let error { throw error }
-        let (folder, name) = Self.split(([current?.path ?? folder] + names.reversed()).joined(separator: "/"))
-        return ResolvedPath(name, in: folder)
+        return ResolvedPath(splitting: ([current?.path ?? folder] + names.reversed()).joined(separator: "/"))
     }
 
     private mutating func end(_ error: SystemError?) {
@@ -218,11 +228,5 @@ struct PathWalk: Sendable {
         for name in path.utf8.split(separator: Self.separator).reversed().map({ String(Substring($0)) }) where name != "." {
             names.append(name)
         }
-    }
-
-    /// The folder and the last component of an absolute path; the root is its own folder.
-    private static func split(_ path: String) -> (folder: String, name: String) {
-        guard let end = path.utf8.lastIndex(of: separator), path.utf8.count > 1 else { return ("/", "") }
-        return (end == path.startIndex ? "/" : String(path[..<end]), String(path[path.utf8.index(after: end)...]))
     }
 }

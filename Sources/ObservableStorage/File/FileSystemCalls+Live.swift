@@ -40,7 +40,9 @@ extension FileSystemCalls {
         renameFile: { from, to throws(SystemError) in try call(from) { rename($0, to) } },
         removeFile: { path throws(SystemError) in try call(path) { unlink($0) } },
         readLink: { path, buffer throws(SystemError) in
-            try call(path) { path in buffer.withMemoryRebound(to: CChar.self) { target in target.baseAddress.map { readlink(path, $0, target.count) } ?? 0 } }
+            try call(path) { path in
+                buffer.withMemoryRebound(to: CChar.self) { target in target.baseAddress.map { readlink(path, $0, target.count) } ?? 0 }
+            }
         },
         workingFolder: { () throws(SystemError) in try pathOfWorkingFolder() },
         list: { folder in try FileManager.default.contentsOfDirectory(atPath: folder) },

@@ -287,7 +287,7 @@ extension FileSystemCalls {
         do throws(SystemError) {
             return try openFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         } catch let error where error.code == ENOENT && path != "/" {
-            let parent = try openFolder(Self.parent(of: path))
+            let parent = try openFolder(ResolvedPath(splitting: path).folder)
             defer { discard(parent) }
             try makeMissingFolder(path)
             do throws(SystemError) {
@@ -309,11 +309,6 @@ extension FileSystemCalls {
         } catch let error where error.code == EINVAL || error.code == ENOTSUP {
             // Such a file system never supports it.
         }
-    }
-
-    private static func parent(of path: String) -> String {
-        let parent = path.utf8.prefix(upTo: path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex)
-        return parent.isEmpty ? "/" : String(Substring(parent))
     }
 
     private func makeMissingFolder(_ path: String) throws(SystemError) {

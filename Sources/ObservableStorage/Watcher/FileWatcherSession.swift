@@ -203,7 +203,7 @@ extension FileWatcherSession {
             return state.poll.take()
         }
         poll?.cancel()
-        self.poll(every: options.pollInterval, obstacle: error.path)
+        self.poll(every: options.pollInterval, cause: error.path)
         retryLater()
     }
 
@@ -240,11 +240,11 @@ extension FileWatcherSession {
 
 extension FileWatcherSession {
     /// Polls from now on, unless the path is polled already.
-    private func poll(every interval: Duration, obstacle: String? = nil) {
+    private func poll(every interval: Duration, cause: String? = nil) {
         guard state.withLock({ $0.poll == nil && $0.handler != nil }) else { return }
-        let poll = ActivatedSource.polling(path, obstacle: obstacle, queue: queue, interval: interval, calls: options.calls) { [weak self] in
-            self?.polled(isFile: $0)
-        }
+        let poll = ActivatedSource.polling(
+            path, cause: cause, queue: queue, interval: interval, calls: options.calls
+        ) { [weak self] in self?.polled(isFile: $0) }
         let isLate = state.withLock { state in
             guard state.handler != nil else { return true }
             state.poll = poll

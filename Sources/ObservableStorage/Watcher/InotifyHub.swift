@@ -19,7 +19,7 @@
         let files: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.InotifyHub")
         private let state = Guarded<(instance: ActivatedSource?, table: InotifyTable<InotifyRegistration>)>((nil, InotifyTable()))
-        private let isToldOfMounts = Guarded(false)
+        private let mountReports = Guarded(false)
 
         /// - Parameters:
         ///   - calls: the kernel's inotify.
@@ -36,7 +36,7 @@
 
         /// Whether the kernel reports mounts.
         var reportsMounts: Bool {
-            isToldOfMounts.withLock { $0 }
+            mountReports.withLock { $0 }
         }
 
         /// Watches a path; the handler is called on the hub's queue.
@@ -89,9 +89,9 @@
         }
 
         private func watchMounts() {
-            isToldOfMounts.withLock { isTold in
-                if isTold { return }
-                isTold = calls.watchMounts { [weak self] points in
+            mountReports.withLock { isOn in
+                if isOn { return }
+                isOn = calls.watchMounts { [weak self] points in
                     guard let self else { return false }
                     for subscriber in self.state.withLock({ $0.table.all }) { subscriber.mountsChanged(at: points) }
                     return true

@@ -113,7 +113,7 @@
                 // Looked up first: its folder reports if it is removed after that, but not new names, unless it is watched for them.
                 guard let status = try hub.files.watchedEntry(at: last.path)?.status, status.isTarget else { return false }
                 try watchFile(last, in: &route)
-                route.target = FileStatus.targetState(status)
+                route.target = TargetState(of: status)
                 return true
             }
         }
@@ -165,7 +165,7 @@
                 if entry?.status.kind == .link { route.ends.append(step.path) }
                 end = step.path
                 walk.found(entry?.status.kind, target: entry?.target)
-                route.target = FileStatus.targetState(entry?.status)
+                route.target = TargetState(of: entry?.status)
             }
             route.ends.append(end)
             guard let file = walk.file else { return true }

@@ -6,30 +6,31 @@ extension ActivatedSource {
     ///
     /// - Parameters:
     ///   - path: the file; links are followed.
-    ///   - obstacle: the file or folder because of which the file cannot be watched, if there is one.
+    ///   - cause: the file or folder because of which the file cannot be watched, if there is one.
     ///   - queue: where the files are compared.
     ///   - interval: how often.
     ///   - changed: called on the queue if either may have changed, with whether the file may have.
     static func polling(
-        _ path: String, obstacle: String? = nil, queue: DispatchQueue, interval: Duration, calls: FileSystemCalls = .live,
+        _ path: String, cause: String? = nil, queue: DispatchQueue, interval: Duration, calls: FileSystemCalls = .live,
         changed: @escaping @Sendable (_ isFile: Bool) -> Void
     ) -> ActivatedSource {
         let observe: @Sendable (String) -> PollComparison.FileState = { path in
             Result { () throws(SystemError) in try calls.status(at: path, followsLinks: true)?.identity }
         }
-        let known = Guarded((file: PollComparison(observe(path)), obstacle: obstacle.map(observe)))
+        let known = Guarded((file: PollComparison(observe(path)), cause: cause.map(observe)))
         let timer = DispatchSource.makeTimerSource(queue: queue)
         let nanoseconds = interval.wholeNanoseconds
-        timer.schedule(deadline: .now() + .nanoseconds(nanoseconds), repeating: .nanoseconds(nanoseconds), leeway: .nanoseconds(nanoseconds / 10))
+        timer.schedule(
+            deadline: .now() + .nanoseconds(nanoseconds), repeating: .nanoseconds(nanoseconds), leeway: .nanoseconds(nanoseconds / 10))
         return ActivatedSource(timer) { _ in
             let time = calls.now()
             let file = observe(path)
-            let blocking = obstacle.map(observe)
-            let (isFileChanged, isObstacleChanged) = known.withLock { known in
-                defer { known.obstacle = blocking }
-                return (known.file.isChanged(file, at: time), known.obstacle != blocking)
+            let causeState = cause.map(observe)
+            let (isFileChanged, isCauseChanged) = known.withLock { known in
+                defer { known.cause = causeState }
+                return (known.file.isChanged(file, at: time), known.cause != causeState)
             }
-            if isFileChanged || isObstacleChanged { changed(isFileChanged) }
+            if isFileChanged || isCauseChanged { changed(isFileChanged) }
         }
     }
 }

@@ -111,7 +111,7 @@
                 return obsolete
             }
             for watch in obsolete { watch.cancel() }
-            return isUnchanged ? .unchanged : FileStatus.targetState(file)
+            return isUnchanged ? .unchanged : TargetState(of: file)
         }
 
         private func open(_ path: String, _ role: VnodeWatch.Role) throws(WatchError) -> VnodeWatch? {

@@ -124,9 +124,12 @@ extension FileStatus {
     var isTarget: Bool {
         kind != .folder && kind != .link
     }
+}
 
-    /// The state of the file at the end of a path; `ready` also if there is none.
-    static func targetState(_ status: FileStatus?) -> TargetState {
-        status.map { $0.isTarget && $0.identity.size == 0 } == true ? .empty : .ready
+extension TargetState {
+    /// The state of the file at the end of a path; ``ready`` also if there is none.
+    init(of status: FileStatus?) {
+        let isEmpty = status.map { $0.isTarget && $0.identity.size == 0 } ?? false
+        self = isEmpty ? .empty : .ready
     }
 }

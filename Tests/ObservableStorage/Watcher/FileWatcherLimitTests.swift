@@ -57,7 +57,9 @@
             #expect(await probe.sees("three"))
         }
 
-        @Test("A link that cannot be read whole, or a name that cannot be looked at, is what is said to be in the way", arguments: [true, false])
+        @Test(
+            "A link that cannot be read whole, or a name that cannot be looked at, is what is said to be in the way",
+            arguments: [true, false])
         func unfollowable(isLink: Bool) async throws {
             try Disk.link(path, to: "real")
             var files = FileSystemCalls.live

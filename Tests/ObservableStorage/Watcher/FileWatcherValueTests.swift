@@ -66,7 +66,8 @@ struct FileWatcherValueTests {
     }
 
     static let actions: [(PathEvents, TargetState, Debouncer.Action)] = [
-        (.registered, .unchanged, .report), (.modified, .ready, .wake(at: due)), (.closed, .ready, .report), ([.modified, .closed], .ready, .report),
+        (.registered, .unchanged, .report), (.modified, .ready, .wake(at: due)), (.closed, .ready, .report),
+        ([.modified, .closed], .ready, .report),
         (.created, .ready, .report), (.created, .empty, .wake(at: due)), ([.created, .closed], .empty, .report),
         (.replaced, .ready, .report), (.replaced, .unchanged, .report), (.removed, .ready, .report), (.removed, .unchanged, .none),
         (.ended, .ready, .wake(at: due)), ([.replaced, .created], .empty, .report), ([.replaced, .rerouted], .ready, .report),
@@ -94,7 +95,8 @@ struct FileWatcherValueTests {
     @Test("A timer tells a difference twice, and then no more if a write could not leave the time stamps as they are") func comparison() {
         let other = PollComparison.FileState.success(FileIdentity(device: 1, inode: 2, size: 3, modified: 4, changed: 5))
         var comparison = PollComparison(.success(nil))
-        let seen: [PollComparison.FileState] = [.success(nil), .success(nil), .success(nil), other, other, other, .success(nil), other, other, other]
+        let none = PollComparison.FileState.success(nil)
+        let seen = [none, none, none, other, other, other, none, other, other, other]
         let news = seen.map { comparison.isChanged($0, at: Date(timeIntervalSince1970: 3)) }
         #expect(news == [true, false, false, true, true, false, true, true, true, false])
     }

@@ -26,7 +26,8 @@
 
         static let meanings: [(Int32, isFile: Bool, isLast: Bool, PathEvents)] = [
             (IN_MODIFY, true, false, .modified), (IN_CLOSE_WRITE, true, false, .closed), (IN_ATTRIB, true, false, .modified),
-            (IN_DELETE_SELF, true, false, .ended), (IN_MOVE_SELF, true, false, .ended), (IN_IGNORED, true, false, .ended), (IN_UNMOUNT, true, false, .rerouted),
+            (IN_DELETE_SELF, true, false, .ended), (IN_MOVE_SELF, true, false, .ended), (IN_IGNORED, true, false, .ended),
+            (IN_UNMOUNT, true, false, .rerouted),
             (IN_Q_OVERFLOW, true, true, .rerouted), (IN_CREATE, false, true, .created), (IN_ATTRIB, false, true, [.created, .modified]),
             (IN_MOVED_TO, false, true, .replaced), (IN_MOVED_FROM, false, true, .removed), (IN_DELETE, false, true, .removed),
             (IN_MOVED_TO, false, false, .rerouted), (IN_DELETE_SELF, false, false, .rerouted), (IN_ATTRIB, false, false, .rerouted),
