@@ -15,7 +15,7 @@ struct FileEvents {
 
     private func text(of event: FileWatcher.Event) -> String {
         switch event {
-        case .lookAgain: "look: " + (FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) } ?? "-")
+        case .changed: "look: " + (FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) } ?? "-")
         case .fallback(let error): "fallback: \(error)"
         case .recovered(let mechanism): "recovered: \(mechanism)"
         case .incomplete(let error): "incomplete: \(error)"

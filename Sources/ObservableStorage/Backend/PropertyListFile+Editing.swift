@@ -1,43 +1,44 @@
 import Foundation
-import PropertyListCoding
+public import PropertyListCoding
+import Synchronization
 
 extension PropertyListFile {
-    // Each is lost because another writer was faster.
+    // Each attempt fails because another writer was faster.
     private static let mostPreparations = 3
     private static let mostRounds = 100
 
-    /// Edited content that is written beside the file, and has only to be put in its place.
+    /// Edited content that is written beside the file, and only has to be renamed.
     private struct Draft {
         let target: ResolvedPath
         let replacement: FileReplacement
         let bytes: Data
         let entries: StorageEntries
         let format: PropertyListFormat
-        /// When it had not been written yet.
+        /// A time before it was written.
         let time: Date
     }
 
-    /// What came of preparing an edit.
+    /// The result of preparing an edit.
     private enum Preparation {
         /// Nothing is to be written.
         case unchanged(StorageEntries)
         case drafted(Draft)
-        /// The file was changed meanwhile, or has to be moved aside first, which takes the lock.
+        /// The file was changed meanwhile, or has to be renamed first, which requires the lock.
         case failed(needsLock: Bool)
     }
 
     /// Runs an edit on the file's entries, and replaces the file if the edit changed something.
     ///
-    /// The new file is written without the lock, which is held only to see whether the file is still the one that was edited, and to rename. If it is
-    /// not, everything is done once more: without the lock up to three times, or under it if others wait for it.
+    /// The new file is written without the lock, which is held only to compare the file with the one that was edited, and to rename. If the
+    /// file has changed, the edit runs again: without the lock up to three times, or under it if others wait for it.
     ///
-    /// - Throws: what the edit throws; ``StorageError`` when the file cannot be locked, read or written.
+    /// - Throws: what the edit throws; ``StorageError`` if the file cannot be locked, read or written.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         var draft: Draft?
         defer { drop(&draft) }
-        var preparations = lock.held == nil ? Self.mostPreparations : 0
+        var preparations = lock.resource == nil ? Self.mostPreparations : 0
         for _ in 0..<Self.mostRounds {
-            let target = try lock.held ?? resolved()
+            let target = try lock.resource ?? resolved()
             if draft?.target != target { drop(&draft) }
             if draft == nil, preparations > 0 {
                 preparations -= 1
@@ -55,9 +56,9 @@ extension PropertyListFile {
         throw StorageError.unwritable(file: name, reason: "others change it again and again while it is written")
     }
 
-    /// Puts a draft in place, or, under a lock that others wait for, makes another one of what the file holds now.
+    /// Renames a draft to the path, or, under a lock that others wait for, prepares another one of what the file contains now.
     ///
-    /// Afterwards the draft is in place, or is to be tried again because the lock file was removed meanwhile, or is gone.
+    /// Afterwards the draft is in place, or has to be tried again because the lock file was removed meanwhile, or is nil.
     ///
     /// - Returns: the entries, if nothing is to be written.
     private func place(
@@ -75,10 +76,10 @@ extension PropertyListFile {
         return nil
     }
 
-    /// Puts a draft in place under the lock, if that is still the one that others take; returns the draft unless the file is another one by now.
+    /// Renames a draft under the lock, if that is still the one that others use; returns nil if the file has changed.
     private func put(_ draft: inout Draft?, _ lock: FileLock?) throws -> Draft? {
         guard let current = draft, try lock?.isInPlace() ?? true else { return draft }
-        if try !noting(current.replacement, { try place(current) }) { drop(&draft) }
+        if try !noting(failureOf: current.replacement, { try place(current) }) { drop(&draft) }
         return draft
     }
 
@@ -92,51 +93,102 @@ extension PropertyListFile {
     }
 
     private func drop(_ draft: inout Draft?) {
-        if draft?.replacement.discard() == false { remains.withLock { $0.temporaries = true } }
+        if draft?.replacement.discard() == false { leftovers.withLock { $0.temporaries = true } }
         draft = nil
     }
 
-    /// Reads, edits, and writes the outcome beside the file.
+    /// Reads, edits, and writes the result beside the file.
     private func prepare(
         _ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath, isLocked: Bool
     ) throws -> Preparation {
-        try sweep(target)
+        try removeLeftovers(of: target)
         try restoreIfNeeded()
-        let found = isLocked ? try contentOrQuarantine(at: target.path) : try contentUnlessCorrupt(at: target.path)
+        let found = isLocked ? try contentOrQuarantine(at: target) : try contentUnlessCorrupt(at: target.path)
         guard let found else { return .failed(needsLock: true) }
         var entries = found.entries
         try body(&entries)
-        // What a failed write left in the file is as good as edited: it is on disk only once it has been written again.
-        guard !entries.editedKeys.isEmpty || remains.withLock({ $0.content }) else { return .unchanged(found.entries) }
+        // Content that a failed write left in the file counts as edited: it is only durable once it is written again.
+        guard !entries.editedKeys.isEmpty || leftovers.withLock({ $0.content }) else { return .unchanged(found.entries) }
         let (bytes, format) = try encode(entries, format: found.format)
         guard bytes.count <= AtomicFile.largestSize else {
             throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
         }
         let time = calls.now()
-        let replacement = try noting(nil) { try AtomicFile.prepare(bytes, for: target, over: found.identity, calls: calls) }
+        let replacement = try noting(failureOf: nil) { try AtomicFile.prepare(bytes, for: target, over: found.identity, calls: calls) }
         guard let replacement else { return .failed(needsLock: false) }
         return .drafted(Draft(target: target, replacement: replacement, bytes: bytes, entries: entries, format: format, time: time))
     }
 
-    /// Waits until what is in place is on the medium; without the lock, since who edits it next waits for the same.
+    /// Waits until the renamed file is on the medium; without the lock, because the next edit waits for the same.
     private func finish(_ draft: Draft) throws -> StorageEntries {
-        let (identity, isUnmistakable) = try noting(draft.replacement) { try draft.replacement.finish() }
+        let (identity, isUnmistakable) = try noting(failureOf: draft.replacement) { try draft.replacement.finish() }
         let written = FileContent(
             identity: identity, bytes: draft.bytes, entries: draft.entries.stored(as: draft.format), format: draft.format,
             lookedAt: isUnmistakable ? .distantFuture : draft.time)
-        remains.withLock { $0.content = false }
-        note(written)
+        leftovers.withLock { $0.content = false }
+        cache(written)
         return written.entries
     }
 
-    /// Does a step of a replacement, and notes what is left if it fails.
-    private func noting<Result>(_ replacement: FileReplacement?, _ step: () throws -> Result) throws -> Result {
+    /// Runs a step of a replacement, and notes what it leaves behind if it fails.
+    private func noting<Result>(failureOf replacement: FileReplacement?, _ step: () throws -> Result) throws -> Result {
         do {
             return try step()
         } catch {
             let isInPlace = replacement?.isInPlace ?? false
-            remains.withLock { $0 = Remains(temporaries: true, content: $0.content || isInPlace) }
+            leftovers.withLock { $0 = (true, $0.content || isInPlace) }
             throw error
         }
+    }
+
+    /// Removes temporary files of writers that died, and those that this one could not remove.
+    private func removeLeftovers(of target: ResolvedPath) throws(StorageError) {
+        let isNeeded = leftovers.withLock { leftovers in
+            defer { leftovers.temporaries = false }
+            return leftovers.temporaries
+        }
+        guard isNeeded else { return }
+        AtomicFile.removeLeftovers(of: target, calls: calls)
+        if let copy = try inPlace.copy(of: target, calls: calls) { AtomicFile.removeLeftovers(of: copy, calls: calls) }
+    }
+}
+
+// MARK: - Encoding
+
+extension PropertyListFile {
+    private func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {
+        do {
+            return (try entries.encoded(as: format), format)
+        } catch  where format == .xml && formatPolicy == .binaryWhenNecessary {
+            return try encode(entries, format: .binary)
+        } catch {
+            throw rejection(of: entries, format: format, because: error)
+        }
+    }
+
+    /// The value as it will be read again: as XML can hold it, if the file was XML when it was read or written last.
+    public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
+        guard isXML.load(ordering: .relaxed), formatPolicy == .keep else { return value }
+        if let rejection = rejection(of: value, for: key, format: .xml) { throw rejection }
+        return value.rounded(for: .xml)
+    }
+
+    /// Why a format cannot hold an entry; nil if it can.
+    private func rejection(of value: PropertyListValue, for key: String, format: PropertyListFormat) -> StorageError? {
+        do {
+            _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
+            return nil
+        } catch {
+            let remedy = format == .xml ? " (convert the file to binary, or open it with a policy that does so)" : ""
+            return .unencodable(key: key, reason: "\(name) is \(format == .xml ? "XML" : "binary"), and \(error.reason)\(remedy)")
+        }
+    }
+
+    /// Names the edit that cannot be written; the entries that were in the file before can.
+    private func rejection(of entries: StorageEntries, format: PropertyListFormat, because error: PropertyListError) -> StorageError {
+        for key in entries.editedKeys.sorted() {
+            if let value = entries[key], let rejection = rejection(of: value, for: key, format: format) { return rejection }
+        }
+        return .unwritable(file: name, reason: error.description)
     }
 }

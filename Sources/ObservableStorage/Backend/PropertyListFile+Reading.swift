@@ -1,34 +1,84 @@
 import Foundation
 import PropertyListCoding
+import Synchronization
+
+/// What a property-list file contained at one moment.
+struct FileContent: Sendable {
+    /// The identity of the file when it was read or written; nil for a missing file.
+    let identity: FileIdentity?
+    let bytes: Data
+    let entries: StorageEntries
+    let format: PropertyListFormat
+    /// Whether the file had been changed so recently that a further write may have left its identity as it was.
+    let isYoung: Bool
+
+    /// A file that does not exist; the first write makes it binary.
+    static let missing = FileContent(identity: nil, bytes: Data(), entries: StorageEntries(), format: .binary, lookedAt: .distantPast)
+
+    /// - Parameter time: a time before the file was read: it may have been written meanwhile.
+    init(identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat, lookedAt time: Date) {
+        self.identity = identity
+        self.bytes = bytes
+        self.entries = entries
+        self.format = format
+        isYoung = identity?.mayHideWrites(after: time) ?? false
+    }
+
+    /// Decodes a property list whose root is a dictionary.
+    init(bytes: Data, identity: FileIdentity, file: String, lookedAt time: Date) throws(StorageError) {
+        let root: PropertyListValue
+        let format: PropertyListFormat
+        do {
+            (root, format) = try PropertyListValue.decode(bytes)
+        } catch {
+            throw .malformed(file: file, offset: error.offset, reason: error.reason)
+        }
+        guard case .dictionary(let entries) = root else {
+            throw .malformed(file: file, offset: nil, reason: "its root is of type \(root.typeName), not a dictionary")
+        }
+        self.init(identity: identity, bytes: bytes, entries: StorageEntries(entries), format: format, lookedAt: time)
+    }
+}
+
+// MARK: - Reading
 
 extension PropertyListFile {
-    // A writer in place leaves the file half written for as long as it writes: this is how long one is waited for.
-    private static let patience: Duration = .milliseconds(250)
-    // Editors that move the old file away before they write the new one are done in less, on a busy machine too.
-    private static let grace: Duration = .milliseconds(500)
+    // How long to wait for a writer in place, which leaves the file incomplete while it writes.
+    private static let incompleteGrace: Duration = .milliseconds(250)
+    // How long to wait for editors that move the old file away before they write the new one; they need less even on a busy machine.
+    private static let missingGrace: Duration = .milliseconds(500)
     private static let pause: Duration = .milliseconds(10)
     private static let recently: TimeInterval = 1
 
-    /// What the file holds now: what was seen last if the file is still the same, or else read anew.
+    /// What the file contains: what was read or written last if the file is still the same, or else what is read now.
     ///
-    /// - Parameter path: the path given, or under the lock the real one.
-    func content(at path: String) throws(StorageError) -> FileContent {
-        let last = lastSeen.withLock { $0 }
+    /// - Parameter path: the path as it was given, or the resolved one under the lock.
+    private func content(at path: String) throws(StorageError) -> FileContent {
+        let last = cached.withLock { $0 }
         if let last, !last.isYoung, last.identity == (try FileIdentity(path: path, calls: calls)) { return last }
         let content = try settledContent(at: path, last: last)
-        note(content)
+        cache(content)
         return content
     }
 
-    /// Reads the file, several times while it is bad and was modified just now, or has gone a moment ago.
+    /// Keeps what was read or written.
+    func cache(_ content: FileContent) {
+        cached.take { last in
+            defer { last = content }
+            return last
+        }
+        isXML.store(content.format == .xml, ordering: .relaxed)
+    }
+
+    /// Reads the file, several times if it is malformed and was modified just now, or was removed a moment ago.
     private func settledContent(at path: String, last: FileContent?) throws(StorageError) -> FileContent {
         var waited: Duration = .zero
         while true {
             do throws(StorageError) {
                 let content = try readContent(at: path, last: last)
-                guard content.identity == nil, last?.identity != nil, waited < Self.grace else { return content }
+                guard content.identity == nil, last?.identity != nil, waited < Self.missingGrace else { return content }
             } catch .malformed(let file, let offset, let reason, _) {
-                guard waited < Self.patience, let identity = try FileIdentity(path: path, calls: calls),
+                guard waited < Self.incompleteGrace, let identity = try FileIdentity(path: path, calls: calls),
                     identity.age(at: calls.now()) < Self.recently
                 else { throw .malformed(file: file, offset: offset, reason: reason) }
             }
@@ -52,5 +102,63 @@ extension PropertyListFile {
             }
         }
         return try FileContent(bytes: bytes, identity: identity, file: name, lookedAt: time)
+    }
+}
+
+// MARK: - Bad and incomplete files
+
+extension PropertyListFile {
+    private static let keptQuarantines = 3
+
+    /// What the file contains; nil if it is malformed and may be renamed, which is so only before it was read for the first time.
+    func contentUnlessCorrupt(at path: String) throws(StorageError) -> FileContent? {
+        do throws(StorageError) {
+            return try content(at: path)
+        } catch {
+            guard case .malformed = error, onCorruption == .quarantine, cached.withLock({ $0 == nil }) else { throw error }
+            return nil
+        }
+    }
+
+    /// What the file contains once a malformed file has been renamed. Called under the file's lock.
+    func contentOrQuarantine(at target: ResolvedPath) throws(StorageError) -> FileContent {
+        if let content = try contentUnlessCorrupt(at: target.path) { return content }
+        let names = SidecarNames(of: target.name)
+        let name = names.quarantine(at: Date())
+        do throws(SystemError) {
+            try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(target.path, target.sibling(name)) }
+        } catch {
+            throw .unwritable(file: self.name, reason: "moving the bad file aside: \(error.reason)")
+        }
+        removeOldQuarantines(of: target, names, besides: name)
+        return try content(at: target.path)
+    }
+
+    /// Keeps the newest of the files that were renamed, and among them always the last one.
+    private func removeOldQuarantines(of target: ResolvedPath, _ names: SidecarNames, besides newest: String) {
+        do {
+            let others = try calls.list(target.folder).filter { $0 != newest && names.isQuarantine($0) }
+            for name in others.sorted().dropLast(Self.keptQuarantines - 1) {
+                try calls.removeFile(target.sibling(name))
+            }
+        } catch {
+            // The bad file is kept and the store can open; one file too many does no harm.
+        }
+    }
+
+    /// Completes what a writer began that died while it wrote the file in place.
+    func restoreIfNeeded() throws {
+        guard inPlace != .never else { return }
+        let target = try lock.resource ?? resolved()
+        guard let copy = try inPlace.copy(of: target, calls: calls), try exists(copy) else { return }
+        _ = try withFileLock(of: target) { _ in try AtomicFile.restore(target, from: copy, calls: calls) }
+    }
+
+    private func exists(_ copy: ResolvedPath) throws(StorageError) -> Bool {
+        do throws(SystemError) {
+            return try calls.status(at: copy.path) != nil
+        } catch {
+            throw .unreadable(file: name, reason: "\(error.reason) (looking for \(copy.path))")
+        }
     }
 }

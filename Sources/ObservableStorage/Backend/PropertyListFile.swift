@@ -1,58 +1,52 @@
+public import Dispatch
 public import Foundation
-public import PropertyListCoding
 import Synchronization
 
 /// Entries in a property-list file that several processes read and write, none of which loses an edit of another one.
 ///
-/// Edits read the file again if it is not the one last seen, write a new one beside it, and put that in its place, durably, under a lock on a
-/// separate file (`.NAME.lock`), unless somebody else was faster: then they begin anew. Its format, mode and owner are kept, and so is what
-/// this library does not understand; access control lists, extended attributes and set-user-ID bits are not. A file that this user may not
-/// write, or that nobody may, is not replaced.
+/// An edit reads the file again if it has changed, writes a new one beside it, and renames that to the path, durably, under a lock on a
+/// separate file (`.NAME.lock`), unless somebody else was faster: then it starts again. The format, mode and owner of the file are kept, and so
+/// are entries that this library does not understand; access control lists, extended attributes and set-user-ID bits are not. A file that this
+/// user may not write, or that nobody may, is not replaced.
 public final class PropertyListFile: StorageBackend {
-    /// What becomes of a file whose format cannot hold what is to be written: XML has no control characters, and no dates outside the years
+    /// What to do if the format of the file cannot hold what is to be written: XML has no control characters, and no dates outside the years
     /// 1 to 9999.
     public enum FormatPolicy: Sendable, Hashable {
-        /// It is refused with ``StorageError/unencodable(key:reason:)``, and the file keeps its format.
+        /// Throw ``StorageError/unencodable(key:reason:)``, and keep the format.
         case keep
-        /// The file becomes a binary one, which holds everything, and stays that.
+        /// Write a binary file, which holds everything, from then on.
         case binaryWhenNecessary
     }
 
-    /// The file's path, from the root on; `..` and links stand in it as they were given.
+    /// The absolute path of the file, with `..` and links as they were given.
     public let name: String
 
-    /// The same, or why it is refused.
-    let path: Result<AbsolutePath, StorageError>
+    /// The same, or why it is rejected.
+    private let path: Result<AbsolutePath, StorageError>
     let onCorruption: CorruptionPolicy
-    private let formatPolicy: FormatPolicy
-    let lockTimeout: Duration
+    let formatPolicy: FormatPolicy
+    private let lockTimeout: Duration
     let inPlace: InPlaceWriting
     let calls: FileSystemCalls
-    /// What was read or written last; never held while the file is used.
-    let lastSeen = Guarded<FileContent?>(nil)
-    private let isXML = Atomic(false)
-    let remains = Guarded(Remains())
-    let lock = HeldLock<ResolvedPath>()
-
-    /// What may be left of writes that did not get to their end.
-    struct Remains {
-        /// Temporary files: of writers that died, or of this one.
-        var temporaries = true
-        /// Content that stands in the file but may not outlive a power failure.
-        var content = false
-    }
+    /// What was read or written last. Its lock is not held while the file is used.
+    let cached = Guarded<FileContent?>(nil)
+    let isXML = Atomic(false)
+    /// What writes that were not completed may have left behind: temporary files, of this writer or of writers that died, and content in the
+    /// file that a power failure may undo.
+    let leftovers = Guarded<(temporaries: Bool, content: Bool)>((true, false))
+    let lock = LockOwner<ResolvedPath>()
 
     /// Names a file; nothing is read yet.
     ///
     /// It is the file that the system would open: `..` after a link leads out of the folder that the link leads to. A URL that may lead to
-    /// another one is refused when the file is first used: one that is not UTF-8, or starts at a working folder that has gone.
+    /// another one is rejected when the file is first used: one that is not UTF-8, or starts at a working folder that no longer exists.
     ///
     /// - Parameters:
-    ///   - url: the file; a symbolic link is followed. It need not exist, nor its folder: both are made at the first write, for the owner alone.
-    ///   - onCorruption: what to do if it is no readable property list when it is first read.
+    ///   - url: the file; a symbolic link is followed. Neither it nor its folder has to exist: the first write creates both, for this user only.
+    ///   - onCorruption: what to do if it is not a readable property list when it is first read.
     ///   - lockTimeout: how long an edit waits for other processes that lock the file without writing it.
     ///   - inPlace: whether a file that cannot be replaced is written in place.
-    ///   - formatPolicy: what to do where the file's format cannot hold a value.
+    ///   - formatPolicy: what to do if the file's format cannot hold a value.
     public convenience init(
         at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep
@@ -60,24 +54,24 @@ public final class PropertyListFile: StorageBackend {
         self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, formatPolicy: formatPolicy, calls: .live)
     }
 
-    /// - Parameter calls: made for everything that is done with the file.
+    /// - Parameter calls: the system calls for everything that is done with the file, except watching it.
     package convenience init(
         at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep, calls: FileSystemCalls
     ) {
-        let path = Result { () throws(StorageError) in try AbsolutePath(of: url) }
+        let path = Result { () throws(StorageError) in try AbsolutePath(of: url, calls: calls) }
         self.init(
             path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace,
             formatPolicy: formatPolicy, calls: calls)
     }
 
-    /// Names a file by its path, of which not even a leading `~` means anything but itself.
+    /// Names a file by its path, in which not even a leading `~` has a special meaning.
     package convenience init(path: String) {
         let absolute = Result { () throws(StorageError) in try AbsolutePath(path) }
         self.init(absolute, named: path, onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
     }
 
-    /// Names the file of a domain, in the folder where settings belong.
+    /// Names the file of a suite, in the folder of settings.
     package convenience init(suiteName: String) {
         let path = Result { () throws(StorageError) in try AbsolutePath(SettingsFolder.file(of: suiteName)) }
         self.init(path, named: suiteName + ".plist", onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
@@ -96,18 +90,46 @@ public final class PropertyListFile: StorageBackend {
         self.calls = calls
     }
 
-    /// Where a file really is, every symbolic link followed.
-    static func place(of url: URL) throws(StorageError) -> ResolvedPath {
-        try ResolvedPath(AbsolutePath(of: url))
-    }
-
-    /// Reads the file if it is not the one last seen; a missing one has no entries.
+    /// Reads the file if it has changed since it was read or written last; a missing file has no entries.
     ///
     /// - Throws: ``StorageError`` naming the file, the offset and the reason.
     public func load() throws -> StorageEntries {
         try restoreIfNeeded()
         if let content = try contentUnlessCorrupt(at: path.get().text) { return content.entries }
-        return try withFileLock { try contentOrQuarantine(at: $0.path).entries }
+        while true {
+            let target = try lock.resource ?? resolved()
+            if let content = try withFileLock(of: target, { _ in try contentOrQuarantine(at: target) }) { return content.entries }
+        }
+    }
+
+    /// True: an edit inside another one is made on its own.
+    public var allowsNestedEdits: Bool { true }
+
+    /// Watches the file, also while it or its folder is missing.
+    public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+        let path: AbsolutePath
+        do throws(StorageError) {
+            path = try self.path.get()
+        } catch {
+            queue.async { report(.failed(error)) }
+            return ObservationToken {}
+        }
+        let watcher = FileWatcher(path: path.text, queue: queue) { event in
+            switch event {
+            case .changed, .recovered: report(.changed)
+            case .fallback(let error), .incomplete(let error): report(.failed(error))
+            }
+        }
+        return ObservationToken { watcher.cancel() }
+    }
+}
+
+// MARK: - Path and lock
+
+extension PropertyListFile {
+    /// The path of the file that a URL leads to, every symbolic link resolved.
+    static func place(of url: URL) throws(StorageError) -> ResolvedPath {
+        try ResolvedPath(AbsolutePath(of: url))
     }
 
     /// Where the path leads now.
@@ -115,100 +137,103 @@ public final class PropertyListFile: StorageBackend {
         try ResolvedPath(path.get(), calls: calls)
     }
 
-    /// True: an edit inside another one is made on its own.
-    public var allowsNestedEdits: Bool { true }
-
-    /// Does something with the real file while no other writer can.
+    /// Runs a closure while no other writer of the file can; returns nil if the path leads elsewhere now.
     ///
-    /// Inside of itself, which only an edit that ends the process does, it takes no second lock.
-    private func withFileLock<Result>(_ body: (_ target: ResolvedPath) throws -> Result) throws -> Result {
-        while true {
-            let target = try lock.held ?? resolved()
-            if let result = try withFileLock(of: target, { _ in try body(target) }) { return result }
-        }
-    }
-
-    /// The same with one target; nil if that is not where the path leads any more.
-    ///
-    /// The lock that is passed is nil if it is held already.
+    /// The lock that is passed is nil if this thread holds it already, as it does for an edit inside another one, which ends the process.
     func withFileLock<Result>(of target: ResolvedPath, _ body: (_ lock: FileLock?) throws -> Result) throws -> Result? {
-        if lock.held != nil { return try body(nil) }
+        if lock.resource != nil { return try body(nil) }
         return try FileLock.withLock(for: target, timeout: lockTimeout, calls: calls) { fileLock in
-            // A link may have been turned while the lock was waited for: its new target has a lock of its own.
+            // A link may have been replaced while the lock was waited for: its new target has another lock.
             guard try resolved() == target else { return nil }
-            return try lock.holding(target) { try body(fileLock) }
+            return try lock.own(target) { try body(fileLock) }
         }
     }
 
-    /// Keeps what was read or written.
-    func note(_ content: FileContent) {
-        lastSeen.take { last in
-            defer { last = content }
-            return last
-        }
-        isXML.store(content.format == .xml, ordering: .relaxed)
-    }
-
-    func contentOrQuarantine(at path: String) throws(StorageError) -> FileContent {
-        if let content = try contentUnlessCorrupt(at: path) { return content }
-        try quarantine(path)
-        return try content(at: path)
-    }
-
-    /// What the file holds, or nothing if it is bad and may be moved aside, which is so only before it was read for the first time.
-    func contentUnlessCorrupt(at path: String) throws(StorageError) -> FileContent? {
-        do throws(StorageError) {
-            return try content(at: path)
-        } catch {
-            guard case .malformed = error, onCorruption == .quarantine, lastSeen.withLock({ $0 == nil }) else { throw error }
-            return nil
+    /// Whether users other than this one and the superuser control what is in the file: whether they may write it, or replace it, a
+    /// link that leads to it, or a folder on the path.
+    ///
+    /// Such a file is read and written like any other. A program that trusts its settings as it trusts its own code checks this before it opens
+    /// them. The group of a file counts as others; for a missing file the question is who may create it. Access control lists are
+    /// considered as far as the permissions show them, as those of the group show POSIX ones.
+    ///
+    /// - Throws: ``StorageError/unreadable(file:reason:)`` if the path cannot be resolved.
+    public var isWritableByOthers: Bool {
+        get throws(StorageError) {
+            let path = try path.get()
+            do throws(SystemError) {
+                return try isOpenToOthers(path)
+            } catch {
+                throw .unreadable(file: name, reason: error.reason)
+            }
         }
     }
 
-    /// Removes what writers left behind that died in the middle of a write, and what this one could not remove.
-    func sweep(_ target: ResolvedPath) throws(StorageError) {
-        let isNeeded = remains.withLock { remains in
-            defer { remains.temporaries = false }
-            return remains.temporaries
+    private func isOpenToOthers(_ path: AbsolutePath) throws(SystemError) -> Bool {
+        var walk = PathWalk(path.text)
+        while let step = walk.next() {
+            guard let folder = try calls.status(at: step.folder) else { return false }
+            let entry = try calls.entry(at: step.path)
+            // In a sticky folder others may create what is missing, but not replace what is not theirs.
+            let isProtected = folder.isSticky && entry != nil && (folder.owner == 0 || folder.owner == geteuid())
+            if folder.isOpenToOthers, !isProtected { return true }
+            // A folder is examined with the next name in it.
+            if let status = entry?.status, status.kind != .folder, status.isOpenToOthers { return true }
+            walk.found(entry?.status.kind, target: entry?.target)
         }
-        guard isNeeded else { return }
-        AtomicFile.removeLeftovers(of: target, calls: calls)
-        if let copy = try inPlace.copy(of: target, calls: calls) { AtomicFile.removeLeftovers(of: copy, calls: calls) }
+        _ = try walk.destination()
+        return false
+    }
+}
+
+// MARK: - Options
+
+/// What to do if a file that is to be opened is not a readable property list.
+public enum CorruptionPolicy: Sendable, Hashable {
+    /// Throw an error that says where and why, and do not change the file.
+    case refuse
+    /// Rename the file to `NAME.corrupt-TIME`, of which the newest three are kept, and start empty.
+    case quarantine
+}
+
+/// Whether a file that cannot be replaced because it is a mount point, as a single file in a container is, is written in place.
+///
+/// Meanwhile there is a copy of the new content beside it, or in a given folder, from which whoever opens the file next restores it if the
+/// writer died. Readers that do not know of that may read a part of the file; those of this library read it again.
+///
+/// All writers of the file need the same folder for copies: otherwise a copy that was left behind is found by nobody else, and would undo what
+/// they wrote meanwhile. That folder has to exist as long as the file does, which the one beside it in a container may not.
+public struct InPlaceWriting: Sendable, Hashable {
+    private enum Copies: Sendable, Hashable {
+        case none, beside
+        case folder(String)
     }
 
-    func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {
-        do {
-            return (try entries.encoded(as: format), format)
-        } catch  where format == .xml && formatPolicy == .binaryWhenNecessary {
-            return try encode(entries, format: .binary)
-        } catch {
-            throw refusal(of: entries, format: format, because: error)
-        }
+    private let copies: Copies
+
+    /// Writing throws an error that says why.
+    public static let never = InPlaceWriting(copies: .none)
+
+    /// It is written in place, with a copy beside it.
+    public static let whenNecessary = InPlaceWriting(copies: .beside)
+
+    /// It is written in place, with a copy in a folder, which the first write creates.
+    public static func whenNecessary(copyIn folder: URL) -> InPlaceWriting {
+        InPlaceWriting(copies: .folder(folder.path))
     }
 
-    /// What is read again of a value: of a file that was XML when it was last seen, what XML can hold of it.
-    public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
-        guard isXML.load(ordering: .relaxed), formatPolicy == .keep else { return value }
-        if let refusal = refusal(of: value, for: key, format: .xml) { throw refusal }
-        return value.rounded(for: .xml)
-    }
-
-    /// Why a format cannot hold an entry; nil if it can.
-    private func refusal(of value: PropertyListValue, for key: String, format: PropertyListFormat) -> StorageError? {
-        do {
-            _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
-            return nil
-        } catch {
-            let remedy = format == .xml ? " (convert the file to binary, or open it with a policy that does so)" : ""
-            return .unencodable(key: key, reason: "\(name) is \(format == .xml ? "XML" : "binary"), and \(error.reason)\(remedy)")
+    /// The path of the copy of a file; nil if it is never written in place.
+    func copy(of target: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> ResolvedPath? {
+        let names = SidecarNames(of: target.name)
+        switch copies {
+        case .none: return nil
+        case .beside: return ResolvedPath(names.copy, in: target.folder)
+        case .folder(let folder):
+            do throws(StorageError) {
+                return ResolvedPath(
+                    names.copy(ofFileIn: target.folder), in: try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls).path)
+            } catch {
+                throw .unreadable(file: target.path, reason: "the folder for its copies cannot be followed: \(error)")
+            }
         }
-    }
-
-    /// Names the edit that cannot be written; what stood in the file before can.
-    private func refusal(of entries: StorageEntries, format: PropertyListFormat, because error: PropertyListError) -> StorageError {
-        for key in entries.editedKeys.sorted() {
-            if let value = entries[key], let refusal = refusal(of: value, for: key, format: format) { return refusal }
-        }
-        return .unwritable(file: name, reason: error.description)
     }
 }

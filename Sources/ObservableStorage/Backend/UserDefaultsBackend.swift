@@ -25,7 +25,7 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
     private let domain: String
 
     /// Foundation may call observers inside an edit, and keeps one lock for all domains: so does this, for as long as no user's edit runs.
-    private static let turn = ExclusiveTurn(label: "ObservableStorage.UserDefaultsBackend")
+    private static let queue = RecursiveSerialQueue(label: "ObservableStorage.UserDefaultsBackend")
     /// Says in a notification's `userInfo` which domain has changed.
     private static let changedDomain = "ObservableStorage.domain"
 
@@ -65,7 +65,7 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
     ///
     /// - Throws: ``StorageError`` when there is something in it that is no property list.
     public func load() throws -> StorageEntries {
-        try Self.turn.take { try entries() }
+        try Self.queue.sync { try entries() }
     }
 
     /// Runs an edit on the domain, again if anything in it changed meanwhile, and stores what the edit changed and nothing else.
@@ -79,8 +79,8 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
             try body(&entries)
             guard !entries.editedKeys.isEmpty else { return before }
             let edits = try UserDefaultsEdits(from: before, to: entries)
-            // The edit is the user's and ran outside the turn: it runs again if somebody else was faster.
-            guard let stored = try Self.turn.take({ try store(edits, over: before) }) else { continue }
+            // The edit is the user's and ran outside the queue: it runs again if somebody else was faster.
+            guard let stored = try Self.queue.sync({ try store(edits, over: before) }) else { continue }
             announce(defaults, [Self.changedDomain: domain])
             return stored
         }

@@ -1,19 +1,20 @@
 import Foundation
+import Synchronization
 
 extension FileLock {
     private static let mostAttempts = 100
 
-    /// Opens the lock file, and makes it if there is none.
+    /// Opens the lock file, and creates it if there is none.
     func open() throws(StorageError) -> Int32 {
         do throws(SystemError) {
             for _ in 0..<Self.mostAttempts {
                 if let descriptor = try openExisting() {
                     return try checked(descriptor)
                 }
-                if let descriptor = try make() {
+                if let descriptor = try create() {
                     return descriptor
                 }
-                // Another process made it in between; unless it is gone again, it can be opened now.
+                // Another process created it in between; unless it was removed again, it can be opened now.
             }
             throw SystemError(EBUSY)
         } catch {
@@ -29,17 +30,17 @@ extension FileLock {
         }
     }
 
-    /// Puts a new lock file in the place of a held one that does not have the list's owner, group and permissions any more, holds it as well,
-    /// and returns it; nil if there is no need, or no way.
+    /// Replaces a lock file that is held, if it does not have the property list's owner, group and permissions any more, by a new one that is
+    /// held as well; returns nil if that is not necessary or not possible.
     ///
-    /// The old one is left as it is: whoever may rename files in the folder may have put any file there.
+    /// The old one is not changed: whoever may rename files in the folder may have put any file there.
     func renewed(_ descriptor: Int32) -> Int32? {
         do throws(SystemError) {
             guard let list = try calls.status(at: target.path), list.kind == .file else { return nil }
             let own = try calls.status(of: descriptor)
             guard own.owner == geteuid() || geteuid() == 0, !fits(own, list) else { return nil }
-            let path = target.sibling(SideFileName(of: target.name).temporary(process: getpid(), random: calls.random()))
-            let new = try make(path, for: list)
+            let path = target.sibling(SidecarNames(of: target.name).temporary(process: getpid(), random: calls.random()))
+            let new = try create(path, for: list)
             do throws(SystemError) {
                 try calls.uninterrupted { () throws(SystemError) in try calls.lock(new) }
                 // A file system may have owners and permissions of its own.
@@ -47,29 +48,29 @@ extension FileLock {
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(path, lockPath) }
             } catch {
                 discard(new)
-                remove(path)
+                calls.discardFile(path)
                 return nil
             }
-            // Those who wait for it see that it is not the one at its path any more.
+            // Those who wait for it notice that it is not the one at its path any more.
             Self.release(descriptor, calls: calls)
             return new
         } catch {
-            // The old one is as good for this user.
+            // This user can use the old one as well.
             return nil
         }
     }
 
-    /// Whether a lock file is as good as a new one would be that this user makes.
+    /// Whether a lock file has the access that a new one would have that this user creates.
     private func fits(_ lock: FileStatus, _ list: FileStatus) -> Bool {
         let isOfGroup = lock.group == list.group
         let needed = permissions(besides: list)
-        let attainable = isOfGroup || mayGive(list.group) ? needed : FileStatus.commonPermissions(needed)
-        let needsGroup = !isOfGroup && attainable & 0o060 != 0 && mayGive(list.group)
+        let attainable = isOfGroup || maySet(list.group) ? needed : FileStatus.commonPermissions(needed)
+        let needsGroup = !isOfGroup && attainable & 0o060 != 0 && maySet(list.group)
         guard lock.permissions & attainable == attainable, !needsGroup else { return false }
         return lock.owner == list.owner || geteuid() != 0
     }
 
-    private func mayGive(_ group: gid_t) -> Bool {
+    private func maySet(_ group: gid_t) -> Bool {
         guard geteuid() != 0, group != getegid() else { return true }
         return [gid_t](unsafeUninitializedCapacity: Int(max(0, getgroups(0, nil)))) { groups, count in
             count = Int(max(0, getgroups(Int32(groups.count), groups.baseAddress)))
@@ -89,37 +90,29 @@ extension FileLock {
 
     private func openRegistered(_ path: String, _ flags: Int32) throws(SystemError) -> Int32 {
         let descriptor = try calls.openFile(path, flags | O_NOFOLLOW | O_NOCTTY, 0o600)
-        LockDescriptors.add(descriptor)
+        Self.register(descriptor)
         return descriptor
     }
 
-    private func make() throws(SystemError) -> Int32? {
+    private func create() throws(SystemError) -> Int32? {
         calls.discard(try calls.openFolder(target.folder))
         do throws(SystemError) {
-            return try make(lockPath, for: calls.status(at: target.path))
+            return try create(lockPath, for: calls.status(at: target.path))
         } catch let error where error.code == EEXIST {
             return nil
         }
     }
 
-    /// Makes a lock file that everyone may take who may write the property list.
-    private func make(_ path: String, for list: FileStatus?) throws(SystemError) -> Int32 {
+    /// Creates a lock file that everybody may lock who may write the property list.
+    private func create(_ path: String, for list: FileStatus?) throws(SystemError) -> Int32 {
         let descriptor = try openRegistered(path, O_RDWR | O_CREAT | O_EXCL)
         do throws(SystemError) {
             try calls.setAccess(of: descriptor, to: permissions(besides: list), successorOf: list)
             return descriptor
         } catch {
             discard(descriptor)
-            remove(path)
+            calls.discardFile(path)
             throw error
-        }
-    }
-
-    private func remove(_ path: String) {
-        do throws(SystemError) {
-            try calls.uninterrupted { () throws(SystemError) in try calls.removeFile(path) }
-        } catch {
-            // The error that led here is the one to report.
         }
     }
 
@@ -133,10 +126,10 @@ extension FileLock {
         }
     }
 
-    /// Why what stands in the lock file's place is not taken for one; nil if it is.
+    /// Why the file at the lock file's path is not accepted as one; nil if it is.
     ///
-    /// Holding it is all that is ever done with it, but that alone would let anyone who may make files in the folder keep all writers out, or
-    /// have another program's files held.
+    /// It is only ever locked, but that would let anyone who may create files in the folder block all writers, or have other programs' files
+    /// locked.
     private func objection(to lock: FileStatus) throws(SystemError) -> String? {
         if let objection = lock.kind.objection { return "it \(objection)" }
         if lock.identity.size > 0 { return "it is not empty, so it may be another file that was moved there; move it away" }
@@ -150,13 +143,13 @@ extension FileLock {
         return "it belongs to user \(lock.owner), who may write neither the property list nor its folder; remove it"
     }
 
-    /// Read and write for its owner, and for those who may write the property list.
+    /// Read and write permission for its owner, and for those who may write the property list.
     private func permissions(besides list: FileStatus?) -> mode_t {
         let writers = (list?.permissions ?? 0) & 0o022
         return 0o600 | writers | writers << 1
     }
 
-    /// Why the lock file cannot be used, where what stands in its place says more than the system does.
+    /// Why the lock file cannot be used, if its status says more than the system's error.
     private var objection: String? {
         do throws(SystemError) {
             return try calls.status(at: lockPath).flatMap { status throws(SystemError) in try objection(to: status) }
@@ -172,5 +165,70 @@ extension FileLock {
         } catch {
             throw unlockable(error.reason)
         }
+    }
+}
+
+// MARK: - Forked children
+
+/// The open lock files of this process are registered, and a forked child closes them before it does anything else.
+///
+/// A lock belongs to the open file, which a child shares: otherwise a child that does not start another program would hold the locks that its
+/// parent held when it was forked, even after the parent has died. A child that starts another program closes them then.
+extension FileLock {
+    private static let capacity = 256
+    private static let none: Int32 = -1
+
+    // A forked child may neither allocate memory nor wait for a lock, so these are atomics at a fixed address that is never freed.
+    nonisolated(unsafe) private static let registered: UnsafeMutablePointer<Atomic<Int32>> = {
+        let registered = UnsafeMutablePointer<Atomic<Int32>>.allocate(capacity: capacity)
+        for index in 0..<capacity { (registered + index).initialize(to: Atomic(none)) }
+        pthread_atfork(nil, nil) { FileLock.closeInChild() }
+        return registered
+    }()
+
+    private static let forkCount = Atomic<Int>(0)
+
+    /// How often this process and its ancestors were forked since they had lock files open: what was opened before is closed.
+    static var forks: Int {
+        forkCount.load(ordering: .relaxed)
+    }
+
+    /// Releases the lock of an open file, and closes it.
+    static func release(_ descriptor: Int32, calls: FileSystemCalls) {
+        // Closing alone would leave it locked while a child process that is being started has it open.
+        calls.releaseLock(descriptor)
+        unregister(descriptor)
+        calls.discard(descriptor)
+    }
+
+    /// Closes a lock file that is not held, or not the right one.
+    func discard(_ descriptor: Int32) {
+        Self.unregister(descriptor)
+        calls.discard(descriptor)
+    }
+
+    /// Has a descriptor closed in forked children. Has no effect beyond the capacity.
+    private static func register(_ descriptor: Int32) {
+        for index in 0..<capacity
+        where registered[index].compareExchange(expected: none, desired: descriptor, ordering: .acquiringAndReleasing).exchanged {
+            return
+        }
+    }
+
+    /// Called before a descriptor is closed: another file may get its number then.
+    private static func unregister(_ descriptor: Int32) {
+        for index in 0..<capacity
+        where registered[index].compareExchange(expected: descriptor, desired: none, ordering: .acquiringAndReleasing).exchanged {
+            return
+        }
+    }
+
+    private static func closeInChild() {
+        for index in 0..<capacity {
+            let descriptor = registered[index].exchange(none, ordering: .acquiringAndReleasing)
+            // Not by `FileSystemCalls`: only calls that are safe in a signal handler are safe here.
+            if descriptor != none { close(descriptor) }
+        }
+        forkCount.add(1, ordering: .relaxed)
     }
 }

@@ -2,35 +2,34 @@ import Foundation
 
 /// The lock that the writers of a property list hold one at a time, threads and processes alike.
 ///
-/// It is on a file of its own beside the property list, `.NAME.lock`, because a property list's inode is replaced by each
-/// write. The lock file stays when the lock is gone: removing it would let two writers in, one by the old file, one by a
-/// new one. Since others may remove it all the same, as those do who clean up temporary folders, whoever holds it asks
-/// ``isInPlace()`` before relying on it.
+/// It is the lock of a separate file beside the property list, `.NAME.lock`, because each write replaces the property list's inode. The lock
+/// file stays when the lock is released: removing it would let two writers in, one with the old file and one with a new one. Since others may
+/// remove it all the same, as programs do that clean up temporary folders, a writer that holds it calls ``isInPlace()`` before relying on it.
 ///
-/// Those who wait stand in the kernel's queue, and have their turn in the order in which they came.
+/// Writers that wait are in the kernel's queue, and get the lock in the order in which they came.
 struct FileLock {
     let target: ResolvedPath
     let calls: FileSystemCalls
     let lockPath: String
-    /// Whether others were inside when it was asked for.
+    /// Whether others held it when it was requested.
     private(set) var wasContended = false
     private let timeout: Duration
     private let start = ContinuousClock.now
     private var descriptor: Int32 = -1
-    private let forks = LockDescriptors.forks
+    private let forks = FileLock.forks
 
-    // A commit holds it for less than that, unless somebody else keeps the disk busy.
+    // A commit holds it for less than that, unless the disk is busy.
     private static let firstPause = Duration.microseconds(50)
     private static let mostPauses = 4
-    private static let longestLook = Duration.milliseconds(100)
-    // However much others do meanwhile, nobody waits for ever.
+    private static let checkInterval = Duration.milliseconds(100)
+    // Nobody waits forever, whatever progress others make.
     private static let mostTimeouts = 30
 
-    /// Does something while no other writer of the path can.
+    /// Runs a closure while no other writer of the path can.
     ///
-    /// - Parameter timeout: how long others may keep it without anything becoming of the file; while they write, it is waited for.
-    /// - Throws: ``StorageError/locked(file:waited:)`` when others kept the lock for that long,
-    ///   ``StorageError/unwritable(file:reason:)`` when there is no locking it, and what `body` throws.
+    /// - Parameter timeout: how long others may hold the lock without changing the file; while they write, it is waited for.
+    /// - Throws: ``StorageError/locked(file:waited:)`` if others hold the lock for that long,
+    ///   ``StorageError/unwritable(file:reason:)`` if it cannot be locked, and what `body` throws.
     static func withLock<Result>(
         for target: ResolvedPath, timeout: Duration, calls: FileSystemCalls = .live, body: (_ lock: FileLock) throws -> Result
     ) throws -> Result {
@@ -44,7 +43,7 @@ struct FileLock {
         self.target = target
         self.timeout = timeout
         self.calls = calls
-        lockPath = target.sibling(SideFileName(of: target.name).lock)
+        lockPath = target.sibling(SidecarNames(of: target.name).lock)
     }
 
     /// Whether the lock file is still the one at its path, so that nobody else can hold another one.
@@ -55,13 +54,13 @@ struct FileLock {
     private mutating func acquire() throws(StorageError) {
         while true {
             let opened = try open()
-            descriptor = try wait(for: opened)
+            descriptor = try lock(opened)
             do throws(StorageError) {
                 if try isInPlace(descriptor) {
                     descriptor = renewed(descriptor) ?? descriptor
                     return
                 }
-                // Someone removed the file meanwhile, and the next writer makes another: that is the one to hold.
+                // Another process removed the file meanwhile; the next writer creates another one, which is the one to lock.
                 try checkTime()
             } catch {
                 discard(descriptor)
@@ -73,104 +72,83 @@ struct FileLock {
 
     private func release() {
         // A child that was forked meanwhile has closed its own descriptors of lock files.
-        if LockDescriptors.forks == forks { Self.release(descriptor, calls: calls) }
+        if Self.forks == forks { Self.release(descriptor, calls: calls) }
     }
 
-    /// Lets go of the lock of an open file, and closes it.
-    static func release(_ descriptor: Int32, calls: FileSystemCalls) {
-        do throws(SystemError) {
-            // Closing alone would leave it locked while a child process that is just being started has it open.
-            try calls.uninterrupted { () throws(SystemError) in try calls.unlock(descriptor) }
-        } catch {
-            // Closing lets go of it as well.
-        }
-        LockDescriptors.remove(descriptor)
-        calls.discard(descriptor)
-    }
-
-    /// Closes a lock file that is not held, or not the right one.
-    func discard(_ descriptor: Int32) {
-        LockDescriptors.remove(descriptor)
-        calls.discard(descriptor)
-    }
-
-    /// Takes the lock of an open file; returns the descriptor that has it, which may be another one.
-    private mutating func wait(for descriptor: Int32) throws(StorageError) -> Int32 {
+    /// Locks an open file; returns the descriptor that has the lock, which may be another one.
+    private mutating func lock(_ descriptor: Int32) throws(StorageError) -> Int32 {
         do throws(StorageError) {
-            // A thread is not worth its while for those who are just renaming.
+            // Those who are only renaming are done sooner than a thread is started.
             var pause = Self.firstPause
             for _ in 0..<Self.mostPauses {
-                if try take(descriptor) { return descriptor }
+                if try tryLock(descriptor) { return descriptor }
                 wasContended = true
-                // Half of it by chance, so that those who wait do not all come at once.
+                // Half of it is random, so that writers that wait do not try at the same time.
                 calls.pause(min(try checkTime(), pause * Double.random(in: 0.5...1)))
                 pause = pause * 2
             }
-            if try take(descriptor) { return descriptor }
+            if try tryLock(descriptor) { return descriptor }
             try checkTime()
         } catch {
             discard(descriptor)
             throw error
         }
-        return try wait(for: turn(descriptor))
+        return try wait(for: waiter(descriptor))
     }
 
-    private func take(_ descriptor: Int32) throws(StorageError) -> Bool {
+    private func tryLock(_ descriptor: Int32) throws(StorageError) -> Bool {
         do throws(SystemError) {
-            try calls.uninterrupted { () throws(SystemError) in try calls.lock(descriptor) }
-            return true
-        } catch let error where error.code == EWOULDBLOCK {
-            return false
+            return try calls.tryLock(descriptor)
         } catch {
             throw unlockable(error)
         }
     }
 
-    /// A turn in the queue: one that this process left before if it is for the file that is there now, or else a new one.
-    private func turn(_ descriptor: Int32) throws(StorageError) -> LockTurn {
-        while let turn = LockTurn.takeOver(path: lockPath) {
+    /// A waiter in the kernel's queue: one that was abandoned, if it waits for the file that is at the path now, or else a new one.
+    private func waiter(_ descriptor: Int32) throws(StorageError) -> LockWaiter {
+        while let waiter = LockWaiter.takeOver(path: lockPath) {
             do throws(StorageError) {
-                if try isInPlace(turn.descriptor) {
+                if try isInPlace(waiter.descriptor) {
                     discard(descriptor)
-                    return turn
+                    return waiter
                 }
             } catch {
                 discard(descriptor)
-                leave(turn)
+                abandon(waiter)
                 throw error
             }
-            leave(turn, forGood: true)
+            abandon(waiter, forGood: true)
         }
-        return LockTurn.begin(descriptor, path: lockPath, calls: calls)
+        return LockWaiter.start(descriptor, path: lockPath, calls: calls)
     }
 
-    private func wait(for turn: LockTurn) throws(StorageError) -> Int32 {
-        var (known, since) = (state, ContinuousClock.now)
+    private func wait(for waiter: LockWaiter) throws(StorageError) -> Int32 {
+        var (known, since) = (targetIdentity, ContinuousClock.now)
         while true {
             let now = ContinuousClock.now
             let left = min(timeout - since.duration(to: now), timeout * Self.mostTimeouts - start.duration(to: now))
             guard left > .zero else {
-                leave(turn)
+                abandon(waiter)
                 throw .locked(file: target.path, waited: timeout)
             }
             do throws(SystemError) {
-                if try turn.wait(for: min(left, Self.longestLook)) { return turn.descriptor }
+                if try waiter.wait(for: min(left, Self.checkInterval)) { return waiter.descriptor }
             } catch {
-                discard(turn.descriptor)
+                discard(waiter.descriptor)
                 throw unlockable(error)
             }
-            // Those before who make progress let go in the end.
-            let state = state
-            if state != known { (known, since) = (state, .now) }
+            // Writers that make progress release the lock in the end.
+            let identity = targetIdentity
+            if identity != known { (known, since) = (identity, .now) }
         }
     }
 
-    private func leave(_ turn: LockTurn, forGood: Bool = false) {
-        if !turn.leave(forGood: forGood) { Self.release(turn.descriptor, calls: calls) }
+    private func abandon(_ waiter: LockWaiter, forGood: Bool = false) {
+        if !waiter.abandon(forGood: forGood) { Self.release(waiter.descriptor, calls: calls) }
     }
 
-    /// What a writer's progress changes.
-    private var state: FileIdentity? {
+    /// The identity of the file, which the progress of a writer changes.
+    private var targetIdentity: FileIdentity? {
         do throws(SystemError) {
             return try calls.status(at: target.path)?.identity
         } catch {

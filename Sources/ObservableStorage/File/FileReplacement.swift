@@ -1,44 +1,45 @@
 import Foundation
 
-/// One replacement of a file by another that is written beside it: prepared without a lock, and put in place under the path's.
+/// The replacement of a file by a temporary file beside it, which is written without a lock and renamed under the path's.
 ///
-/// It ends with ``finish()`` or ``discard()``. Used by one thread at a time.
+/// Ends with ``finish()`` or ``discard()``. Used by one thread at a time.
 final class FileReplacement {
     private let target: ResolvedPath
     private let old: FileStatus?
     private let base: FileIdentity?
     private let calls: FileSystemCalls
-    private let names: SideFileName
+    private let names: SidecarNames
     private var folder: Int32?
-    /// The file that is replaced. Being open, it keeps its inode number, and is not deleted by the rename, which would take as long as all the rest.
+    /// The file that is replaced. Open, it keeps its inode number, and is not deleted by renaming, which would take as long as everything else.
     private var replaced: Int32?
     private var temporary: (path: String, descriptor: Int32)?
     private var written: FileIdentity?
+    /// The time of modification that was given to the new file.
     private var stamp: Int64?
     private var salt: UInt64 = 0
-    /// What is being done, for the error when it fails.
+    /// What is being done, for the error if it fails.
     private var step = ""
-    /// Whether the new file has the name, or may have it.
+    /// Whether the new file has been renamed to the path, or may have been.
     private(set) var isInPlace = false
     private var isRenamed = false
-    /// Whether the old file cannot be replaced, because it is mounted itself.
+    /// Whether the old file cannot be replaced because it is a mount point.
     private(set) var isMounted = false
 
-    // A name has 64 random bits: one that is taken is bad luck once, and something else after that.
+    // A name has 64 random bits, so that several in a row that are taken are no coincidence.
     private static let mostNames = 8
-    // Longer than any writer takes between its look at the file and its rename.
+    // Longer than any writer takes from comparing the identity to renaming.
     private static let mostPauses = 20
     private static let mostPausesForWriters = 2_000
 
     /// - Parameters:
-    ///   - old: whose owner and permissions the new file gets.
-    ///   - base: the file that is replaced; nil for none.
+    ///   - old: the file whose owner and permissions the new file gets.
+    ///   - base: the identity of the file that is replaced; nil for none.
     init(of target: ResolvedPath, successorOf old: FileStatus?, over base: FileIdentity?, calls: FileSystemCalls) {
         self.target = target
         self.old = old
         self.base = base
         self.calls = calls
-        names = SideFileName(of: target.name)
+        names = SidecarNames(of: target.name)
     }
 
     /// Writes the bytes to a temporary file, and returns when they are on the medium.
@@ -48,25 +49,25 @@ final class FileReplacement {
             let folder = try calls.openFolder(target.folder)
             self.folder = folder
             step = "the folder \(target.folder) is append-only, so that nothing in it can be replaced"
-            // Nor could the temporary file be removed again.
+            // The temporary file could not be removed either.
             if calls.isAppendOnly(folder, target.folder) { throw SystemError(EPERM) }
             replaced = openOld()
-            let temporary = try makeTemporary()
+            let temporary = try createTemporary()
             self.temporary = temporary
             try fill(temporary.descriptor, with: bytes)
         }
     }
 
-    /// Gives the new file the name, unless somebody else has changed or replaced the old one.
+    /// Renames the new file to the path; returns false if somebody else has changed or replaced the old one.
     ///
-    /// Called under the path's lock. Should another writer have a lock of its own, because the lock file was removed, only one of them replaces
-    /// the old file: both have it locked meanwhile, or the folder if there is none.
+    /// Called under the path's lock. If another writer holds a different lock file, because one was removed, only one of them replaces the old
+    /// file: each locks it meanwhile, or the folder if there is none.
     func place() throws(StorageError) -> Bool {
         try reporting { () throws(SystemError) in
             guard let temporary, let contested = replaced ?? folder else { return false }
             step = "renaming the temporary file \(temporary.path)"
             let isTaken = take(contested)
-            defer { if isTaken { release(contested) } }
+            defer { if isTaken { calls.releaseLock(contested) } }
             guard try calls.status(at: target.path)?.identity == base else { return false }
             do throws(SystemError) {
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary.path, target.path) }
@@ -78,28 +79,29 @@ final class FileReplacement {
                     """
                 throw error
             } catch {
-                // A file server may do what it is asked to and lose the answer.
-                isInPlace = isNamed(written)
-                remove(temporary.path)
+                // A file server may rename the file although its answer is lost.
+                isInPlace = isAtTarget(written)
+                calls.discardFile(temporary.path)
                 throw error
             }
             isInPlace = true
             isRenamed = true
-            // Whoever replaces it next locks it.
-            release(temporary.descriptor)
+            // The next writer to replace it locks it.
+            calls.releaseLock(temporary.descriptor)
             return true
         }
     }
 
-    /// Writes the new content into a file that cannot be replaced, after a copy of it that ``AtomicFile/restore(_:from:calls:)`` finishes that with.
+    /// Writes the new content into a file that cannot be replaced, and before that into a copy, from which
+    /// ``AtomicFile/restore(_:from:calls:)`` completes it.
     ///
-    /// Called under the path's lock. In other containers, that may be another file's; so the file itself is locked too.
+    /// Called under the path's lock. Other containers may use another lock file, so the file itself is locked as well.
     ///
     /// - Returns: false if the file was changed or replaced.
     func overwrite(_ bytes: Data, copy: ResolvedPath) throws(StorageError) -> Bool {
         guard let temporary, let replaced else { return false }
         let isTaken = take(replaced, pauses: Self.mostPausesForWriters)
-        defer { if isTaken { release(replaced) } }
+        defer { if isTaken { calls.releaseLock(replaced) } }
         let isCurrent = try reporting { () throws(SystemError) in
             step = "another process has it locked"
             guard isTaken else { throw SystemError(EWOULDBLOCK) }
@@ -120,11 +122,11 @@ final class FileReplacement {
                 try calls.removeDurably(copy)
             } catch {
                 calls.discard(descriptor)
-                remove(temporary.path)
+                calls.discardFile(temporary.path)
                 throw error
             }
             calls.discard(temporary.descriptor)
-            remove(temporary.path)
+            calls.discardFile(temporary.path)
             self.temporary = (target.path, descriptor)
             isRenamed = true
             return true
@@ -145,7 +147,9 @@ final class FileReplacement {
         }
     }
 
-    /// Returns when the new name is on the medium: with the new file's identity, and whether whatever is written to it in place later changes that.
+    /// Waits until the new name is on the medium.
+    ///
+    /// - Returns: the new file's identity, and whether any later write in place changes that.
     func finish() throws(StorageError) -> (identity: FileIdentity, isUnmistakable: Bool) {
         defer { close() }
         return try reporting { () throws(SystemError) in
@@ -157,14 +161,14 @@ final class FileReplacement {
         }
     }
 
-    /// Removes what was written, unless it is in place; does nothing after ``finish()``.
+    /// Removes the temporary file, unless it was renamed. Has no effect after ``finish()``.
     ///
-    /// - Returns: false if something is left.
+    /// - Returns: false if the temporary file could not be removed.
     @discardableResult
     func discard() -> Bool {
         defer { close() }
         guard let temporary, !isInPlace else { return true }
-        return remove(temporary.path)
+        return calls.discardFile(temporary.path)
     }
 
     private func close() {
@@ -191,13 +195,13 @@ extension FileReplacement {
         do throws(SystemError) {
             return try calls.openFile(target.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
         } catch {
-            // The rename takes longer then.
+            // Renaming takes longer then.
             return nil
         }
     }
 
-    /// Makes a temporary file, locked for as long as it is in use: what can be locked was left behind, and is removed by others.
-    private func makeTemporary() throws(SystemError) -> (path: String, descriptor: Int32) {
+    /// Creates a temporary file and locks it for as long as it is in use: others remove one that they can lock.
+    private func createTemporary() throws(SystemError) -> (path: String, descriptor: Int32) {
         var namesLeft = Self.mostNames
         while true {
             salt = calls.random()
@@ -206,7 +210,7 @@ extension FileReplacement {
             namesLeft -= 1
             do throws(SystemError) {
                 let descriptor = try calls.openFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, firstPermissions)
-                if try isKept(descriptor, at: path) { return (path, descriptor) }
+                if try lockTemporary(descriptor, at: path) { return (path, descriptor) }
                 calls.discard(descriptor)
                 if namesLeft == 0 { throw SystemError(EBUSY) }
             } catch let error where error.code == EEXIST && namesLeft > 0 {
@@ -215,20 +219,20 @@ extension FileReplacement {
         }
     }
 
-    /// Locks a new temporary file; false if it was taken for a leftover before that.
-    private func isKept(_ descriptor: Int32, at path: String) throws(SystemError) -> Bool {
+    /// Locks a new temporary file; returns false if another process removed it before that.
+    private func lockTemporary(_ descriptor: Int32, at path: String) throws(SystemError) -> Bool {
         guard take(descriptor, pauses: 0) else { return false }
         do throws(SystemError) {
             return try calls.status(of: descriptor).links > 0
         } catch {
             calls.discard(descriptor)
-            remove(path)
+            calls.discardFile(path)
             throw error
         }
     }
 
-    /// This user's alone until the file has its owner and group, unless everybody may read it then: what need not be changed later is told to
-    /// nobody who watches the folder.
+    /// For this user only until the file has its owner and group, unless everybody may read it then: permissions that need no change later
+    /// cause no event for those who watch the folder.
     private var firstPermissions: mode_t {
         guard let old, old.permissions & 0o044 == 0o044 else { return 0o600 }
         return 0o644
@@ -245,10 +249,10 @@ extension FileReplacement {
         written = try calls.status(of: descriptor).identity
     }
 
-    /// Gives the new file a time of modification that no clock of a file system shows, a little before the true one, and returns it.
+    /// Gives the new file a time of modification between two ticks of the file system's clock, shortly before the current time, and returns it.
     ///
-    /// Whoever writes to it later changes that, also within the clock's tick: as long as it stands, nobody has, and nothing has to be read again.
-    /// Where times are not kept that exactly, it is not found again.
+    /// Any later write changes it, within the same tick too: as long as it is unchanged, the file need not be read again. On a file system
+    /// that stores times less exactly, the time that is found later is another one.
     private func stamp(_ descriptor: Int32) -> Int64? {
         do throws(SystemError) {
             let stamp = try calls.status(of: descriptor).identity.modified - 1 - Int64(salt % 99_991)
@@ -259,66 +263,40 @@ extension FileReplacement {
         }
     }
 
-    /// The identity after the rename, which has changed the inode's time.
+    /// The identity after renaming, which has changed the inode's time.
     ///
-    /// If someone else has already changed the file, or it cannot be looked at, it is the one from before the rename, which no file has: the next look
-    /// shows a difference.
+    /// If somebody else has changed the file already, or its status is unavailable, it is the identity before renaming, which no file has any
+    /// more, so that the next comparison finds a difference.
     private func identity(of descriptor: Int32, asWritten written: FileIdentity) -> FileIdentity {
         do throws(SystemError) {
             let now = try calls.status(of: descriptor).identity
             return now.hasSameContent(as: written) ? now : written
         } catch {
-            // The content is on the medium, so this is no failure to write it.
+            // The content is on the medium, so writing has not failed.
             return written
         }
     }
 }
 
-// MARK: - What others do meanwhile
+// MARK: - Other writers
 
 extension FileReplacement {
-    /// Locks an open file or folder, waiting a little; true also where there are no locks.
+    /// Locks an open file or folder, and waits a short time for it. Returns true also where there are no locks.
     private func take(_ descriptor: Int32, pauses: Int = mostPauses) -> Bool {
         for pause in 0...pauses {
             if pause > 0 { calls.pause(.milliseconds(1)) }
-            do throws(SystemError) {
-                try calls.uninterrupted { () throws(SystemError) in try calls.lock(descriptor) }
-                return true
-            } catch let error where error.code == EWOULDBLOCK {
-                continue
-            } catch {
-                return true
-            }
+            if calls.tryLock(descriptor, otherwise: true) { return true }
         }
-        // A program that keeps the property list itself locked has no part in this.
+        // A program that keeps the property list locked has nothing to do with this.
         return false
     }
 
-    private func release(_ descriptor: Int32) {
-        do throws(SystemError) {
-            try calls.uninterrupted { () throws(SystemError) in try calls.unlock(descriptor) }
-        } catch {
-            // Closing lets go of it as well.
-        }
-    }
-
-    private func isNamed(_ file: FileIdentity?) -> Bool {
+    private func isAtTarget(_ file: FileIdentity?) -> Bool {
         do throws(SystemError) {
             guard let file, let there = try calls.status(at: target.path) else { return false }
             return there.identity.isSameFile(as: file)
         } catch {
             return true
-        }
-    }
-
-    @discardableResult
-    private func remove(_ path: String) -> Bool {
-        do throws(SystemError) {
-            try calls.uninterrupted { () throws(SystemError) in try calls.removeFile(path) }
-            return true
-        } catch {
-            // The error that led here is the one to report; a later write removes what is left.
-            return false
         }
     }
 }

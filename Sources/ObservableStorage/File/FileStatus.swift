@@ -1,16 +1,74 @@
 import Foundation
 
-/// What the system knows about a file, the same on every platform.
+/// Which file it is, and in which state: while two identities are equal, the file has not changed.
+///
+/// The clock of a file system ticks every few milliseconds, or seconds: a file that is changed in place twice within a tick, to the same
+/// size, keeps its identity. A file that is replaced by renaming does not.
+struct FileIdentity: Sendable, Hashable {
+    let device: UInt64
+    let inode: UInt64
+    /// In bytes.
+    let size: Int64
+    /// When the content was last changed, in nanoseconds since 1970.
+    let modified: Int64
+    /// When the content, a name, the mode or the owner was last changed, in nanoseconds since 1970.
+    let changed: Int64
+
+    /// Whether both are the same inode, in whatever state.
+    func isSameFile(as other: FileIdentity) -> Bool {
+        (device, inode) == (other.device, other.inode)
+    }
+
+    /// Whether both are the same inode with the same content; renaming makes no difference.
+    func hasSameContent(as other: FileIdentity) -> Bool {
+        isSameFile(as: other) && (size, modified) == (other.size, other.modified)
+    }
+
+    /// Whether a write after that time may leave the identity as it is.
+    func mayHideWrites(after time: Date) -> Bool {
+        // The slowest clocks tick every other second. Time stamps may also be taken some time before the bytes are written, and by the clock of
+        // another machine; the time of modification can be set to anything.
+        time.timeIntervalSince1970 - Double(max(modified, changed)) / 1e9 < 2.05
+    }
+
+    /// How long before that time the file was modified, in seconds; 0 for a time in the future.
+    func age(at time: Date) -> TimeInterval {
+        max(0, time.timeIntervalSince1970 - Double(modified) / 1e9)
+    }
+}
+
+extension FileIdentity {
+    /// The identity of an open file.
+    init(descriptor: Int32, calls: FileSystemCalls = .live) throws(StorageError) {
+        do throws(SystemError) {
+            self = try calls.status(of: descriptor).identity
+        } catch {
+            throw .unreadable(file: "descriptor \(descriptor)", reason: error.reason)
+        }
+    }
+
+    /// The identity of the file that a path leads to; nil if there is none.
+    init?(path: String, calls: FileSystemCalls = .live) throws(StorageError) {
+        do throws(SystemError) {
+            guard let status = try calls.status(at: path, followsLinks: true) else { return nil }
+            self = status.identity
+        } catch {
+            throw .unreadable(file: path, reason: error.reason)
+        }
+    }
+}
+
+/// What the system knows about a file, in the same form on every platform.
 struct FileStatus: Sendable, Hashable {
     let identity: FileIdentity
-    let kind: Kind
-    /// How many names it has; none once it was removed.
+    let kind: FileType
+    /// How many names it has; 0 once it was removed.
     let links: UInt64
-    /// The permission bits, `0o777` at most: a property list is never set-user-id.
+    /// The permission bits, `0o777` at most: a property list is never set-user-ID.
     let permissions: mode_t
     let owner: uid_t
     let group: gid_t
-    /// Whether, as a folder, it lets only their owners rename and remove what is in it.
+    /// Whether, as a folder, it lets only their owners rename and remove its files.
     let isSticky: Bool
 
     init(_ status: stat) {
@@ -18,7 +76,7 @@ struct FileStatus: Sendable, Hashable {
             device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(truncatingIfNeeded: status.st_ino),
             size: Int64(status.st_size), modified: Self.nanoseconds(status.modificationTime),
             changed: Self.nanoseconds(status.changeTime))
-        kind = Kind(mode: status.st_mode)
+        kind = FileType(mode: status.st_mode)
         links = UInt64(status.st_nlink)
         permissions = status.st_mode & 0o777
         owner = status.st_uid
@@ -26,12 +84,13 @@ struct FileStatus: Sendable, Hashable {
         isSticky = status.st_mode & S_ISVTX != 0
     }
 
-    /// Why it must not be replaced, the superuser's rights aside: a file without any permission to write is meant to stay as it is.
+    /// Why it must not be replaced, whatever the superuser may do; nil if it may. A file without any permission to write is meant to stay as
+    /// it is.
     var writingObjection: String? {
         permissions & 0o222 == 0 ? "is read-only for everyone (mode 0\(String(permissions, radix: 8)))" : nil
     }
 
-    /// Whether others than this user and the superuser decide about it: its owner, or, but for a link, whoever may write it.
+    /// Whether users other than this one and the superuser control it: its owner, or whoever may write it, unless it is a link.
     var isOpenToOthers: Bool {
         (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
     }
@@ -40,21 +99,21 @@ struct FileStatus: Sendable, Hashable {
         (owner, group, permissions) == (other.owner, other.group, other.permissions)
     }
 
-    /// Permissions that give group and others only what both have, so that whichever group a file gets, nobody gets more.
+    /// Permissions that give group and others only what both have, so that nobody gains access, whichever group a file gets.
     static func commonPermissions(_ permissions: mode_t) -> mode_t {
         let common = (permissions >> 3) & permissions & 0o7
         return (permissions & 0o700) | common << 3 | common
     }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {
-        // Wraps for a year beyond 2262: the number only has to differ when the time does.
+        // Wraps around after the year 2262: the number only has to differ when the time does.
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 }
 
 extension FileStatus {
-    /// What stands at a path.
-    enum Kind: Sendable, Hashable {
+    /// The type of a file.
+    enum FileType: Sendable, Hashable {
         case file, folder, link, pipe, socket, device, other
 
         init(mode: mode_t) {
@@ -70,7 +129,7 @@ extension FileStatus {
                 }
         }
 
-        /// Why it cannot be read or replaced as a file is; nothing for a file.
+        /// Why it cannot be read or replaced as a file is; nil for a file.
         var objection: String? {
             switch self {
             case .file: nil

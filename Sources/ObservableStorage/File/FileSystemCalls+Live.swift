@@ -2,13 +2,14 @@ import Dispatch
 import Foundation
 
 extension FileSystemCalls {
-    /// The system's own.
+    /// The system's own calls.
     package static let live = FileSystemCalls(
         openDescriptor: { path, flags, mode throws(SystemError) in try call(path) { open($0, flags, mode) } },
         closeDescriptor: { descriptor throws(SystemError) in try call { close(descriptor) } },
         closeLater: { descriptor in closer.closeLater(descriptor) },
         closeWaiting: { closer.closeWaiting() },
         readBytes: { descriptor, buffer throws(SystemError) in try call { read(descriptor, buffer.baseAddress, buffer.count) } },
+        rewind: { descriptor throws(SystemError) in try call { lseek(descriptor, 0, SEEK_SET) } },
         writeBytes: { descriptor, buffer throws(SystemError) in try call { write(descriptor, buffer.baseAddress, buffer.count) } },
         truncate: { descriptor, size throws(SystemError) in try call { ftruncate(descriptor, off_t(size)) } },
         synchronize: { descriptor throws(SystemError) in try call { synchronizeToMedium(descriptor) } },
@@ -38,7 +39,12 @@ extension FileSystemCalls {
         checkWriting: { path throws(SystemError) in try call(path) { faccessat(AT_FDCWD, $0, W_OK, AT_EACCESS) } },
         renameFile: { from, to throws(SystemError) in try call(from) { rename($0, to) } },
         removeFile: { path throws(SystemError) in try call(path) { unlink($0) } },
-        readLink: { path throws(SystemError) in try target(ofLink: path) },
+        readLink: { path, buffer throws(SystemError) in
+            try call(path) { path in
+                buffer.withMemoryRebound(to: CChar.self) { target in target.baseAddress.map { readlink(path, $0, target.count) } ?? 0 }
+            }
+        },
+        workingFolder: { () throws(SystemError) in try pathOfWorkingFolder() },
         list: { folder in try FileManager.default.contentsOfDirectory(atPath: folder) },
         lock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX | LOCK_NB) } },
         awaitLock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX) } },
@@ -50,8 +56,8 @@ extension FileSystemCalls {
     )
 }
 
-private let closer = LaterCloser(
-    queue: DispatchQueue(label: "ObservableStorage.closing", qos: .utility), delay: .milliseconds(10), mostWaiting: 16
+private let closer = DeferredCloser(
+    queue: DispatchQueue(label: "ObservableStorage.DeferredCloser", qos: .utility), delay: .milliseconds(10), mostWaiting: 16
 ) { close($0) }
 
 @discardableResult
@@ -63,9 +69,9 @@ private func call<Result: SignedInteger>(_ body: () -> Result) throws(SystemErro
 
 @discardableResult
 private func call<Result: SignedInteger>(_ path: String, _ body: (UnsafePointer<CChar>) -> Result) throws(SystemError) -> Result {
-    // C would take the path to end there, and another file for the one that is meant.
+    // C would take the path to end there, and open another file.
     guard !path.utf8.contains(0) else { throw SystemError(EINVAL) }
-    // The error is read before the string's memory is given back, which might set another.
+    // errno is read before the string's memory is freed, which might change it.
     let (result, code) = path.withCString { path in
         let result = body(path)
         return (result, result < 0 ? errno : 0)
@@ -74,19 +80,73 @@ private func call<Result: SignedInteger>(_ path: String, _ body: (UnsafePointer<
     return result
 }
 
-private func target(ofLink path: String) throws(SystemError) -> String {
-    let buffer = UnsafeMutableBufferPointer<CChar>.allocate(capacity: Int(PATH_MAX))
-    defer { buffer.deallocate() }
-    let count = try call(path) { path in buffer.baseAddress.map { readlink(path, $0, buffer.count) } ?? 0 }
-    guard count < buffer.count else { throw SystemError(ENAMETOOLONG) }
-    let bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])
-    // A path that is not Unicode has no String, and must not be mistaken for another one.
-    guard let target = String(validating: bytes, as: UTF8.self) else { throw SystemError(EILSEQ) }
-    return target
+private func pathOfWorkingFolder() throws(SystemError) -> String {
+    guard let path = getcwd(nil, 0) else { throw SystemError(errno) }
+    defer { free(path) }
+    return try FileSystemCalls.text(UnsafeRawBufferPointer(start: path, count: strlen(path)))
 }
 
 private func sleep(for duration: Duration) {
     let (seconds, attoseconds) = duration.components
     var time = timespec(tv_sec: time_t(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
     nanosleep(&time, nil)
+}
+
+/// Closes files some time later, on its queue: closing a file that has no name any more deletes it, which takes as long as writing it.
+///
+/// The delay leaves the processor to the thread that has a change to deliver, and the disk to the next write.
+///
+/// Only a limited number waits; one more is closed immediately, because descriptors are limited, and a process that writes faster than the
+/// system deletes has to wait somewhere. A call that needs their descriptors or their space closes them before their time.
+final class DeferredCloser: Sendable {
+    private let queue: DispatchQueue
+    private let delay: DispatchTimeInterval
+    private let mostWaiting: Int
+    private let close: @Sendable (Int32) -> Void
+    /// The descriptors that wait, and how many are not closed yet, including those that are being closed.
+    private let waiting = Guarded<(descriptors: Set<Int32>, count: Int)>(([], 0))
+
+    init(queue: DispatchQueue, delay: DispatchTimeInterval, mostWaiting: Int, close: @escaping @Sendable (Int32) -> Void) {
+        self.queue = queue
+        self.delay = delay
+        self.mostWaiting = mostWaiting
+        self.close = close
+    }
+
+    /// Closes a file after the delay, or immediately if too many wait already.
+    func closeLater(_ descriptor: Int32) {
+        let mayWait = waiting.withLock { waiting in
+            guard waiting.count < mostWaiting else { return false }
+            waiting.descriptors.insert(descriptor)
+            waiting.count += 1
+            return true
+        }
+        guard mayWait else { return close(descriptor) }
+        queue.asyncAfter(deadline: .now() + delay) { self.closeIfWaiting(descriptor) }
+    }
+
+    /// Closes the files that wait, and returns when they are closed; false if there were none.
+    func closeWaiting() -> Bool {
+        guard waiting.withLock({ $0.count > 0 }) else { return false }
+        // On the queue, after those that it is closing.
+        queue.sync {
+            for descriptor in waiting.withLock({ $0.descriptors }) { closeIfWaiting(descriptor) }
+        }
+        return true
+    }
+
+    /// Closes a file unless it was closed before its time. Called on the queue.
+    func closeIfWaiting(_ descriptor: Int32) {
+        // Removed first: once it is closed, another file may get its number.
+        guard waiting.withLock({ $0.descriptors.remove(descriptor) }) != nil else { return }
+        close(descriptor)
+        waiting.withLock { $0.count -= 1 }
+    }
+}
+
+extension Duration {
+    /// All of it in nanoseconds.
+    var wholeNanoseconds: Int {
+        Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
+    }
 }

@@ -1,55 +1,91 @@
 import Foundation
 
-/// The system calls behind every file operation, so that a test can make any of them fail.
+/// The system calls of every file operation, so that tests can make any of them fail.
 ///
-/// Each throws what the system says, `EINTR` included; `uninterrupted` tries again.
+/// Each throws what the system reports, `EINTR` included; ``uninterrupted(_:)`` repeats a call that was interrupted.
 package struct FileSystemCalls: Sendable {
     var openDescriptor: @Sendable (_ path: String, _ flags: Int32, _ mode: mode_t) throws(SystemError) -> Int32
     var closeDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
-    /// Closes a file some time later, where closing is what deletes it: that takes as long as writing it.
+    /// Closes a file some time later, where closing deletes it, which takes as long as writing it.
     var closeLater: @Sendable (_ descriptor: Int32) -> Void
-    /// Closes at once what was to be closed later; false if there was nothing.
+    /// Closes immediately what was to be closed later; false if there was nothing.
     var closeWaiting: @Sendable () -> Bool
     var readBytes: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
+    /// Makes the next read start at the beginning.
+    var rewind: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var writeBytes: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer) throws(SystemError) -> Int
     var truncate: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> Void
-    /// Waits until the content of the file or folder is on the medium.
+    /// Waits until a file or folder has been written to the medium.
     var synchronize: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var statusOfDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> FileStatus
     var statusOfPath: @Sendable (_ path: String, _ followsLinks: Bool) throws(SystemError) -> FileStatus
     var setOwner: @Sendable (_ descriptor: Int32, _ owner: uid_t, _ group: gid_t) throws(SystemError) -> Void
     var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
-    /// Does not follow a link in the path's last part.
+    /// Does not follow a link in the path's last component.
     var setPermissionsOfPath: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
-    /// Sets when an open file was modified, in nanoseconds since 1970.
+    /// Sets the time of modification of an open file, in nanoseconds since 1970.
     var setModificationTime: @Sendable (_ descriptor: Int32, _ time: Int64) throws(SystemError) -> Void
     var makeFolder: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     var removeEmptyFolder: @Sendable (_ path: String) throws(SystemError) -> Void
-    /// Whether files may only be made in an open folder, and none renamed or removed.
+    /// Whether files can only be created in an open folder, and none renamed or removed.
     var isAppendOnly: @Sendable (_ folder: Int32, _ path: String) -> Bool
-    /// Throws what writing the file in place would throw, and leaves it alone.
+    /// Throws what writing the file in place would throw, and does not change it.
     var checkWriting: @Sendable (_ path: String) throws(SystemError) -> Void
     var renameFile: @Sendable (_ from: String, _ to: String) throws(SystemError) -> Void
     var removeFile: @Sendable (_ path: String) throws(SystemError) -> Void
-    /// Where a symbolic link points; `EINVAL` for anything else.
-    var readLink: @Sendable (_ path: String) throws(SystemError) -> String
+    /// Reads the target of a symbolic link, truncated to the buffer, and returns its length; throws `EINVAL` for anything else.
+    var readLink: @Sendable (_ path: String, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
+    /// The path of the working folder; throws `EILSEQ` if it is not UTF-8.
+    var workingFolder: @Sendable () throws(SystemError) -> String
     /// The names in a folder.
     var list: @Sendable (_ folder: String) throws -> [String]
-    /// Takes the exclusive lock of an open file, or throws `EWOULDBLOCK` at once.
+    /// Takes the exclusive lock of an open file, or throws `EWOULDBLOCK` if it is held.
     package var lock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
-    /// Takes the same lock as soon as those before have let go of it.
+    /// Takes the exclusive lock of an open file, and waits for it.
     package var awaitLock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     package var unlock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var pause: @Sendable (_ duration: Duration) -> Void
-    /// The time by the clock that time stamps of files are taken from.
+    /// The time of the clock that time stamps of files are compared with.
     var now: @Sendable () -> Date
     var isRunning: @Sendable (_ process: pid_t) -> Bool
-    /// What makes the name of a temporary file unlike any other.
+    /// Makes the name of a temporary file unique.
     var random: @Sendable () -> UInt64
 }
 
+/// A system call that failed.
+package struct SystemError: Error, Sendable, Hashable {
+    /// The value of `errno`.
+    let code: Int32
+
+    init(_ code: Int32) {
+        self.code = code
+    }
+
+    /// The system's own description.
+    var reason: String {
+        String(cString: strerror(code))
+    }
+
+    /// Whether nothing is at the path.
+    var isMissing: Bool {
+        code == ENOENT || code == ENOTDIR
+    }
+
+    /// Whether no descriptor or space was left, which closing files may free.
+    var isShortage: Bool {
+        [EMFILE, ENFILE, ENOSPC, EDQUOT].contains(code)
+    }
+
+    /// Whether this user or this file system is refused the call, however often it is made.
+    var isDenied: Bool {
+        [EPERM, EACCES, EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(code)
+    }
+}
+
+// MARK: - Repeating calls
+
 extension FileSystemCalls {
-    /// Makes a call until no signal interrupts it.
+    /// Makes a call again for as long as signals interrupt it.
     func uninterrupted<Result>(_ call: () throws(SystemError) -> Result) throws(SystemError) -> Result {
         while true {
             do throws(SystemError) {
@@ -60,8 +96,7 @@ extension FileSystemCalls {
         }
     }
 
-    /// The same for a call that takes a descriptor or room: if there is none left, what waits to be closed gives its own back, and the call is
-    /// made once more.
+    /// Makes a call that needs a descriptor or space: if none is left, closes what was to be closed later, and makes it once more.
     func havingRoom<Result>(_ call: () throws(SystemError) -> Result) throws(SystemError) -> Result {
         do throws(SystemError) {
             return try uninterrupted(call)
@@ -70,24 +105,28 @@ extension FileSystemCalls {
         }
     }
 
-    /// Opens a file, closed in programs that this one starts.
-    func openFile(_ path: String, _ flags: Int32, _ mode: mode_t = 0) throws(SystemError) -> Int32 {
-        try havingRoom { () throws(SystemError) in try openDescriptor(path, flags | O_CLOEXEC, mode) }
-    }
-
-    /// Closes a file whose content no longer matters, or was synchronized before.
-    func discard(_ descriptor: Int32) {
+    /// Makes a call; returns false if this user or this file system is refused it.
+    @discardableResult
+    func ifAllowed(_ call: () throws(SystemError) -> Void) throws(SystemError) -> Bool {
         do throws(SystemError) {
-            try closeDescriptor(descriptor)
-        } catch {
-            // The system lets go of the descriptor even when it reports an error.
+            try uninterrupted(call)
+            return true
+        } catch let error where error.isDenied {
+            return false
         }
     }
+}
 
-    /// The status of what is at the path itself, nothing if there is nothing.
-    func status(at path: String) throws(SystemError) -> FileStatus? {
+// MARK: - Looking
+
+extension FileSystemCalls {
+    // Each is lost because the link was replaced between two calls.
+    private static let mostLooks = 64
+
+    /// The status of what is at a path; nil if there is nothing. A link in the last component is not followed unless that is asked for.
+    func status(at path: String, followsLinks: Bool = false) throws(SystemError) -> FileStatus? {
         do throws(SystemError) {
-            return try uninterrupted { () throws(SystemError) in try statusOfPath(path, false) }
+            return try uninterrupted { () throws(SystemError) in try statusOfPath(path, followsLinks) }
         } catch let error where error.isMissing {
             return nil
         }
@@ -98,6 +137,92 @@ extension FileSystemCalls {
         try uninterrupted { () throws(SystemError) in try statusOfDescriptor(descriptor) }
     }
 
+    /// The status of what is at a path itself, with the target of a symbolic link; nil if there is nothing.
+    func entry(at path: String) throws(SystemError) -> (status: FileStatus, target: String?)? {
+        for _ in 0..<Self.mostLooks {
+            guard let status = try status(at: path) else { return nil }
+            guard status.kind == .link else { return (status, nil) }
+            do throws(SystemError) {
+                return (status, try target(ofLink: path))
+            } catch let error where error.code == EINVAL || error.isMissing {
+                continue
+            }
+        }
+        throw SystemError(EBUSY)
+    }
+
+    private func target(ofLink path: String) throws(SystemError) -> String {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(PATH_MAX), alignment: 1)
+        defer { buffer.deallocate() }
+        let count = try uninterrupted { () throws(SystemError) in try readLink(path, buffer) }
+        // The system truncates without an error, and the beginning of a path leads to another file.
+        guard count < buffer.count else { throw SystemError(ENAMETOOLONG) }
+        return try Self.text(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+
+    /// The text of a path; throws `EILSEQ` if it is not UTF-8, because it must not be mistaken for another one.
+    static func text(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw SystemError(EILSEQ) }
+        return text
+    }
+}
+
+// MARK: - Files
+
+extension FileSystemCalls {
+    /// Opens a file, which is closed in programs that this process starts.
+    func openFile(_ path: String, _ flags: Int32, _ mode: mode_t = 0) throws(SystemError) -> Int32 {
+        try havingRoom { () throws(SystemError) in try openDescriptor(path, flags | O_CLOEXEC, mode) }
+    }
+
+    /// Closes a file whose content no longer matters, or has been synchronized.
+    func discard(_ descriptor: Int32) {
+        do throws(SystemError) {
+            try closeDescriptor(descriptor)
+        } catch {
+            // The system closes the descriptor even if it reports an error.
+        }
+    }
+
+    /// Removes a file, where another error is reported or the file is in nobody's way; returns false if that fails.
+    @discardableResult
+    func discardFile(_ path: String) -> Bool {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try removeFile(path) }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Takes the exclusive lock of an open file; returns false if it is held.
+    func tryLock(_ descriptor: Int32) throws(SystemError) -> Bool {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try lock(descriptor) }
+            return true
+        } catch let error where error.code == EWOULDBLOCK {
+            return false
+        }
+    }
+
+    /// Takes the exclusive lock of an open file; returns false if it is held, and `otherwise` where there are no locks.
+    func tryLock(_ descriptor: Int32, otherwise: Bool) -> Bool {
+        do throws(SystemError) {
+            return try tryLock(descriptor)
+        } catch {
+            return otherwise
+        }
+    }
+
+    /// Releases the lock of an open file.
+    func releaseLock(_ descriptor: Int32) {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try unlock(descriptor) }
+        } catch {
+            // Closing the file releases it as well.
+        }
+    }
+
     /// Writes all bytes to an open file.
     func writeAll(_ bytes: Data, to descriptor: Int32) throws(SystemError) {
         let result = bytes.withUnsafeBytes { buffer in
@@ -105,7 +230,7 @@ extension FileSystemCalls {
                 var rest = buffer
                 while !rest.isEmpty {
                     let count = try havingRoom { () throws(SystemError) in try writeBytes(descriptor, rest) }
-                    // No file does that to a write of at least a byte; going on would never end.
+                    // No file does that for a write of at least one byte; repeating it would never end.
                     guard count > 0 else { throw SystemError(EIO) }
                     rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 }
@@ -114,18 +239,94 @@ extension FileSystemCalls {
         try result.get()
     }
 
-    /// Gives a file that was just opened another content, in place.
+    /// Replaces the content of a file that was just opened, in place.
     func overwrite(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
-        // Not emptied first: that would be one more state in which it is no property list.
+        // Not truncated first: that would be another state in which it is not a property list.
         try writeAll(bytes, to: descriptor)
         try uninterrupted { () throws(SystemError) in try truncate(descriptor, bytes.count) }
     }
 
-    /// Removes a file, and returns when that is on the medium.
+    /// Removes a file, and returns when that has been written to the medium.
     func removeDurably(_ path: ResolvedPath) throws(SystemError) {
         try uninterrupted { () throws(SystemError) in try removeFile(path.path) }
         let folder = try openFolder(path.folder)
         defer { discard(folder) }
         try synchronizeFolder(folder)
+    }
+
+    /// Gives an empty file that was just created its permissions, whatever the umask.
+    ///
+    /// As the successor of another file it also gets that file's owner and group, as far as this user may set them. If the group cannot be
+    /// set, group and others get only what both had, so that nobody gains access.
+    func setAccess(of descriptor: Int32, to permissions: mode_t, successorOf old: FileStatus?) throws(SystemError) {
+        let own = try status(of: descriptor)
+        var permissions = permissions
+        if let old, try !setOwner(of: descriptor, own, like: old) {
+            permissions = FileStatus.commonPermissions(permissions)
+        }
+        guard own.permissions != permissions else { return }
+        // A file system without permissions refuses this; whoever mounted it decided who may read its files.
+        try ifAllowed { () throws(SystemError) in try setPermissions(descriptor, permissions) }
+    }
+
+    /// Sets another file's owner and group, or the group alone; returns false if neither is allowed.
+    private func setOwner(of descriptor: Int32, _ own: FileStatus, like old: FileStatus) throws(SystemError) -> Bool {
+        guard (own.owner, own.group) != (old.owner, old.group) else { return true }
+        if try ifAllowed({ () throws(SystemError) in try setOwner(descriptor, old.owner, old.group) }) || own.group == old.group {
+            return true
+        }
+        return try ifAllowed { () throws(SystemError) in try setOwner(descriptor, .max, old.group) }
+    }
+}
+
+// MARK: - Folders
+
+extension FileSystemCalls {
+    /// Opens a resolved folder, and creates it and its ancestors if they are missing: for this user only, whatever the umask.
+    func openFolder(_ path: String) throws(SystemError) -> Int32 {
+        do throws(SystemError) {
+            return try openFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        } catch let error where error.code == ENOENT && path != "/" {
+            let parent = try openFolder(ResolvedPath(splitting: path).folder)
+            defer { discard(parent) }
+            try makeMissingFolder(path)
+            do throws(SystemError) {
+                // Otherwise a power failure could remove the folder with all its files.
+                try synchronizeFolder(parent)
+            } catch {
+                // Whoever found it later would take it for durable.
+                removeIfEmpty(path)
+                throw error
+            }
+            return try openFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        }
+    }
+
+    /// Waits until the names in a folder have been written to the medium.
+    func synchronizeFolder(_ descriptor: Int32) throws(SystemError) {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try synchronize(descriptor) }
+        } catch let error where error.code == EINVAL || error.code == ENOTSUP {
+            // Such a file system never supports it.
+        }
+    }
+
+    private func makeMissingFolder(_ path: String) throws(SystemError) {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try makeFolder(path, 0o700) }
+        } catch let error where error.code == EEXIST {
+            return
+        }
+        // Whoever may rename files in the parent may have replaced it by now.
+        guard let made = try status(at: path), made.kind == .folder, made.owner == geteuid(), made.permissions != 0o700 else { return }
+        try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
+    }
+
+    private func removeIfEmpty(_ folder: String) {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try removeEmptyFolder(folder) }
+        } catch {
+            // Another process uses it already, or another error is reported.
+        }
     }
 }

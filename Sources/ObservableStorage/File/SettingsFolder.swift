@@ -1,36 +1,46 @@
 import Foundation
 
-/// Where settings belong: for the application's own store, for those of suites, and for the domains that `prefs` names.
+/// The folder of settings: of the application's own store, of suites, and of the domains that `prefs` names.
 enum SettingsFolder {
-    /// What the application is called: its bundle's identifier, or else its executable's name.
+    /// The application's bundle identifier, or else the name of its executable.
     static var applicationName: String {
         Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
     }
 
     /// The path of the property list of a suite.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)`` if the environment has no path of the folder.
+    /// - Throws: ``StorageError/unreadable(file:reason:)`` if the environment names a folder whose path is not UTF-8.
     static func file(of suite: String, environment: (String) -> Data? = environment) throws(StorageError) -> String {
-        do throws(NotUTF8) {
-            return try "\(path(environment))/\(suite).plist"
-        } catch {
-            throw .unreadable(file: "\(suite).plist", reason: "the folder of settings is not known: \(error.variable) is not UTF-8")
+        let folder = try path { variable throws(StorageError) in
+            guard let bytes = environment(variable), !bytes.isEmpty else { return nil }
+            if let text = String(validating: bytes, as: UTF8.self) { return text }
+            throw .unreadable(file: "\(suite).plist", reason: "the folder of settings is not known: \(variable) is not UTF-8")
         }
+        return "\(folder)/\(suite).plist"
     }
 
-    struct NotUTF8: Error {
-        let variable: String
-    }
-
-    /// A variable's text, nil if it is not set or empty.
-    static func text(of variable: String, _ environment: (String) -> Data?) throws(NotUTF8) -> String? {
-        guard let bytes = environment(variable), !bytes.isEmpty else { return nil }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw NotUTF8(variable: variable) }
-        return text
-    }
-
-    // Not `ProcessInfo`, which puts U+FFFD in the place of what is not UTF-8, and so names another folder.
+    // Not by `ProcessInfo`, which replaces what is not UTF-8 by U+FFFD, and so names another folder.
     private static func environment(_ variable: String) -> Data? {
         getenv(variable).map { Data(bytes: $0, count: strlen($0)) }
     }
 }
+
+#if canImport(Darwin)
+    extension SettingsFolder {
+        /// The user's Application Support folder.
+        private static func path(_ text: (_ variable: String) throws(StorageError) -> String?) throws(StorageError) -> String {
+            let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
+            return folders.first?.path ?? NSHomeDirectory()
+        }
+    }
+#else
+    extension SettingsFolder {
+        /// `$XDG_CONFIG_HOME`, or else `$HOME/.config`. A relative path is ignored in the first, as the XDG specification says, and starts at
+        /// the working folder in the second, as for Foundation's `UserDefaults`.
+        private static func path(_ text: (_ variable: String) throws(StorageError) -> String?) throws(StorageError) -> String {
+            if let folder = try text("XDG_CONFIG_HOME"), folder.utf8.first == UInt8(ascii: "/") { return folder }
+            // The user database is only read if the environment does not name the folder.
+            return (try text("HOME") ?? NSHomeDirectory()) + "/.config"
+        }
+    }
+#endif

@@ -83,6 +83,17 @@ struct PropertyListFileAccessTests {
         }
     }
 
+    @Test("Where reading and writing cannot follow the path, neither can the question who may write it")
+    func leadsNowhere() throws {
+        try #require(symlink("loop", folder.path("loop")) == 0)
+        try folder.make("list")
+        for name in ["loop", "loop/list", "none/../list", "list/../list"] {
+            let file = PropertyListFile(path: folder.url.path + "/" + name)
+            let error = try #require(throws: StorageError.self) { try file.edit { $0["count"] = 1 } }
+            #expect(throws: error) { try file.isWritableByOthers }
+        }
+    }
+
     /// What can stand where a file should be.
     enum Obstacle: CaseIterable { case folder, pipe, device, linkToPipe, endlessLink }
 

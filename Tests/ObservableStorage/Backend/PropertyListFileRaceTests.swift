@@ -109,14 +109,15 @@ struct PropertyListFileRaceTests {
             if try FileSystemCalls.live.status(at: lock)?.identity.isSameFile(as: locked) == true { isHeld.withLock { $0 = true } }
         }
         let isRemoved = Guarded(false)
-        calls.readLink = { path throws(SystemError) in
-            if isHeld.withLock({ $0 }), !isRemoved.withLock({ $0 }) {
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            // The folder is looked at where the path is resolved.
+            if path == folder.url.path, isHeld.withLock({ $0 }), !isRemoved.withLock({ $0 }) {
                 isRemoved.withLock { $0 = true }
                 // From here on the writer holds a lock that others do not see.
                 unlink(lock)
                 do { _ = try PropertyListFile(at: file, lockTimeout: .zero).edit { $0["theirs"] = true } } catch { Issue.record(error) }
             }
-            return try FileSystemCalls.live.readLink(path)
+            return try FileSystemCalls.live.statusOfPath(path, followsLinks)
         }
         let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: calls)
         #expect(try list.edit { $0["own"] = true }.values == ["count": 1, "theirs": true, "own": true])

@@ -25,6 +25,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
     }
 
     var hasOld: Bool { self == .existing || self == .link }
+    var hasLink: Bool { self == .link || self == .danglingLink }
 }
 
 @Suite("Writing when a system call fails", .timeLimit(.minutes(5))) struct AtomicFileFailureTests {

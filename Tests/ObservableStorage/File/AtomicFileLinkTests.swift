@@ -111,6 +111,44 @@ import Testing
         #expect((top.path, top.folder, top.name, top.sibling("x")) == ("/nowhere-at-all", "/", "nowhere-at-all", "/x"))
     }
 
+    @Test("A link whose target is cut off, or replaced at each look, is an error, and not another path")
+    func unreadableLink() throws {
+        let path = try folder.link("link", to: "real")
+        var calls = FileSystemCalls.live
+        calls.readLink = { path, buffer throws(SystemError) in
+            // As the beginning of a longer path it would lead to a folder that is there.
+            let start = Array("real".utf8) + [UInt8](repeating: UInt8(ascii: "/"), count: buffer.count)
+            buffer.copyBytes(from: start.prefix(buffer.count))
+            return buffer.count
+        }
+        #expect(throws: StorageError.unreadable(file: path, reason: SystemError(ENAMETOOLONG).reason)) {
+            try ResolvedPath(AbsolutePath(path), calls: calls)
+        }
+        calls.readLink = { _, _ throws(SystemError) in throw SystemError(EINVAL) }
+        #expect(throws: StorageError.unreadable(file: path, reason: SystemError(EBUSY).reason)) {
+            try ResolvedPath(AbsolutePath(path), calls: calls)
+        }
+    }
+
+    @Test("What takes a link's place while it is looked at is followed")
+    func replacedLink() throws {
+        try folder.make("real/list")
+        try folder.make("other")
+        let path = try folder.link("link", to: "real/list")
+        let isReplaced = Guarded(false)
+        var calls = FileSystemCalls.live
+        calls.readLink = { [folder] path, buffer throws(SystemError) in
+            let isFirst = isReplaced.withLock { isReplaced in
+                defer { isReplaced = true }
+                return !isReplaced
+            }
+            if isFirst { rename(folder.path("other"), path) }
+            return try FileSystemCalls.live.readLink(path, buffer)
+        }
+        #expect(try ResolvedPath(AbsolutePath(path), calls: calls).name == "link")
+        #expect(try folder.status("link").kind == .file)
+    }
+
     @Test("Forty links are followed, as the system does, and not one more")
     func longChain() throws {
         try folder.make("0")

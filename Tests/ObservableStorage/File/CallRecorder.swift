@@ -69,6 +69,14 @@ final class CallRecorder: Sendable {
             try self.record("read")
             return try live.readBytes(descriptor, buffer)
         }
+        calls.rewind = { descriptor throws(SystemError) in
+            try self.record("rewind")
+            try live.rewind(descriptor)
+        }
+        calls.workingFolder = { () throws(SystemError) in
+            try self.record("workingFolder")
+            return try live.workingFolder()
+        }
         calls.writeBytes = { descriptor, buffer throws(SystemError) in
             try self.record("write")
             return try live.writeBytes(descriptor, buffer)
@@ -129,9 +137,9 @@ final class CallRecorder: Sendable {
             try self.record("list")
             return try live.list(folder)
         }
-        calls.readLink = { path throws(SystemError) in
+        calls.readLink = { path, buffer throws(SystemError) in
             try self.record("readLink")
-            return try live.readLink(path)
+            return try live.readLink(path, buffer)
         }
         calls.lock = { descriptor throws(SystemError) in
             try self.record("lock")

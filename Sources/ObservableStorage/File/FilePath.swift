@@ -1,0 +1,232 @@
+import Foundation
+
+/// An absolute path in which `..` and symbolic links stand as they were given: only the file system can resolve them.
+///
+/// A path that could lead to another file than the one that was named is rejected: one that is not UTF-8 or contains a NUL, one that is
+/// relative to a working folder that no longer exists, and one that names a folder.
+struct AbsolutePath: Sendable {
+    let text: String
+
+    private static let separator = UInt8(ascii: "/")
+
+    /// Makes a path absolute, starting at the current working folder unless it starts at the root.
+    ///
+    /// - Throws: ``StorageError/unreadable(file:reason:)``
+    init(_ path: String, calls: FileSystemCalls = .live) throws(StorageError) {
+        try self.init(path, of: path, calls: calls)
+    }
+
+    /// The path of a file URL; a relative one starts at the folder that was the working folder when the URL was made.
+    ///
+    /// - Throws: ``StorageError/unreadable(file:reason:)``
+    init(of url: URL, calls: FileSystemCalls = .live) throws(StorageError) {
+        let file = Self.name(of: url)
+        try self.init(Self.path(of: url, file), of: file, calls: calls)
+    }
+
+    /// The name of a URL in errors.
+    static func name(of url: URL) -> String {
+        url.path.isEmpty ? url.absoluteString : url.path
+    }
+
+    /// Joins a path to the current working folder, unless it starts at the root.
+    ///
+    /// - Throws: ``StorageError/unreadable(file:reason:)``
+    static func fromRoot(_ path: String, of file: String, calls: FileSystemCalls = .live) throws(StorageError) -> String {
+        if path.utf8.first == separator { return path }
+        let folder: String
+        do throws(SystemError) {
+            folder = try calls.workingFolder()
+        } catch {
+            let reason =
+                switch error.code {
+                case ENOENT: "and it has gone; give the path from the root on"
+                case EILSEQ: "whose name is not UTF-8"
+                default: "and \(error.reason); give the path from the root on"
+                }
+            throw .unreadable(file: file, reason: "its path starts at the working folder, \(reason)")
+        }
+        // For a folder on a file system that was unmounted, Linux returns a path that does not start at the root.
+        guard folder.utf8.first == separator else {
+            let reason = "which the root does not lead to; give the path from the root on"
+            throw .unreadable(file: file, reason: "its path starts at the working folder, \(reason)")
+        }
+        return folder + "/" + path
+    }
+
+    private init(_ path: String, of file: String, calls: FileSystemCalls) throws(StorageError) {
+        guard !path.isEmpty else { throw .unreadable(file: file, reason: SystemError(ENOENT).reason) }
+        guard !path.utf8.contains(0) else { throw Self.containsNUL(file) }
+        let absolute = try Self.fromRoot(path, of: file, calls: calls)
+        let names = absolute.utf8.split(separator: Self.separator, omittingEmptySubsequences: false).map { Substring($0) }
+        guard let last = names.last, !["", ".", ".."].contains(last) else {
+            throw .unreadable(file: file, reason: "its path names a folder")
+        }
+        text = "/" + names.filter { !["", "."].contains($0) }.joined(separator: "/")
+    }
+
+    private static func containsNUL(_ file: String) -> StorageError {
+        .unreadable(file: file, reason: "its path contains a NUL, where the system would take it to end")
+    }
+
+    /// The path as it was put into the URL: `URL.path` removes `..` textually from a relative one, as if no folder were a link.
+    private static func path(of url: URL, _ file: String) throws(StorageError) -> String {
+        let text = url.relativeString
+        guard let decoded = text.removingPercentEncoding else { throw .unreadable(file: file, reason: "its path is not UTF-8") }
+        guard !text.contains("%00") else { throw containsNUL(file) }
+        // Foundation substitutes it for bytes that are not UTF-8, so that different names would become this one.
+        guard !decoded.unicodeScalars.contains("\u{FFFD}") else {
+            throw .unreadable(file: file, reason: "its path is not UTF-8, or contains U+FFFD")
+        }
+        let path = url.relativePath
+        guard path.utf8.first != separator, let base = url.baseURL else {
+            guard url.isFileURL || url.scheme == nil else { throw .unreadable(file: file, reason: "its URL is not one of a file") }
+            return path
+        }
+        let folder = try self.path(of: base, file)
+        if base.hasDirectoryPath { return folder + "/" + path }
+        // A path relative to a file starts at the file's folder.
+        let end = folder.utf8.lastIndex(of: separator) ?? folder.startIndex
+        return folder[..<end] + "/" + path
+    }
+}
+
+/// An absolute path whose folder contains neither `..` nor symbolic links. Nothing need exist there.
+struct ResolvedPath: Sendable {
+    /// The folder and the name.
+    let path: String
+    let folder: String
+    /// The last component; empty for the root folder.
+    let name: String
+
+    /// A name in a resolved folder. A link of that name is not followed.
+    init(_ name: String, in folder: String) {
+        path = folder == "/" ? "/" + name : folder + "/" + name
+        self.folder = folder
+        self.name = name
+    }
+
+    /// A path that is resolved already. The root is its own folder.
+    init(splitting path: String) {
+        guard let end = path.utf8.lastIndex(of: UInt8(ascii: "/")), path.utf8.count > 1 else {
+            self.init("", in: "/")
+            return
+        }
+        self.init(String(path[path.utf8.index(after: end)...]), in: end == path.startIndex ? "/" : String(path[..<end]))
+    }
+
+    /// Resolves every symbolic link of a path, that of its last component included: two paths to one file resolve to the same path, and a
+    /// dangling link to the path of its missing target.
+    ///
+    /// - Throws: ``StorageError/unreadable(file:reason:)`` if links form a cycle, if `..` follows something other than a folder, or if a folder
+    ///   may not be searched.
+    init(_ path: AbsolutePath, calls: FileSystemCalls = .live) throws(StorageError) {
+        do throws(SystemError) {
+            var walk = PathWalk(path.text)
+            while let step = walk.next() {
+                let entry = try calls.entry(at: step.path)
+                walk.found(entry?.status.kind, target: entry?.target)
+            }
+            self = try walk.destination()
+        } catch {
+            throw .unreadable(file: path.text, reason: error.reason)
+        }
+    }
+
+    /// The path of another name in the same folder.
+    func sibling(_ name: String) -> String {
+        ResolvedPath(name, in: folder).path
+    }
+}
+
+extension ResolvedPath: Hashable {
+    // Strings that differ in normalization only are equal; most file systems keep them apart.
+    static func == (left: ResolvedPath, right: ResolvedPath) -> Bool {
+        left.path.utf8.elementsEqual(right.path.utf8)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(path)
+    }
+}
+
+/// Resolves a path name by name from the root on, symbolic links included, and makes no system calls itself.
+///
+/// Look up the name that ``next()`` returns, and pass what it stands for to ``found(_:target:)``. A watcher that watches the folder of each
+/// name before looking it up misses no change in between.
+struct PathWalk: Sendable {
+    // As many as the kernel follows.
+    private static let maximumLinks = 40
+    private static let separator = UInt8(ascii: "/")
+
+    /// The folder that has been reached, absolute and free of links.
+    private var folder = "/"
+    /// The names that follow, the next one last.
+    private var names: [String] = []
+    private var links = 0
+    private var isEnded = false
+    private var error: SystemError?
+    private var current: ResolvedPath?
+
+    /// The name that was returned last, if it is the path's last one; nil while names follow it.
+    private(set) var last: ResolvedPath?
+    /// The file that the path leads to, if there is one.
+    private(set) var file: ResolvedPath?
+
+    /// Starts at the root.
+    init(_ path: String) {
+        push(path)
+    }
+
+    /// The next name to look up; nil at the end of the path, and after a name that leads no further.
+    mutating func next() -> ResolvedPath? {
+        while !isEnded, let name = names.popLast() {
+            if name == ".." {
+                folder = ResolvedPath(splitting: folder).folder
+            } else {
+                let step = ResolvedPath(name, in: folder)
+                current = step
+                last = names.isEmpty ? step : nil
+                return step
+            }
+        }
+        return nil
+    }
+
+    /// Continues with what the last name stands for; nil if nothing is there.
+    mutating func found(_ kind: FileStatus.FileType?, target: String? = nil) {
+        guard let step = current else { return }
+        if kind == .folder {
+            folder = step.path
+            current = nil
+        } else if kind == .link, let target {
+            current = nil
+            links += 1
+            guard links <= Self.maximumLinks else { return end(SystemError(ELOOP)) }
+            if target.utf8.first == Self.separator { folder = "/" }
+            push(target)
+        } else {
+            // Nothing can exist below it. The names that follow are kept as they are, but for `..`, which needs a folder.
+            end(names.contains("..") ? SystemError(kind == nil ? ENOENT : ENOTDIR) : nil)
+            if kind != nil, names.isEmpty { file = step }
+        }
+    }
+
+    /// Where the path leads, once ``next()`` has returned nil.
+    func destination() throws(SystemError) -> ResolvedPath {
+        if let error { throw error }
+        return ResolvedPath(splitting: ([current?.path ?? folder] + names.reversed()).joined(separator: "/"))
+    }
+
+    private mutating func end(_ error: SystemError?) {
+        isEnded = true
+        self.error = error
+    }
+
+    private mutating func push(_ path: String) {
+        // Split by bytes: in a String, a combining mark after a slash forms one character with it.
+        for name in path.utf8.split(separator: Self.separator).reversed().map({ String(Substring($0)) }) where name != "." {
+            names.append(name)
+        }
+    }
+}

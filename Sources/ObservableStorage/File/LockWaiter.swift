@@ -1,0 +1,81 @@
+import Dispatch
+import Foundation
+
+/// A thread that waits in the kernel's queue for the lock of an open file: the call that waits has no time limit.
+///
+/// A waiter that is abandoned cannot be taken out of the queue. The next one of this process that waits for the same file takes it over, with
+/// its place in the queue; otherwise the lock is released as soon as it is acquired.
+final class LockWaiter: Sendable {
+    /// The open lock file, which belongs to the caller that waits once the lock is acquired, and to the waiter until then.
+    let descriptor: Int32
+    private let path: String
+    private let calls: FileSystemCalls
+    /// How waiting ended, nil before that, and whether the waiter is abandoned.
+    private let state = Guarded<(result: Result<Bool, SystemError>?, isAbandoned: Bool)>((nil, false))
+    private let ended = DispatchSemaphore(value: 0)
+
+    private static let abandoned = Guarded<[String: [LockWaiter]]>([:])
+    private static let stackSize = 128 << 10
+
+    private init(_ descriptor: Int32, path: String, calls: FileSystemCalls) {
+        self.descriptor = descriptor
+        self.path = path
+        self.calls = calls
+    }
+
+    /// Starts to wait for the lock of an open file.
+    static func start(_ descriptor: Int32, path: String, calls: FileSystemCalls) -> LockWaiter {
+        let waiter = LockWaiter(descriptor, path: path, calls: calls)
+        let thread = Thread { waiter.run() }
+        thread.stackSize = stackSize
+        thread.start()
+        return waiter
+    }
+
+    /// Returns an abandoned waiter for the file, to wait on; nil if there is none.
+    static func takeOver(path: String) -> LockWaiter? {
+        while let waiter = abandoned.withLock({ $0[path]?.popLast() }) {
+            let isWaiting = waiter.state.withLock { state in
+                guard state.result == nil, state.isAbandoned else { return false }
+                state.isAbandoned = false
+                return true
+            }
+            if isWaiting { return waiter }
+        }
+        return nil
+    }
+
+    /// Waits for some time; returns true once the lock is acquired.
+    func wait(for duration: Duration) throws(SystemError) -> Bool {
+        _ = ended.wait(timeout: .now() + .nanoseconds(max(0, duration.wholeNanoseconds)))
+        return try state.withLock { $0.result }?.get() ?? false
+    }
+
+    /// Stops waiting; returns false if waiting has ended, so that the caller has to close the file.
+    func abandon(forGood: Bool) -> Bool {
+        let isWaiting = state.withLock { state in
+            guard state.result == nil else { return false }
+            state.isAbandoned = true
+            return true
+        }
+        if isWaiting, !forGood { Self.abandoned.withLock { $0[path, default: []].append(self) } }
+        return isWaiting
+    }
+
+    private func run() {
+        let result = Result { () throws(SystemError) in
+            try calls.uninterrupted { () throws(SystemError) in try calls.awaitLock(descriptor) }
+            return true
+        }
+        let isAbandoned = state.withLock { state in
+            state.result = result
+            return state.isAbandoned
+        }
+        guard isAbandoned else { return _ = ended.signal() }
+        Self.abandoned.withLock { waiters in
+            waiters[path]?.removeAll { $0 === self }
+            if waiters[path]?.isEmpty == true { waiters[path] = nil }
+        }
+        FileLock.release(descriptor, calls: calls)
+    }
+}

@@ -1,0 +1,138 @@
+public import Dispatch
+
+/// Reports when the file at a path may have changed, whoever changed it.
+///
+/// A path is watched, not an inode: the file may be replaced, deleted, missing from the start, or reached through symbolic
+/// links, and so may any folder above it. Compare what you find with what you had, because an event may be delivered
+/// without a change. Some changes are not reported immediately: writes through a memory map, and the end of a write in place, which is
+/// reported after a short quiet time of 50 ms on Apple's systems. On Linux, the same holds for what is written to a file, or changes behind a
+/// link, that was renamed to the path just before. What is mounted over the file or a folder of the path, or unmounted, is detected on Linux
+/// with `/proc/self/mountinfo`; where there is no `/proc`, a timer compares the file every other second as well.
+///
+/// If the system cannot report changes, a timer compares the file. Watching is tried again when the file changes, or whatever prevents it from
+/// being watched, and otherwise after a delay that grows to half a minute.
+public final class FileWatcher: Sendable {
+    /// How changes are detected.
+    public enum Mechanism: Sendable, Hashable {
+        /// Linux: the process's one inotify instance.
+        case inotify
+        /// Apple's systems: Dispatch sources on the folders and the file.
+        case vnode
+        /// Anywhere: a timer that compares what identifies the file's state.
+        case polling
+    }
+
+    /// What a watcher reports.
+    public enum Event: Sendable, Hashable {
+        /// The file may be another one, or have other content, or be gone.
+        case changed
+        /// The system cannot report changes, for the reason in ``StorageError/unwatchable(file:reason:)``; a timer compares the file from now
+        /// on. Reported once each time.
+        case fallback(StorageError)
+        /// After a fallback, the system reports changes again, by this mechanism; ``changed`` follows.
+        case recovered(Mechanism)
+        /// Some changes are never visible at this path, as ``StorageError/mountedFile(file:)`` says; the others are reported. Reported once.
+        case incomplete(StorageError)
+    }
+
+    private let session: FileWatcherSession
+
+    /// Starts watching, and reports ``Event/changed`` once everything is in place.
+    ///
+    /// - Parameters:
+    ///   - path: where the file is or will be; a relative path starts at the current working folder.
+    ///   - queue: a serial queue, on which the path is resolved and the handler called.
+    ///   - handler: called for each event; many changes in a row cause few calls, and the last change is always followed by one.
+    public convenience init(path: String, queue: DispatchQueue, handler: @escaping @Sendable (Event) -> Void) {
+        self.init(path: path, queue: queue, options: FileWatcherOptions(), handler: handler)
+    }
+
+    /// Starts watching with other options than the defaults.
+    init(path: String, queue: DispatchQueue, options: FileWatcherOptions, handler: @escaping @Sendable (Event) -> Void) {
+        session = FileWatcherSession(path: path, queue: queue, options: options, handler: handler)
+        session.start()
+    }
+
+    deinit {
+        session.cancel()
+    }
+
+    /// How changes are detected at present.
+    public var mechanism: Mechanism {
+        session.mechanism
+    }
+
+    /// Stops watching; calling it again has no effect.
+    ///
+    /// If it is called on the watcher's queue, nothing is delivered after it returns; otherwise, a call that has begun may still finish.
+    public func cancel() {
+        session.cancel()
+    }
+}
+
+// MARK: - Streams
+
+extension FileWatcher {
+    /// The events of a new watcher as a stream for one reader.
+    ///
+    /// Events that arrive faster than they are read are combined. Watching ends with the reading task, or when the stream is released.
+    ///
+    /// - Parameter path: where the file is or will be; a relative path starts at the current working folder.
+    public static func events(at path: String) -> AsyncStream<Event> {
+        events { FileWatcher(path: path, queue: DispatchQueue(label: "ObservableStorage.FileWatcher"), handler: $0) }
+    }
+
+    /// The events of the watcher that a closure creates with a handler.
+    static func events(of makeWatcher: (_ handler: @escaping @Sendable (Event) -> Void) -> FileWatcher) -> AsyncStream<Event> {
+        let unread = Guarded<[Int: Event]>([:])
+        let arrival = LatestValue<Void>()
+        let watcher = makeWatcher { event in
+            unread.withLock { $0[event.precedence] = event }
+            arrival.send(())
+        }
+        let arrivals = arrival.values
+        return AsyncStream {
+            while true {
+                let event = unread.withLock { unread in unread.keys.min().flatMap { unread.removeValue(forKey: $0) } }
+                if let event { return event }
+                var iterator = arrivals.makeAsyncIterator()
+                guard await iterator.next() != nil else { return nil }
+            }
+        } onCancel: {
+            // This closure also keeps the watcher for as long as the stream exists.
+            watcher.cancel()
+            arrival.finish()
+        }
+    }
+}
+
+extension FileWatcher.Event {
+    /// The order in which unread events are read. An event replaces an unread one of the same precedence.
+    fileprivate var precedence: Int {
+        switch self {
+        case .fallback, .recovered: 0
+        case .incomplete: 1
+        case .changed: 2
+        }
+    }
+}
+
+// MARK: - Options
+
+/// How a watcher detects changes, and how soon it reports them. Tests choose their own.
+struct FileWatcherOptions: Sendable {
+    /// The system's service that reports changes; nil to poll instead.
+    var service: WatchService? = .system
+    /// How long an open writer has to be quiet before its changes are reported, and a file that replaced another before it is watched.
+    var quiet: Duration = .milliseconds(50)
+    /// How long an open writer that is never quiet can delay that.
+    var limit: Duration = .milliseconds(500)
+    /// How often the file is compared if the system does not report changes.
+    var pollInterval: Duration = .milliseconds(500)
+    /// How often the file is compared in addition, if a layer of the file system may be changed underneath, or mounts are not reported.
+    var layerInterval: Duration = .seconds(2)
+    /// Whether a registration that failed is tried again after a delay, and not only when something changes.
+    var retriesWithBackoff = true
+    /// The calls by which files are compared.
+    var calls = FileSystemCalls.live
+}

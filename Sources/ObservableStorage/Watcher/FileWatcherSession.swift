@@ -1,0 +1,264 @@
+import Dispatch
+
+/// The work of one watcher: it takes events on any thread, and on its queue watches the path again, waits for writers, and reports.
+final class FileWatcherSession: Sendable {
+    private struct State {
+        /// Nil once cancelled.
+        var handler: (@Sendable (FileWatcher.Event) -> Void)?
+        var mechanism = FileWatcher.Mechanism.polling
+        var registration: (any WatchRegistration)?
+        var poll: ActivatedSource?
+        var debouncer: Debouncer
+        /// Whether the file at the end of the path is to be watched once writers are quiet.
+        var isUpdateDue = false
+        /// Events to deliver before the next ``FileWatcher/Event/changed``.
+        var notices: [FileWatcher.Event] = []
+        var mountedFile: String?
+        var backoff = Backoff()
+        var isRetryScheduled = false
+        // Processing is scheduled from the start, so that nothing is reported before the first event.
+        var events: PathEvents = .registered
+        var isScheduled = true
+    }
+
+    private let path: String
+    /// Why the path cannot be used at all.
+    private let rejection: WatchError?
+    private let queue: DispatchQueue
+    private let options: FileWatcherOptions
+    private let state: Guarded<State>
+
+    init(
+        path: String, queue: DispatchQueue, options: FileWatcherOptions, handler: @escaping @Sendable (FileWatcher.Event) -> Void
+    ) {
+        do throws(StorageError) {
+            self.path = try AbsolutePath.fromRoot(path, of: path, calls: options.calls)
+            rejection = nil
+        } catch .unreadable(_, let reason, _) {
+            self.path = path
+            rejection = WatchError(reason: reason)
+        } catch {
+            self.path = path
+            rejection = WatchError(reason: error.description)
+        }
+        self.queue = queue
+        self.options = options
+        state = Guarded(State(handler: handler, debouncer: Debouncer(quiet: options.quiet, limit: options.limit)))
+    }
+
+    var mechanism: FileWatcher.Mechanism {
+        state.withLock { $0.mechanism }
+    }
+
+    /// Starts to watch the path, or to poll it, and schedules the first report.
+    func start() {
+        if let rejection {
+            fallBack(rejection)
+        } else if let service = options.service {
+            do throws(WatchError) {
+                try register(service)
+            } catch {
+                fallBack(error)
+            }
+        } else {
+            poll(every: options.pollInterval)
+        }
+        queue.async { [weak self] in self?.process() }
+    }
+
+    func cancel() {
+        let (handler, registration, poll) = state.withLock { state in
+            defer {
+                state.handler = nil
+                state.registration = nil
+                state.poll = nil
+            }
+            return (state.handler, state.registration, state.poll)
+        }
+        registration?.cancel()
+        poll?.cancel()
+        // What the handler captures is released here, after the lock.
+        _ = handler
+    }
+}
+
+// MARK: - Events
+
+extension FileWatcherSession {
+    /// Takes events on any thread; several are processed together.
+    private func receive(_ events: PathEvents) {
+        let isFirst = state.withLock { state in
+            state.events.formUnion(events)
+            defer { state.isScheduled = true }
+            return !state.isScheduled && state.handler != nil
+        }
+        if isFirst { queue.async { [weak self] in self?.process() } }
+    }
+
+    private func process() {
+        let (events, wasUpdateDue) = state.withLock { state in
+            defer {
+                if state.events.needsUpdateLater { state.isUpdateDue = true }
+                state.events = []
+                state.isScheduled = false
+            }
+            return (state.events, state.isUpdateDue)
+        }
+        let target = events.needsUpdate ? update(after: events) : .ready
+        // Watching the new file is not delayed by those who still write to the one that was replaced.
+        switch state.withLock({ $0.debouncer.changed(events, target: target, mayDelay: !wasUpdateDue, at: .now) }) {
+        case .none: break
+        case .wake(let instant): wake(at: instant)
+        case .report: report()
+        }
+    }
+
+    private func wake(at instant: Debouncer.Instant) {
+        let delay = max(0, Debouncer.Instant.now.duration(to: instant).wholeNanoseconds)
+        queue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { [weak self] in self?.woke() }
+    }
+
+    private func woke() {
+        switch state.withLock({ $0.debouncer.woke(at: .now) }) {
+        case .none: break
+        case .wake(let instant): wake(at: instant)
+        case .report:
+            if state.withLock({ $0.isUpdateDue }) { _ = update(after: .replaced) }
+            report()
+        }
+    }
+
+    private func report() {
+        let (notices, isUpdateDue) = state.withLock { state in
+            state.debouncer.reported()
+            defer { state.notices = [] }
+            return (state.notices, state.isUpdateDue)
+        }
+        for event in notices + [.changed] {
+            // Asked for each event, because the handler may cancel the watcher.
+            let handler = state.withLock { $0.handler }
+            handler?(event)
+        }
+        // Once the new file is watched there is another report, for what was written before and reported by nothing.
+        if isUpdateDue, case .wake(let instant) = state.withLock({ $0.debouncer.modified(at: .now) }) { wake(at: instant) }
+    }
+}
+
+// MARK: - Registration
+
+extension FileWatcherSession {
+    /// Watches the path for the first time, or again after it was polled.
+    private func register(_ service: WatchService) throws(WatchError) {
+        let registration = try service.register(path) { [weak self] in self?.receive($0) }
+        let (isLate, poll) = state.withLock { state -> (Bool, ActivatedSource?) in
+            guard state.handler != nil else { return (true, nil) }
+            state.registration = registration
+            state.mechanism = service.mechanism
+            return (false, state.poll.take())
+        }
+        if isLate { return registration.cancel() }
+        poll?.cancel()
+        registered(registration)
+    }
+
+    /// Watches what the path leads to now, and returns what stands there.
+    private func update(after events: PathEvents) -> TargetState {
+        let registration = state.withLock { state in
+            state.isUpdateDue = false
+            return state.registration
+        }
+        guard let registration else { return .ready }
+        do throws(WatchError) {
+            let target = try registration.update(after: events)
+            // Not after the first registration: otherwise one that fails at each update would be tried again without delay.
+            state.withLock { $0.backoff.succeed() }
+            registered(registration)
+            return target
+        } catch {
+            registration.cancel()
+            fallBack(error)
+            return .ready
+        }
+    }
+
+    /// Polls as well for changes that the registration does not report, and notes those that are never visible.
+    private func registered(_ registration: any WatchRegistration) {
+        if registration.isPartial { poll(every: options.layerInterval) }
+        let mountedFile = registration.mountedFile
+        state.withLock { state in
+            if let mountedFile, mountedFile != state.mountedFile {
+                state.notices.append(.incomplete(.mountedFile(file: mountedFile)))
+            }
+            state.mountedFile = mountedFile
+        }
+    }
+
+    /// Polls until the path can be watched again.
+    private func fallBack(_ error: WatchError) {
+        let poll = state.withLock { state in
+            state.registration = nil
+            state.mechanism = .polling
+            state.mountedFile = nil
+            state.notices.append(.fallback(.unwatchable(file: path, reason: error.reason)))
+            return state.poll.take()
+        }
+        poll?.cancel()
+        self.poll(every: options.pollInterval, cause: error.path)
+        retryLater()
+    }
+
+    private func retryLater() {
+        guard options.retriesWithBackoff else { return }
+        let delay = state.withLock { state -> DispatchTimeInterval? in
+            guard !state.isRetryScheduled, state.handler != nil else { return nil }
+            state.isRetryScheduled = true
+            return state.backoff.fail()
+        }
+        guard let delay else { return }
+        queue.asyncAfter(deadline: .now() + delay) { [weak self] in
+            guard let self else { return }
+            state.withLock { $0.isRetryScheduled = false }
+            if !recover() { retryLater() }
+        }
+    }
+
+    /// Tries to watch the path again; returns true if it is watched.
+    private func recover() -> Bool {
+        guard let service = options.service, state.withLock({ $0.registration == nil && $0.handler != nil }) else { return true }
+        do throws(WatchError) {
+            try register(service)
+        } catch {
+            return false
+        }
+        state.withLock { $0.notices.append(.recovered($0.mechanism)) }
+        report()
+        return true
+    }
+}
+
+// MARK: - Polling
+
+extension FileWatcherSession {
+    /// Polls from now on, unless the path is polled already.
+    private func poll(every interval: Duration, cause: String? = nil) {
+        guard state.withLock({ $0.poll == nil && $0.handler != nil }) else { return }
+        let poll = ActivatedSource.polling(
+            path, cause: cause, queue: queue, interval: interval, calls: options.calls
+        ) { [weak self] in self?.polled(isFile: $0) }
+        let isLate = state.withLock { state in
+            guard state.handler != nil else { return true }
+            state.poll = poll
+            return false
+        }
+        if isLate { poll.cancel() }
+    }
+
+    private func polled(isFile: Bool) {
+        if state.withLock({ $0.registration != nil }) {
+            // The path may lead to the file in another way, which was not reported.
+            receive(.rerouted)
+        } else if options.service == nil || !recover(), isFile {
+            report()
+        }
+    }
+}

@@ -1,0 +1,164 @@
+#if os(Linux)
+    import Dispatch
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// The process's one inotify instance, shared by all watchers: the kernel allows a user few instances and many watches.
+    final class InotifyHub: Sendable {
+        typealias WatchKey = InotifyTable<InotifyRegistration>.WatchKey
+
+        private static let bufferSize = 64 * 1024
+
+        /// The instance for everything that this process watches.
+        static let shared = InotifyHub(calls: .system)
+
+        let calls: InotifyCalls
+        let files: FileSystemCalls
+        private let queue = DispatchQueue(label: "ObservableStorage.InotifyHub")
+        private let state = Guarded<(instance: ActivatedSource?, table: InotifyTable<InotifyRegistration>)>((nil, InotifyTable()))
+        private let mountReports = Guarded(false)
+
+        /// - Parameters:
+        ///   - calls: the kernel's inotify.
+        ///   - files: the calls by which paths are resolved, and by which the instance is read and closed.
+        init(calls: InotifyCalls, files: FileSystemCalls = .live) {
+            self.calls = calls
+            self.files = files
+        }
+
+        /// The hub as a watcher uses it.
+        var service: WatchService {
+            WatchService(mechanism: .inotify) { path, handler throws(WatchError) in try self.register(path, handler: handler) }
+        }
+
+        /// Whether the kernel reports mounts.
+        var reportsMounts: Bool {
+            mountReports.withLock { $0 }
+        }
+
+        /// Watches a path; the handler is called on the hub's queue.
+        func register(_ path: String, handler: @escaping @Sendable (PathEvents) -> Void) throws(WatchError) -> InotifyRegistration {
+            // Before the path is resolved, so that no mount in between is missed.
+            watchMounts()
+            let registration = InotifyRegistration(hub: self, path: path, handler: handler)
+            do throws(WatchError) {
+                _ = try registration.update(after: .rerouted)
+            } catch {
+                registration.cancel()
+                throw error
+            }
+            return registration
+        }
+
+        /// Watches a folder for a name, or a file itself, for a subscriber.
+        ///
+        /// Once it returns, no event of the mask is missed; events of masks for which the same inode is watched already are reported as well.
+        ///
+        /// - Returns: nil if it does not exist any more, or is not a folder any more.
+        func add(
+            _ subscriber: InotifyRegistration, path: String, name: String?, for mask: UInt32
+        ) throws(WatchError) -> WatchKey? {
+            // The kernel's answer and the subscription are one step, or an event in between would find no subscriber.
+            let result = state.withLock { state -> Int32 in
+                let instance = open(&state.instance)
+                guard instance >= 0 else { return instance }
+                let watch = calls.watch(instance, path, mask)
+                if watch >= 0 { state.table.insert(subscriber, for: WatchKey(watch: watch, name: name)) }
+                return watch
+            }
+            switch -result {
+            case ENOENT, ENOTDIR, ELOOP: return nil
+            case ENOSPC: throw WatchError(reason: "no inotify watches are left (fs.inotify.max_user_watches)")
+            case EMFILE: throw WatchError(reason: "no inotify instance or descriptor is left (fs.inotify.max_user_instances)")
+            case let code where code > 0: throw WatchError(SystemError(code), at: path)
+            default: return WatchKey(watch: result, name: name)
+            }
+        }
+
+        /// Ends subscriptions, and the watches without any other.
+        func remove(_ subscriber: InotifyRegistration, keys: some Sequence<WatchKey>) {
+            state.withLock { state in
+                for key in keys where state.table.remove(subscriber, for: key) {
+                    // The kernel may have ended the watch already.
+                    if let instance = state.instance { _ = calls.unwatch(instance.descriptor, key.watch) }
+                }
+            }
+        }
+
+        private func watchMounts() {
+            mountReports.withLock { isOn in
+                if isOn { return }
+                isOn = calls.watchMounts { [weak self] points in
+                    guard let self else { return false }
+                    for subscriber in self.state.withLock({ $0.table.all }) { subscriber.mountsChanged(at: points) }
+                    return true
+                }
+            }
+        }
+
+        private func open(_ instance: inout ActivatedSource?) -> Int32 {
+            if let instance { return instance.descriptor }
+            let descriptor = calls.open()
+            guard descriptor >= 0 else { return descriptor }
+            // If it were closed before the source is released, its number could be used again and Dispatch would miss those events.
+            instance = ActivatedSource(
+                DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue), released: { [files] in files.discard(descriptor) },
+                handler: { [weak self] _ in self?.readEvents(from: descriptor) })
+            return descriptor
+        }
+
+        private func readEvents(from descriptor: Int32) {
+            withUnsafeTemporaryAllocation(byteCount: Self.bufferSize, alignment: 16) { buffer in
+                do throws(SystemError) {
+                    while true {
+                        let count = try files.uninterrupted { () throws(SystemError) in try files.readBytes(descriptor, buffer) }
+                        if count == 0 { return }
+                        InotifyEvent.forEach(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]), deliver)
+                    }
+                } catch {
+                    // All events have been read.
+                }
+            }
+        }
+
+        private func deliver(_ event: InotifyEvent) {
+            let subscribers = state.withLock { state in
+                let subscribers = state.table.subscribers(of: event)
+                if event.contains(IN_IGNORED) { state.table.forget(event.watch) }
+                return subscribers
+            }
+            for subscriber in subscribers { subscriber.receive(event) }
+        }
+    }
+
+    /// The kernel's side of inotify; a negative result is the negated error number.
+    struct InotifyCalls: Sendable {
+        /// Creates an instance and returns its descriptor.
+        var open: @Sendable () -> Int32
+        /// Watches a path, in addition to what is watched of its inode already, and returns the watch.
+        var watch: @Sendable (_ instance: Int32, _ path: String, _ mask: UInt32) -> Int32
+        /// Ends a watch.
+        var unwatch: @Sendable (_ instance: Int32, _ watch: Int32) -> Int32
+        /// The type of the file system with a file's device number, as the kernel names it; nil if it is unknown.
+        var fileSystemType: @Sendable (_ device: UInt64) -> String?
+        /// Whether a folder or file is a mount point.
+        var isMountPoint: @Sendable (_ path: String) -> Bool
+        /// Calls a listener each time something is mounted or unmounted; returns false if the kernel does not report that.
+        var watchMounts: @Sendable (@escaping MountTable.Listener) -> Bool
+
+        static let system = InotifyCalls(
+            open: { negated(inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))) },
+            watch: { negated(inotify_add_watch($0, $1, $2)) },
+            unwatch: { negated(inotify_rm_watch($0, $1)) },
+            fileSystemType: { MountTable.shared.fileSystemType(of: $0) },
+            isMountPoint: { MountTable.shared.isMountPoint($0) },
+            watchMounts: { MountTable.shared.add($0) })
+
+        private static func negated(_ result: Int32) -> Int32 {
+            result < 0 ? -errno : result
+        }
+    }
+#endif

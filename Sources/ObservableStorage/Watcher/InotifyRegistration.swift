@@ -1,0 +1,212 @@
+#if os(Linux)
+
+    /// The watches that one path needs: each folder on the path, for the name that is looked up in it, and the file.
+    final class InotifyRegistration: WatchRegistration {
+        private typealias WatchKey = InotifyHub.WatchKey
+
+        /// What is watched for the path, and where it leads.
+        private struct Route {
+            var folderKeys: Set<WatchKey> = []
+            /// The last name of the path, once every folder before it exists, and the key of its folder.
+            var last: ResolvedPath?
+            var lastKey: WatchKey?
+            var fileKey: WatchKey?
+            var isPartial = false
+            var target = TargetState.ready
+            /// Each link that was followed, and the name that was looked up last: everything that was looked up is on the path to one of them.
+            var ends: [String] = []
+            /// The file, if it is a mount point.
+            var mountedFile: String?
+
+            /// The keys that this route needs and another one does not.
+            func keys(beyond other: Route) -> Set<WatchKey> {
+                // Usually only the file is another one, and comparing a set with itself takes no time.
+                var keys = folderKeys == other.folderKeys ? [] : folderKeys.subtracting(other.folderKeys)
+                if let fileKey, fileKey != other.fileKey { keys.insert(fileKey) }
+                return keys
+            }
+        }
+
+        // How often a path may change while it is resolved before it counts as unwatchable.
+        private static let maximumAttempts = 64
+
+        private let hub: InotifyHub
+        private let path: String
+        private let handler: @Sendable (PathEvents) -> Void
+        /// The current route, whether another one is being made, which may lack what is mounted meanwhile, and whether watching has ended.
+        private let state = Guarded<(route: Route, isUpdating: Bool, isCancelled: Bool)>((Route(), false, false))
+
+        init(hub: InotifyHub, path: String, handler: @escaping @Sendable (PathEvents) -> Void) {
+            self.hub = hub
+            self.path = path
+            self.handler = handler
+        }
+
+        var isPartial: Bool {
+            !hub.reportsMounts || state.withLock { $0.route.isPartial }
+        }
+
+        var mountedFile: String? {
+            state.withLock { $0.route.mountedFile }
+        }
+
+        func update(after events: PathEvents) throws(WatchError) -> TargetState {
+            let current = state.withLock { state in
+                state.isUpdating = true
+                return state.route
+            }
+            defer { state.withLock { $0.isUpdating = false } }
+            if !events.contains(.rerouted), let route = try watchFileAgain(current) {
+                return adopt(route)
+            }
+            return adopt(try watchPath())
+        }
+
+        func cancel() {
+            let route = state.withLock { state in
+                defer { state.route = Route() }
+                state.isCancelled = true
+                return state.route
+            }
+            hub.remove(self, keys: route.keys(beyond: Route()))
+        }
+
+        /// Takes an event that concerns this path. Called by the hub, on its queue, without its lock.
+        func receive(_ event: InotifyEvent) {
+            let (lastKey, fileKey) = state.withLock { ($0.route.lastKey, $0.route.fileKey) }
+            let isLast = event.name != nil && lastKey == WatchKey(watch: event.watch, name: event.name)
+            handler(event.events(isFile: fileKey?.watch == event.watch, isLast: isLast))
+        }
+
+        /// Takes the paths where something was mounted or unmounted. Called by the hub, on any thread, without its lock.
+        func mountsChanged(at points: Set<String>) {
+            let isConcerned = state.withLock { state in
+                state.isUpdating || state.route.ends.contains { end in points.contains { Self.leads(end, through: $0) } }
+            }
+            if isConcerned { handler(.rerouted) }
+        }
+
+        private static func leads(_ path: String, through point: String) -> Bool {
+            let (path, point) = (path.utf8, point.utf8)
+            guard path.starts(with: point) else { return false }
+            return point.count == 1 || path.count == point.count
+                || path[path.index(path.startIndex, offsetBy: point.count)] == UInt8(ascii: "/")
+        }
+
+        /// Makes a route the current one, and ends the watches that only the previous one needed.
+        private func adopt(_ route: Route) -> TargetState {
+            let obsolete = state.withLock { state in
+                // Cancelling ended the watches of the previous route only.
+                guard !state.isCancelled else { return route.keys(beyond: Route()) }
+                defer { state.route = route }
+                return state.route.keys(beyond: route)
+            }
+            hub.remove(self, keys: obsolete)
+            return route.target
+        }
+
+        /// Watches the file that has the name now; returns nil if the name is that of a link or a folder, or of nothing, so that the path has to
+        /// be resolved again.
+        private func watchFileAgain(_ current: Route) throws(WatchError) -> Route? {
+            guard let last = current.last else { return nil }
+            return try attempt(from: current) { route throws(WatchError) in
+                // Looked up first: its folder reports if it is removed after that, but not new names, unless it is watched for them.
+                guard let status = try hub.files.watchedEntry(at: last.path)?.status, status.isTarget else { return false }
+                try watchFile(last, in: &route)
+                route.target = TargetState(of: status)
+                return true
+            }
+        }
+
+        /// Resolves and watches the whole path, as often as necessary.
+        private func watchPath() throws(WatchError) -> Route {
+            for _ in 0..<Self.maximumAttempts {
+                if let route = try attempt(from: Route(), walk) { return route }
+            }
+            throw WatchError(reason: "the folders on its path keep changing")
+        }
+
+        /// Lets a closure extend a route. What it has added is given up if it fails, or returns false.
+        private func attempt(
+            from route: Route, _ extend: (inout Route) throws(WatchError) -> Bool
+        ) throws(WatchError) -> Route? {
+            var route = route
+            do throws(WatchError) {
+                if try extend(&route) { return route }
+            } catch {
+                discard(route)
+                throw error
+            }
+            discard(route)
+            return nil
+        }
+
+        /// Watches each folder before looking up a name in it, so that no change in between is missed; returns false if a folder was removed.
+        private func walk(_ route: inout Route) throws(WatchError) -> Bool {
+            var walk = PathWalk(path)
+            var devices: Set<UInt64> = []
+            var end = "/"
+            while let step = walk.next() {
+                var folder = try watchFolder(of: step, for: InotifyEvent.folder, in: &route)
+                var entry = try hub.files.watchedEntry(at: step.path)
+                if entry == nil {
+                    folder = try watchFolder(of: step, for: InotifyEvent.folderOfMissing, in: &route)
+                    entry = try hub.files.watchedEntry(at: step.path)
+                }
+                guard folder.key != nil || folder.isForbidden else { return false }
+                // A folder that may be searched but not read cannot be watched, which only matters if something else than a folder is in it.
+                if folder.isForbidden, entry?.status.kind != .folder {
+                    throw WatchError(reason: "\(step.folder): not readable", path: step.folder)
+                }
+                (route.last, route.lastKey) = folder.key == nil ? (nil, nil) : (walk.last, walk.last.flatMap { _ in folder.key })
+                if let device = entry?.status.identity.device, devices.insert(device).inserted {
+                    try requireReports(of: device, at: step.path, in: &route)
+                }
+                if entry?.status.kind == .link { route.ends.append(step.path) }
+                end = step.path
+                walk.found(entry?.status.kind, target: entry?.target)
+                route.target = TargetState(of: entry?.status)
+            }
+            route.ends.append(end)
+            guard let file = walk.file else { return true }
+            try watchFile(file, in: &route)
+            if hub.calls.isMountPoint(file.path) { route.mountedFile = file.path }
+            return true
+        }
+
+        private func watchFolder(
+            of step: ResolvedPath, for mask: UInt32, in route: inout Route
+        ) throws(WatchError) -> (key: WatchKey?, isForbidden: Bool) {
+            do throws(WatchError) {
+                let key = try hub.add(self, path: step.folder, name: step.name, for: mask)
+                if let key { route.folderKeys.insert(key) }
+                return (key, false)
+            } catch let error where error.isForbidden {
+                return (nil, true)
+            }
+        }
+
+        /// Notes if not all changes of a file system are reported; throws if others can change it from elsewhere.
+        private func requireReports(of device: UInt64, at path: String, in route: inout Route) throws(WatchError) {
+            guard let type = hub.calls.fileSystemType(device) else { return }
+            if MountInfo.isRemote(type) { throw WatchError(reason: "\(path) is on \(type), where others make changes unnoticed") }
+            if MountInfo.isLayered(type) { route.isPartial = true }
+        }
+
+        /// Watches the file itself, if it exists and is readable; its folder reports if that changes.
+        private func watchFile(_ file: ResolvedPath, in route: inout Route) throws(WatchError) {
+            route.fileKey = nil
+            do throws(WatchError) {
+                route.fileKey = try hub.add(self, path: file.path, name: nil, for: InotifyEvent.file)
+            } catch let error where error.isForbidden {
+                return
+            }
+        }
+
+        /// Gives up what a route needs beyond the current one.
+        private func discard(_ route: Route) {
+            let kept = state.withLock { $0.route }
+            hub.remove(self, keys: route.keys(beyond: kept))
+        }
+    }
+#endif

@@ -1,0 +1,210 @@
+#if os(Linux)
+    import Dispatch
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// The mounted file systems of this process, and a thread that waits for changes of them for as long as the process lives.
+    ///
+    /// For each open descriptor of `/proc/self/mountinfo` the kernel reports a change once, to the first poll for `POLLPRI`, which Dispatch
+    /// cannot make. An `epoll` descriptor in between, which Dispatch can read, is polled twice each time Dispatch arms its source again, so that
+    /// a change just before goes to the first poll and is lost. Hence a thread that waits, one of Dispatch's.
+    final class MountTable: Sendable {
+        /// Takes the paths where something was mounted or unmounted, and returns whether it is to be called again.
+        typealias Listener = @Sendable (_ points: Set<String>) -> Bool
+
+        static let shared = MountTable()
+
+        // If containers start and end all the time, the table is read twenty times a second at most.
+        private static let interval = Duration.milliseconds(50)
+
+        private let calls: FileSystemCalls
+        private let queue = DispatchQueue(label: "ObservableStorage.MountTable")
+        /// Read again only if something was mounted or unmounted, which its descriptor reports: that stays open while the process lives.
+        private let known = Guarded<(descriptor: Int32?, types: [UInt64: String], points: Set<String>)>((nil, [:], []))
+        /// Whether a thread waits for changes, and whom it calls.
+        private let listening = Guarded<(isRunning: Bool, listeners: [Listener])>((false, []))
+
+        init(calls: FileSystemCalls = .live) {
+            self.calls = calls
+        }
+
+        /// The type of the file system with a file's device number; nil if it is unknown, as those of the parts of a btrfs are.
+        func fileSystemType(of device: UInt64) -> String? {
+            update()
+            return known.withLock { $0.types[device] }
+        }
+
+        /// Whether a folder or file is a mount point.
+        ///
+        /// - Parameter path: absolute and free of links.
+        func isMountPoint(_ path: String) -> Bool {
+            update()
+            return known.withLock { $0.points.contains(path) }
+        }
+
+        /// The type of each device; of several mounts of one, that of the first.
+        static func types(_ mounts: [MountInfo]) -> [UInt64: String] {
+            Dictionary(mounts.map { ($0.device, $0.type) }) { first, _ in first }
+        }
+
+        private func update() {
+            known.withLock { known in
+                if let descriptor = known.descriptor {
+                    var request = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
+                    guard poll(&request, 1, 0) != 0 else { return }
+                }
+                guard let descriptor = known.descriptor ?? MountInfo.open(calls) else { return }
+                let mounts = MountInfo.all(from: descriptor, calls)
+                known = (descriptor, Self.types(mounts), Set(mounts.map(\.point)))
+            }
+        }
+
+        // MARK: Listening
+
+        /// Calls a listener from now on, on a queue of the table's; returns false if the system does not report mounts, as without `/proc`.
+        func add(_ listener: @escaping Listener) -> Bool {
+            listening.withLock { state in
+                if !state.isRunning {
+                    guard let descriptor = MountInfo.open(calls) else { return false }
+                    let mounts = Set(MountInfo.all(from: descriptor, calls))
+                    queue.async { self.run(descriptor, mounts) }
+                }
+                state = (true, state.listeners + [listener])
+                return true
+            }
+        }
+
+        private func run(_ descriptor: Int32, _ start: Set<MountInfo>) {
+            var mounts = start
+            while Self.waitForChange(descriptor) {
+                let now = Set(MountInfo.all(from: descriptor, calls))
+                let changed = mounts.symmetricDifference(now)
+                mounts = now
+                if !changed.isEmpty { report(Set(changed.map(\.point))) }
+                calls.pause(Self.interval)
+            }
+            listening.withLock { $0.isRunning = false }
+        }
+
+        /// Returns when something was mounted or unmounted; false if somebody else closed the descriptor.
+        private static func waitForChange(_ descriptor: Int32) -> Bool {
+            var request = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
+            while poll(&request, 1, -1) < 0, errno == EINTR {}
+            return request.revents & Int16(POLLPRI) != 0
+        }
+
+        private func report(_ points: Set<String>) {
+            let listeners = listening.withLock { state in
+                defer { state.listeners = [] }
+                return state.listeners
+            }
+            let remaining = listeners.filter { $0(points) }
+            listening.withLock { $0.listeners += remaining }
+        }
+    }
+
+    /// A mounted file system, as a line of `/proc/self/mountinfo` describes it.
+    struct MountInfo: Sendable, Hashable {
+        /// Unique among the current mounts.
+        let id: String
+        /// The device number of its files, as `stat` returns it.
+        let device: UInt64
+        /// The folder or file of the file system that is mounted.
+        let root: String
+        /// The folder or file over which it is mounted.
+        let point: String
+        /// The kernel's name of the type of file system.
+        let type: String
+
+        private static let remoteFamilies: Set<String> = [
+            "9p", "afs", "ceph", "cifs", "coda", "fuse", "gfs2", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "prl_fs", "smb3",
+            "smbfs", "vboxsf", "virtiofs", "vmhgfs",
+        ]
+
+        /// Whether others can change a file system of a type from elsewhere, which inotify never reports.
+        static func isRemote(_ type: String) -> Bool {
+            remoteFamilies.contains(family(of: type))
+        }
+
+        /// Whether a file system of a type has layers that can be changed underneath, which inotify does not report.
+        static func isLayered(_ type: String) -> Bool {
+            family(of: type) == "overlay"
+        }
+
+        private static func family(of type: String) -> String {
+            String(type.prefix { $0 != "." })
+        }
+
+        /// Parses a line; returns nil if it does not describe a mount.
+        init?(line: Substring) {
+            let fields = line.split(separator: " ")
+            guard fields.count > 4, let device = Self.device(fields[2]), let dash = fields.firstIndex(of: "-"), dash + 1 < fields.count
+            else { return nil }
+            id = String(fields[0])
+            self.device = device
+            root = Self.unescaped(fields[3])
+            point = Self.unescaped(fields[4])
+            type = String(fields[dash + 1])
+        }
+
+        /// Parses the whole file.
+        static func parse(_ text: String) -> [MountInfo] {
+            text.split(separator: "\n").compactMap(MountInfo.init)
+        }
+
+        /// Opens the file; returns nil if that fails.
+        fileprivate static func open(_ calls: FileSystemCalls) -> Int32? {
+            do throws(SystemError) {
+                return try calls.openFile("/proc/self/mountinfo", O_RDONLY)
+            } catch {
+                return nil
+            }
+        }
+
+        /// The current mounts, as an open file lists them.
+        fileprivate static func all(from descriptor: Int32, _ calls: FileSystemCalls) -> [MountInfo] {
+            var bytes: [UInt8] = []
+            withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { buffer in
+                do throws(SystemError) {
+                    try calls.rewind(descriptor)
+                    while true {
+                        let count = try calls.uninterrupted { () throws(SystemError) in try calls.readBytes(descriptor, buffer) }
+                        if count == 0 { return }
+                        bytes.append(contentsOf: buffer[..<count])
+                    }
+                } catch {
+                    // The next change is a reason to read it again.
+                }
+            }
+            return parse(String(decoding: bytes, as: UTF8.self))
+        }
+
+        /// A device number as `stat` returns it, from its two parts.
+        private static func device(_ text: Substring) -> UInt64? {
+            let parts = text.split(separator: ":").compactMap { UInt64($0) }
+            guard parts.count == 2 else { return nil }
+            let (major, minor) = (parts[0], parts[1])
+            return (major & 0xFFF) << 8 | (major & ~0xFFF) << 32 | minor & 0xFF | (minor & ~0xFF) << 12
+        }
+
+        /// A path without escapes: the kernel writes white space and backslashes as three octal digits.
+        private static func unescaped(_ field: Substring) -> String {
+            guard field.utf8.contains(UInt8(ascii: "\\")) else { return String(field) }
+            var bytes: [UInt8] = []
+            var rest = field.utf8[...]
+            while let byte = rest.popFirst() {
+                let digits = rest.prefix(3)
+                if byte == UInt8(ascii: "\\"), digits.count == 3, let code = UInt8(String(Substring(digits)), radix: 8) {
+                    bytes.append(code)
+                    rest = rest.dropFirst(3)
+                } else {
+                    bytes.append(byte)
+                }
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+#endif

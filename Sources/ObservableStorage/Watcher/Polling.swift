@@ -1,0 +1,65 @@
+import Dispatch
+import Foundation
+
+extension ActivatedSource {
+    /// A timer that compares what identifies the state of a file.
+    ///
+    /// - Parameters:
+    ///   - path: the file; links are followed.
+    ///   - cause: the file or folder because of which the file cannot be watched, if there is one.
+    ///   - queue: where the files are compared.
+    ///   - interval: how often.
+    ///   - changed: called on the queue if either may have changed, with whether the file may have.
+    static func polling(
+        _ path: String, cause: String? = nil, queue: DispatchQueue, interval: Duration, calls: FileSystemCalls = .live,
+        changed: @escaping @Sendable (_ isFile: Bool) -> Void
+    ) -> ActivatedSource {
+        let observe: @Sendable (String) -> PollComparison.FileState = { path in
+            Result { () throws(SystemError) in try calls.status(at: path, followsLinks: true)?.identity }
+        }
+        let known = Guarded((file: PollComparison(observe(path)), cause: cause.map(observe)))
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        let nanoseconds = interval.wholeNanoseconds
+        timer.schedule(
+            deadline: .now() + .nanoseconds(nanoseconds), repeating: .nanoseconds(nanoseconds), leeway: .nanoseconds(nanoseconds / 10))
+        return ActivatedSource(timer) { _ in
+            let time = calls.now()
+            let file = observe(path)
+            let causeState = cause.map(observe)
+            let (isFileChanged, isCauseChanged) = known.withLock { known in
+                defer { known.cause = causeState }
+                return (known.file.isChanged(file, at: time), known.cause != causeState)
+            }
+            if isFileChanged || isCauseChanged { changed(isFileChanged) }
+        }
+    }
+}
+
+/// Compares what a timer observes with what it observed before.
+struct PollComparison: Sendable {
+    /// The identity of the file, nil if there is none, or the error: a file that cannot be examined is not a missing one.
+    typealias FileState = Result<FileIdentity?, SystemError>
+
+    private var last: FileState
+    // A write of the same length within one tick of the file system's clock leaves no trace, so what is new, or existed at the start, is
+    // reported once more, and until such a write would leave one.
+    private var repeats = true
+
+    init(_ observation: FileState) {
+        last = observation
+    }
+
+    /// Whether the file may have changed, by an observation that was made after that time.
+    mutating func isChanged(_ observation: FileState, at time: Date) -> Bool {
+        let isDifferent = observation != last
+        defer {
+            last = observation
+            if case .success(let identity?) = observation, identity.mayHideWrites(after: time) {
+                repeats = true
+            } else {
+                repeats = isDifferent
+            }
+        }
+        return isDifferent || repeats
+    }
+}

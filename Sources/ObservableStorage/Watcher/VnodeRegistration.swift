@@ -1,0 +1,138 @@
+#if canImport(Darwin)
+    import Dispatch
+    import Foundation
+
+    extension WatchService {
+        /// Watches paths with Dispatch sources on open descriptors, the way of Apple's systems.
+        static func vnode(calls: FileSystemCalls = .live) -> WatchService {
+            WatchService(mechanism: .vnode) { path, handler throws(WatchError) in
+                let registration = VnodeRegistration(path: path, calls: calls, handler: handler)
+                do throws(WatchError) {
+                    _ = try registration.update(after: .rerouted)
+                } catch {
+                    registration.cancel()
+                    throw error
+                }
+                return registration
+            }
+        }
+    }
+
+    /// The open folders and file that one path needs.
+    ///
+    /// A source takes effect some time after it was created, and reports when: then the path is resolved again, until nothing new is found.
+    final class VnodeRegistration: WatchRegistration {
+        /// What has to be watched at each path, and its identity.
+        private typealias Survey = [String: (role: VnodeWatch.Role, identity: FileIdentity?)]
+
+        // How often a path may change while it is resolved before it counts as unwatchable.
+        private static let maximumAttempts = 64
+
+        private let path: String
+        private let calls: FileSystemCalls
+        private let handler: @Sendable (PathEvents) -> Void
+        private let queue = DispatchQueue(label: "ObservableStorage.VnodeRegistration", qos: .userInitiated)
+        /// What is watched at each path, the file at the end, and whether watching has ended.
+        private let state = Guarded<(watches: [String: VnodeWatch], file: FileStatus?, isCancelled: Bool)>(([:], nil, false))
+
+        init(path: String, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void) {
+            self.path = path
+            self.calls = calls
+            self.handler = handler
+        }
+
+        var isPartial: Bool { false }
+        var mountedFile: String? { nil }
+
+        func update(after events: PathEvents) throws(WatchError) -> TargetState {
+            for _ in 0..<Self.maximumAttempts {
+                let (survey, file) = try survey()
+                if let target = try adopt(survey, file) { return target }
+            }
+            throw WatchError(reason: "the folders on its path keep changing")
+        }
+
+        func cancel() {
+            let watches = state.withLock { state in
+                state.isCancelled = true
+                defer { state.watches = [:] }
+                return state.watches
+            }
+            for watch in watches.values { watch.cancel() }
+        }
+
+        /// Resolves the path; returns what has to be watched, and the file.
+        private func survey() throws(WatchError) -> (survey: Survey, file: FileStatus?) {
+            var survey: Survey = [:]
+            var devices: Set<UInt64> = []
+            var file: FileStatus?
+            func add(_ path: String, _ role: VnodeWatch.Role, _ identity: FileIdentity?) {
+                let last = survey[path]?.role ?? role
+                survey[path] = (last.rawValue > role.rawValue ? last : role, identity)
+            }
+            var walk = PathWalk(path)
+            while let step = walk.next() {
+                let entry = try calls.watchedEntry(at: step.path)
+                if let device = entry?.status.identity.device, devices.insert(device).inserted { try requireLocal(step.path) }
+                let folder = try calls.watchedEntry(at: step.folder)
+                add(step.folder, entry?.status.kind == .folder ? .passage : .directory, folder?.status.identity)
+                walk.found(entry?.status.kind, target: entry?.target)
+                if walk.file != nil {
+                    file = entry?.status
+                    add(step.path, .file, file?.identity)
+                }
+            }
+            return (survey, file)
+        }
+
+        /// Opens what is not open yet, and closes the rest; returns nil if something was replaced meanwhile.
+        private func adopt(_ survey: Survey, _ file: FileStatus?) throws(WatchError) -> TargetState? {
+            let (current, oldFile) = state.withLock { ($0.watches, $0.file) }
+            var watches: [String: VnodeWatch] = [:]
+            var isNew = false
+            for (path, (role, identity)) in survey {
+                if let watch = current[path], let identity, watch.role == role, watch.identity.isSameFile(as: identity) {
+                    watches[path] = watch
+                } else if let watch = try open(path, role) {
+                    isNew = true
+                    watches[path] = watch
+                    guard let identity, watch.identity.isSameFile(as: identity) else { return nil }
+                } else if role != .passage {
+                    return nil
+                }
+            }
+            let isUnchanged = !isNew && watches.count == current.count && file?.identity == oldFile?.identity
+            let obsolete = state.withLock { state in
+                guard !state.isCancelled else { return Array(watches.values) }
+                let kept = Set(watches.values.map(ObjectIdentifier.init))
+                let obsolete = state.watches.values.filter { !kept.contains(ObjectIdentifier($0)) }
+                state.watches = watches
+                state.file = file
+                return obsolete
+            }
+            for watch in obsolete { watch.cancel() }
+            return isUnchanged ? .unchanged : TargetState(of: file)
+        }
+
+        private func open(_ path: String, _ role: VnodeWatch.Role) throws(WatchError) -> VnodeWatch? {
+            do throws(WatchError) {
+                return try VnodeWatch(path: path, role: role, queue: queue, calls: calls, handler: handler)
+            } catch {
+                // A folder that may be searched but not read cannot be watched, which only matters if something else than a folder is in it.
+                if role == .passage, error.isForbidden { return nil }
+                throw error
+            }
+        }
+
+        private func requireLocal(_ path: String) throws(WatchError) {
+            do {
+                let values = try URL(fileURLWithPath: path).resourceValues(forKeys: [.volumeIsLocalKey])
+                guard values.volumeIsLocal == false else { return }
+            } catch {
+                // Unknown because the file is just being replaced; it counts as local.
+                return
+            }
+            throw WatchError(reason: "\(path) is on a network file system, where others make changes unnoticed")
+        }
+    }
+#endif

@@ -1,0 +1,70 @@
+#if canImport(Darwin)
+    import Dispatch
+    import Foundation
+
+    /// A folder or file that is open and watched.
+    final class VnodeWatch: Sendable {
+        /// Why something is watched. What has several roles has the last one, whose events include those of the others.
+        enum Role: Int, Sendable, Hashable {
+            /// A folder on the path, in which a folder is looked up: whether it stays where it is.
+            case passage
+            /// A folder in which a link, the file or a missing name is looked up: also the names in it.
+            case directory
+            /// The file: everything that happens to it.
+            case file
+
+            var mask: DispatchSource.FileSystemEvent {
+                switch self {
+                case .passage: [.delete, .rename, .revoke, .attrib]
+                case .directory: [.delete, .rename, .revoke, .attrib, .write, .link]
+                case .file: [.delete, .rename, .revoke, .attrib, .write, .extend, .link]
+                }
+            }
+
+            /// What has happened to the path.
+            func events(_ mask: DispatchSource.FileSystemEvent) -> PathEvents {
+                var events: PathEvents = []
+                if self == .file, !mask.isDisjoint(with: [.write, .extend, .attrib]) { events.insert(.modified) }
+                if self != .file || !mask.isDisjoint(with: [.delete, .rename, .revoke, .link]) { events.insert(.rerouted) }
+                return events
+            }
+        }
+
+        let role: Role
+        /// The identity of what is open.
+        let identity: FileIdentity
+        private let source: ActivatedSource
+
+        /// Opens what is at the path; returns nil if nothing is there any more.
+        init?(
+            path: String, role: Role, queue: DispatchQueue, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void
+        ) throws(WatchError) {
+            let descriptor: Int32
+            do throws(SystemError) {
+                // The path contains no links, so a link here has just been created.
+                descriptor = try calls.openFile(path, O_EVTONLY | O_NOFOLLOW)
+            } catch let error where error.isMissing || error.code == ELOOP {
+                return nil
+            } catch {
+                throw WatchError(error, at: path)
+            }
+            do throws(SystemError) {
+                identity = try calls.status(of: descriptor).identity
+            } catch {
+                calls.discard(descriptor)
+                throw WatchError(error, at: path)
+            }
+            self.role = role
+            let events = DispatchSource.makeFileSystemObjectSource(fileDescriptor: descriptor, eventMask: role.mask, queue: queue)
+            // What happened before the kernel knew of the source is found by resolving the path once more.
+            events.setRegistrationHandler { handler(.rerouted) }
+            source = ActivatedSource(events, released: { calls.discard(descriptor) }) { data in
+                handler(role.events(DispatchSource.FileSystemEvent(rawValue: data)))
+            }
+        }
+
+        func cancel() {
+            source.cancel()
+        }
+    }
+#endif

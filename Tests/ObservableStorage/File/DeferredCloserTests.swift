@@ -1,0 +1,131 @@
+import Dispatch
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Closing files later", .timeLimit(.minutes(5))) struct DeferredCloserTests {
+    private let queue = DispatchQueue(label: "DeferredCloserTests")
+
+    @Test("Files wait to be closed until so many wait; one more is closed at once")
+    func bound() {
+        let closed = Guarded<[Int32]>([])
+        let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 2) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
+        queue.suspend()
+        for descriptor in 1...4 as ClosedRange<Int32> { closer.closeLater(descriptor) }
+        #expect(closed.withLock { $0 } == [3, 4])
+        queue.resume()
+        queue.sync {}
+        #expect(closed.withLock { $0 } == [3, 4, 1, 2])
+    }
+
+    @Test("Who has closed its files may have others wait")
+    func again() {
+        let closed = Guarded<[Int32]>([])
+        let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 1) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
+        for descriptor in 1...3 as ClosedRange<Int32> {
+            queue.suspend()
+            closer.closeLater(descriptor)
+            #expect(closed.withLock { $0.contains(descriptor) } == false)
+            queue.resume()
+            queue.sync {}
+        }
+        #expect(closed.withLock { $0 } == [1, 2, 3])
+    }
+
+    @Test("A file is not closed before its time, but for one too many")
+    func delay() {
+        let closed = Guarded<[Int32]>([])
+        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 1) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
+        for descriptor in 1...2 as ClosedRange<Int32> { closer.closeLater(descriptor) }
+        queue.sync {}
+        #expect(closed.withLock { $0 } == [2])
+    }
+
+    @Test("What waits is closed when its room is needed, each file once, and so is what waits under the same number later")
+    func closeWaiting() {
+        let closed = Guarded<[Int32]>([])
+        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
+        #expect(!closer.closeWaiting())
+        for round in 1...2 {
+            for descriptor in 1...2 as ClosedRange<Int32> { closer.closeLater(descriptor) }
+            #expect(closer.closeWaiting())
+            #expect(closed.withLock { $0.sorted() } == [1, 2].flatMap { [Int32](repeating: $0, count: round) })
+        }
+        #expect(!closer.closeWaiting())
+    }
+
+    @Test("A file that was closed before its time is not closed again when that comes: its number may be another's")
+    func closedBefore() {
+        let closed = Guarded<[Int32]>([])
+        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
+        closer.closeLater(1)
+        _ = closer.closeWaiting()
+        queue.sync { closer.closeIfWaiting(1) }
+        #expect(closed.withLock { $0 } == [1])
+    }
+
+    @Test(
+        "Who has no descriptor or no room left gets what waits to be closed, and fails if nothing does",
+        arguments: [EMFILE, ENFILE, ENOSPC, EDQUOT], ["open", "write"])
+    func shortage(_ code: Int32, _ name: String) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.make("list")
+        let waiting = Guarded(1)
+        let recorder = CallRecorder { _, called in called == name && waiting.withLock { $0 } > 0 ? code : nil }
+        var calls = recorder.calls
+        #expect(throws: StorageError.self) { try AtomicFile.write(Data("new".utf8), to: path, calls: calls) }
+        calls.closeWaiting = {
+            waiting.withLock { waiting in
+                waiting -= 1
+                return waiting >= 0
+            }
+        }
+        _ = try AtomicFile.write(Data("new".utf8), to: path, calls: calls)
+        #expect(try Data(contentsOf: folder.file("list")) == Data("new".utf8))
+        #expect(recorder.openDescriptors.isEmpty)
+    }
+
+    @Test("A replaced file is held open over the rename, and handed over to be closed later after the folder was synchronized")
+    func replacement() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.make("list")
+        let inode = try #require(try FileIdentity(path: path)).inode
+        let steps = Guarded<[String]>([])
+        let live = FileSystemCalls.live
+        var calls = live
+        calls.renameFile = { from, to throws(SystemError) in
+            steps.withLock { $0.append("rename") }
+            try live.renameFile(from, to)
+        }
+        calls.synchronize = { descriptor throws(SystemError) in
+            steps.withLock { $0.append("synchronize") }
+            try live.synchronize(descriptor)
+        }
+        let held = Guarded<UInt64?>(nil)
+        calls.closeLater = { descriptor in
+            steps.withLock { $0.append("close later") }
+            do throws(SystemError) {
+                let identity = try live.statusOfDescriptor(descriptor).identity
+                held.withLock { $0 = identity.inode }
+                try live.closeDescriptor(descriptor)
+            } catch {
+                Issue.record(error)
+            }
+        }
+        _ = try AtomicFile.write(Data("new".utf8), to: path, calls: calls)
+        #expect(steps.withLock { $0 } == ["synchronize", "rename", "synchronize", "close later"])
+        #expect(held.withLock { $0 } == inode)
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Names beside a property list") struct SidecarNamesTests {
+    @Test("A short name is kept whole")
+    func short() {
+        let names = SidecarNames(of: "app.plist")
+        #expect(names.lock == ".app.plist.lock")
+        #expect(names.temporary(process: 12, random: 0xff) == ".app.plist.12-ff.tmp")
+        #expect(names.process(ofTemporary: ".app.plist.12-ff.tmp") == 12)
+    }
+
+    @Test("The longest names fit, whatever the letters", arguments: ["a", "é", "€", "🧭", "e\u{301}"])
+    func long(_ letter: String) {
+        for count in 195...255 where count.isMultiple(of: letter.utf8.count) {
+            let names = SidecarNames(of: String(repeating: letter, count: count / letter.utf8.count))
+            let temporary = names.temporary(process: .max, random: .max)
+            #expect(temporary.utf8.count <= 255)
+            #expect(names.lock.utf8.count <= 255)
+            #expect(names.process(ofTemporary: temporary) == .max)
+        }
+    }
+
+    @Test("Long names that begin alike have locks of their own, the same in every process")
+    func stable() {
+        let start = String(repeating: "a", count: 250)
+        #expect(SidecarNames(of: start + "1").lock != SidecarNames(of: start + "2").lock)
+        #expect(SidecarNames(of: start).lock == ".\(String(repeating: "a", count: 183))~924785600b73a84f.lock")
+    }
+
+    @Test("Names that differ in normalization are not mixed up")
+    func normalization() {
+        let temporary = SidecarNames(of: "é").temporary(process: 1, random: 1)
+        #expect(SidecarNames(of: "é").process(ofTemporary: temporary) == 1)
+        #expect(SidecarNames(of: "e\u{301}").process(ofTemporary: temporary) == nil)
+    }
+}

@@ -1,0 +1,57 @@
+#if os(Linux)
+    import Dispatch
+    import Foundation
+    import TestSupport
+    import Testing
+
+    @testable import ObservableStorage
+
+    /// The kernel drops notices when it has no room for them.
+    @Suite("FileWatcher: lost notices", .timeLimit(.minutes(5)))
+    struct FileWatcherOverflowTests {
+        let folder: TemporaryFolder
+        let path: String
+
+        init() throws {
+            folder = try TemporaryFolder()
+            path = folder.path("app.plist")
+        }
+
+        @Test("When notices are lost, everybody looks, and watches anew")
+        func overflow() async throws {
+            let pipe = try FakeInotify()
+            try Disk.write(path, "one")
+            let options = FileWatcherOptions(service: InotifyHub(calls: pipe.calls).service)
+            let first = Inbox<FileWatcher.Event>()
+            let second = Inbox<FileWatcher.Event>()
+            let queue = DispatchQueue(label: "test")
+            let watchers = [
+                FileWatcher(path: path, queue: queue, options: options) { first.put($0) },
+                FileWatcher(path: folder.path("other"), queue: queue, options: options) { second.put($0) },
+            ]
+            #expect(await first.first { _ in true } == .changed)
+            #expect(await second.first { _ in true } == .changed)
+            let before = pipe.watchCalls
+            pipe.send(watch: -1, mask: UInt32(IN_Q_OVERFLOW))
+            #expect(await first.first { _ in true } == .changed)
+            #expect(await second.first { _ in true } == .changed)
+            #expect(pipe.watchCalls > before)
+            for watcher in watchers { watcher.cancel() }
+        }
+
+        @Test("A flood of changes to another file of the folder ends in a look at the last state")
+        func flood() async throws {
+            try Disk.write(path, "one")
+            // An instance of its own, so that no other test's watchers have to look.
+            let probe = try await WatchProbe(path, FileWatcherOptions(service: InotifyHub(calls: .system).service))
+            let other = folder.path("other")
+            try Disk.write(other, "")
+            // Two names in turn, so that equal events are not merged.
+            for number in 0..<20_000 {
+                try number.isMultiple(of: 2) ? Disk.move(other, other + "2") : Disk.move(other + "2", other)
+            }
+            try Disk.replace(path, "last")
+            #expect(await probe.sees("last"))
+        }
+    }
+#endif

@@ -1,0 +1,62 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// What is above the file, or leads to it, changes.
+@Suite("FileWatcher: the path", .timeLimit(.minutes(5)))
+struct FileWatcherPathTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test("What others do to the path is told, step by step", arguments: FileWatcherOptions.all, WatchStory.all)
+    func story(options: FileWatcherOptions, story: WatchStory) async throws {
+        try story.prepare(folder)
+        let path = folder.url.path + "/" + story.path
+        let probe = try await WatchProbe(path, options)
+        for (number, step) in story.steps.enumerated() {
+            try step.act(folder, path)
+            #expect(await probe.sees(step.content), "step \(number)")
+            try await probe.settle()
+        }
+    }
+
+    @Test("Folders deleted and made again without a pause end in the last file", arguments: FileWatcherOptions.all)
+    func churn(options: FileWatcherOptions) async throws {
+        let path = folder.path("a/b/app.plist")
+        let probe = try await WatchProbe(path, options)
+        for round in 0..<200 {
+            try Disk.makeFolder(folder.path("a/b"))
+            try Disk.write(path, "\(round)")
+            if round < 199 { try Disk.remove(folder.path("a")) }
+        }
+        #expect(await probe.sees("199"))
+        try await probe.settle()
+        try Disk.replace(path, "last")
+        #expect(await probe.sees("last"))
+    }
+
+    @Test("Watching makes no folder and no file", arguments: FileWatcherOptions.all)
+    func leavesNothing(options: FileWatcherOptions) async throws {
+        let probe = try await WatchProbe(folder.path("a/b/app.plist"), options)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+        probe.watcher.cancel()
+    }
+
+    @Test("In a working folder that has gone, a relative path cannot be watched, and is not taken for one below the root")
+    func goneFolder() async throws {
+        let environment = ["FOLDER": try folder.makeFolder("gone"), "PEER": Subprocess.executable("Peer").path]
+        let script = "cd \"$FOLDER\" && rmdir \"$FOLDER\" && \"$PEER\" file-event app.plist"
+        let peer = try await Subprocess.finished("/bin/sh", ["-c", script], environment: environment)
+        #expect(peer.text.hasPrefix("fallback(app.plist: cannot be watched: its path starts at the working folder, and it has gone;"))
+    }
+
+    @Test("A relative path starts at the current folder") func relative() async throws {
+        #expect(try AbsolutePath.fromRoot("x/y", of: "x/y") == FileManager.default.currentDirectoryPath + "/x/y")
+        #expect(try AbsolutePath.fromRoot("/x/y", of: "/x/y") == "/x/y")
+    }
+}

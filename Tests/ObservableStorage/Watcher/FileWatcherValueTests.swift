@@ -1,0 +1,120 @@
+import Foundation
+import Testing
+
+@testable import ObservableStorage
+
+/// What a watcher decides without a disk or a clock.
+@Suite("FileWatcher: decisions", .timeLimit(.minutes(5)))
+struct FileWatcherValueTests {
+    let start = ContinuousClock.now
+
+    func at(_ milliseconds: Int) -> ContinuousClock.Instant {
+        start + .milliseconds(milliseconds)
+    }
+
+    @Test("One write is looked at after the quiet time") func oneWrite() {
+        var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
+        #expect(debouncer.modified(at: at(0)) == .wake(at: at(50)))
+        #expect(debouncer.woke(at: at(50)) == .report)
+        #expect(debouncer.woke(at: at(60)) == .none)
+    }
+
+    @Test("Each write puts the look off, with one timer") func severalWrites() {
+        var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
+        #expect(debouncer.modified(at: at(0)) == .wake(at: at(50)))
+        #expect(debouncer.modified(at: at(20)) == .none)
+        #expect(debouncer.modified(at: at(40)) == .none)
+        #expect(debouncer.woke(at: at(50)) == .wake(at: at(90)))
+        #expect(debouncer.woke(at: at(90)) == .report)
+    }
+
+    @Test("A writer that is never quiet is looked at when the limit is reached, again and again") func limit() {
+        var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
+        var wake: ContinuousClock.Instant?
+        var looks: [Int] = []
+        for time in 0...1200 {
+            if let due = wake, at(time) >= due {
+                wake = nil
+                switch debouncer.woke(at: at(time)) {
+                case .wake(let next): wake = next
+                case .report: looks.append(time)
+                case .none: Issue.record("a timer for nothing")
+                }
+            }
+            if case .wake(let due) = debouncer.modified(at: at(time)) {
+                #expect(wake == nil)
+                wake = due
+            }
+        }
+        #expect(looks == [500, 1000])
+    }
+
+    @Test("A look for another reason makes the timer's own needless") func reported() {
+        var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
+        _ = debouncer.modified(at: at(0))
+        debouncer.reported()
+        #expect(debouncer.woke(at: at(50)) == .none)
+    }
+
+    @Test("A write after such a look waits for its own quiet time, with the old timer") func wroteAfterLook() {
+        var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
+        _ = debouncer.modified(at: at(0))
+        debouncer.reported()
+        #expect(debouncer.modified(at: at(30)) == .none)
+        #expect(debouncer.woke(at: at(50)) == .wake(at: at(80)))
+        #expect(debouncer.woke(at: at(80)) == .report)
+    }
+
+    static let actions: [(PathEvents, TargetState, Debouncer.Action)] = [
+        (.registered, .unchanged, .report), (.modified, .ready, .wake(at: due)), (.closed, .ready, .report),
+        ([.modified, .closed], .ready, .report),
+        (.created, .ready, .report), (.created, .empty, .wake(at: due)), ([.created, .closed], .empty, .report),
+        (.replaced, .ready, .report), (.replaced, .unchanged, .report), (.removed, .ready, .report), (.removed, .unchanged, .none),
+        (.ended, .ready, .wake(at: due)), ([.replaced, .created], .empty, .report), ([.replaced, .rerouted], .ready, .report),
+        (.rerouted, .empty, .report), (.rerouted, .unchanged, .none), ([.rerouted, .modified], .unchanged, .wake(at: due)),
+        ([.rerouted, .closed], .unchanged, .report), ([], .ready, .none),
+    ]
+
+    static let start = ContinuousClock.now
+    static let due = start + .milliseconds(50)
+
+    @Test("How urgent a look is", arguments: actions)
+    func urgency(events: PathEvents, target: TargetState, action: Debouncer.Action) {
+        var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
+        #expect(debouncer.changed(events, target: target, at: Self.start) == action)
+    }
+
+    @Test("What is due already is not put off by who may not do so, and what is urgent told at once") func noDelay() {
+        var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
+        #expect(debouncer.modified(at: at(0)) == .wake(at: at(50)))
+        #expect(debouncer.changed(.modified, target: .ready, mayDelay: false, at: at(40)) == .none)
+        #expect(debouncer.woke(at: at(50)) == .report)
+        #expect(debouncer.changed(.closed, target: .ready, mayDelay: false, at: at(60)) == .report)
+    }
+
+    @Test("A timer tells a difference twice, and then no more if a write could not leave the time stamps as they are") func comparison() {
+        let other = PollComparison.FileState.success(FileIdentity(device: 1, inode: 2, size: 3, modified: 4, changed: 5))
+        var comparison = PollComparison(.success(nil))
+        let none = PollComparison.FileState.success(nil)
+        let seen = [none, none, none, other, other, other, none, other, other, other]
+        let news = seen.map { comparison.isChanged($0, at: Date(timeIntervalSince1970: 3)) }
+        #expect(news == [true, false, false, true, true, false, true, true, true, false])
+    }
+
+    @Test("As long as it could, it goes on telling") func unsureComparison() {
+        let identity = PollComparison.FileState.success(FileIdentity(device: 1, inode: 2, size: 3, modified: 0, changed: 5_000_000_000))
+        var comparison = PollComparison(identity)
+        let news = [4, 5, 5.5, 6, 6.5, 7, 7.5, 8].map { comparison.isChanged(identity, at: Date(timeIntervalSince1970: $0)) }
+        #expect(news == [true, true, true, true, true, true, true, false])
+    }
+
+    @Test("A file that cannot be looked at is not a missing one, and told once for each error") func unreadable() {
+        var comparison = PollComparison(.success(nil))
+        let seen: [PollComparison.FileState] = [
+            .success(nil), .failure(SystemError(ELOOP)), .failure(SystemError(ELOOP)), .failure(SystemError(ELOOP)),
+            .failure(SystemError(EACCES)), .failure(SystemError(EACCES)), .failure(SystemError(EACCES)), .success(nil),
+        ]
+        let changes = seen.map { comparison.isChanged($0, at: Date(timeIntervalSince1970: 3)) }
+        #expect(changes == [true, true, true, false, true, true, false, true])
+    }
+}

@@ -1,0 +1,66 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import ObservableStorage
+
+    /// What the kernel tells, and who is told.
+    @Suite("inotify events", .timeLimit(.minutes(5)))
+    struct InotifyEventTests {
+        @Test("What the kernel wrote is read event by event")
+        func parsing() {
+            var bytes = FakeInotify.event(watch: 3, mask: UInt32(IN_MOVED_TO), name: "app.plist")
+            bytes += FakeInotify.event(watch: -1, mask: UInt32(IN_Q_OVERFLOW), name: nil)
+            bytes += FakeInotify.event(watch: 4, mask: UInt32(IN_CREATE), name: "sixteen letters.")
+            for cut in 0...bytes.count {
+                var events: [InotifyEvent] = []
+                bytes[..<cut].withUnsafeBytes { InotifyEvent.forEach(in: $0) { events.append($0) } }
+                #expect(events.count <= 3)
+                if cut == bytes.count {
+                    #expect(events.map(\.watch) == [3, -1, 4])
+                    #expect(events.map(\.name) == ["app.plist", nil, "sixteen letters."])
+                    #expect(events.map(\.mask) == [UInt32(IN_MOVED_TO), UInt32(IN_Q_OVERFLOW), UInt32(IN_CREATE)])
+                }
+            }
+        }
+
+        static let meanings: [(Int32, isFile: Bool, isLast: Bool, PathEvents)] = [
+            (IN_MODIFY, true, false, .modified), (IN_CLOSE_WRITE, true, false, .closed), (IN_ATTRIB, true, false, .modified),
+            (IN_DELETE_SELF, true, false, .ended), (IN_MOVE_SELF, true, false, .ended), (IN_IGNORED, true, false, .ended),
+            (IN_UNMOUNT, true, false, .rerouted),
+            (IN_Q_OVERFLOW, true, true, .rerouted), (IN_CREATE, false, true, .created), (IN_ATTRIB, false, true, [.created, .modified]),
+            (IN_MOVED_TO, false, true, .replaced), (IN_MOVED_FROM, false, true, .removed), (IN_DELETE, false, true, .removed),
+            (IN_MOVED_TO, false, false, .rerouted), (IN_DELETE_SELF, false, false, .rerouted), (IN_ATTRIB, false, false, .rerouted),
+        ]
+
+        @Test("What an event means to the file, to its name, and to the way there", arguments: meanings)
+        func meaning(mask: Int32, isFile: Bool, isLast: Bool, events: PathEvents) {
+            #expect(InotifyEvent(watch: 1, mask: UInt32(mask), name: isLast ? "a" : nil).events(isFile: isFile, isLast: isLast) == events)
+        }
+
+        @Test("A watch is kept as long as anybody uses it")
+        func table() {
+            final class Subscriber {}
+            let (first, second) = (Subscriber(), Subscriber())
+            var table = InotifyTable<Subscriber>()
+            let (folder, file) = (
+                InotifyTable<Subscriber>.WatchKey(watch: 1, name: "a"), InotifyTable<Subscriber>.WatchKey(watch: 1, name: nil)
+            )
+            table.insert(first, for: folder)
+            table.insert(first, for: folder)
+            table.insert(second, for: folder)
+            table.insert(second, for: file)
+            #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: UInt32(IN_CREATE), name: "a")).count == 2)
+            #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: UInt32(IN_CREATE), name: "b")).isEmpty)
+            #expect(table.subscribers(of: InotifyEvent(watch: 2, mask: UInt32(IN_CREATE), name: "a")).isEmpty)
+            #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: UInt32(IN_DELETE_SELF), name: nil)).count == 2)
+            #expect(table.subscribers(of: InotifyEvent(watch: -1, mask: UInt32(IN_Q_OVERFLOW), name: nil)).count == 2)
+            let removals = [(first, folder), (first, folder), (second, file), (second, folder)].map { table.remove($0.0, for: $0.1) }
+            #expect(removals == [false, false, false, true])
+            #expect(table.isEmpty)
+            table.insert(first, for: folder)
+            table.forget(1)
+            #expect(table.isEmpty)
+        }
+    }
+#endif

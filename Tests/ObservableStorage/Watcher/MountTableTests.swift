@@ -1,0 +1,60 @@
+#if os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import ObservableStorage
+
+    /// How file systems are told apart.
+    @Suite("Mounts", .timeLimit(.minutes(5)))
+    struct MountTableTests {
+        @Test("The file system is known by its device")
+        func mounts() {
+            let text = """
+                22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+                23 22 0:50 /x /home rw shared:1 master:2 - nfs4 server:/x rw
+                24 22 0:31 / /merged rw - overlay overlay rw,lowerdir=/a
+                25 22 0:60 / /mnt rw - fuse.sshfs host: rw
+                26 22 0:60 / /again rw - ext4 host: rw
+                27 22 259:300 / /far rw - cifs host: rw
+                28 22 garbage - x
+                29 22 1:1
+                """
+            #expect(
+                MountTable.types(MountInfo.parse(text)) == [
+                    0xFE00: "ext4", 0x32: "nfs4", 0x1F: "overlay", 0x3C: "fuse.sshfs", 0x11_032C: "cifs",
+                ])
+        }
+
+        @Test("Others can change some file systems from elsewhere, and the layers of some")
+        func reliability() {
+            let types = ["ext4", "btrfs", "tmpfs", "nfs4", "cifs", "fuse", "fuse.sshfs", "9p", "overlay", "overlayfs"]
+            #expect(types.filter(MountInfo.isRemote) == ["nfs4", "cifs", "fuse", "fuse.sshfs", "9p"])
+            #expect(types.filter(MountInfo.isLayered) == ["overlay"])
+        }
+
+        @Test("Where something is mounted is known as it is, white space and backslashes in its name too")
+        func points() {
+            let text = #"""
+                22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+                23 22 254:0 /some\040where/file /a\040b/c\134d\011e rw - ext4 /dev/vda rw
+                24 22 254:0 / /Größe\ rw - ext4 /dev/vda rw
+                """#
+            let infos = MountInfo.parse(text)
+            #expect(infos.map(\.point) == ["/", "/a b/c\\d\te", "/Größe\\"])
+            #expect(infos.map(\.root) == ["/", "/some where/file", "/"])
+            #expect(infos.map(\.id) == ["22", "23", "24"])
+        }
+
+        @Test("The kernel's own file systems are known")
+        func ownMounts() throws {
+            var status = stat()
+            try #require(stat("/proc/self", &status) == 0)
+            let text = try #require(Disk.read("/proc/self/mountinfo"))
+            let infos = MountInfo.parse(text)
+            #expect(MountTable.types(infos)[UInt64(status.st_dev)] == "proc")
+            #expect(MountTable.shared.fileSystemType(of: UInt64(status.st_dev)) == "proc")
+            #expect(infos.contains { $0.point == "/proc" } == MountTable.shared.isMountPoint("/proc"))
+            #expect(!MountTable.shared.isMountPoint("/proc/self"))
+        }
+    }
+#endif
