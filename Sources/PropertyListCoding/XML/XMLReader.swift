@@ -6,21 +6,17 @@ struct XMLReader {
     var scanner: XMLScanner
 
     init(_ bytes: ByteView, from start: Int) {
-        scanner = XMLScanner(bytes: bytes, place: start)
+        scanner = XMLScanner(bytes: bytes, offset: start)
     }
 
     /// Decodes the root.
     mutating func read() throws(PropertyListError) -> PropertyListValue {
-        try scanner.skipBetweenTags()
-        while scanner.bytes.has("<!DOCTYPE", at: scanner.place) {
-            try scanner.skipDocumentType()
-            try scanner.skipBetweenTags()
-        }
+        repeat { try scanner.skipBetweenTags() } while try scanner.skipDocumentType()
         let tag = try scanner.tag()
         guard tag.element == .plist, !tag.isClosing else {
             let value = try value(of: tag)
             try scanner.skipBetweenTags()
-            guard scanner.isAtEnd else { throw PropertyListError(offset: scanner.place, reason: "something follows the root") }
+            guard scanner.isAtEnd else { throw PropertyListError(offset: scanner.offset, reason: "something follows the root") }
             return value
         }
         if tag.isEmpty { throw PropertyListError(offset: tag.offset, reason: "an empty <plist>") }
@@ -43,7 +39,7 @@ extension XMLReader {
         let tag: XMLTag
         var elements: [PropertyListValue] = []
         var entries: [String: PropertyListValue] = [:]
-        /// The key whose value comes next, and where it stands.
+        /// The key of the next value, and its offset.
         var key: (name: String, offset: Int)?
 
         var isDictionary: Bool { tag.element == .dictionary }
@@ -70,7 +66,7 @@ extension XMLReader {
             } else if let leaf = try leaf(tag) {
                 try add(leaf, to: &frame)
             } else {
-                guard parents.count + 1 < Bounds.depth else { throw Bounds.tooDeep(at: tag.offset) }
+                guard parents.count + 1 < DecodingLimits.depth else { throw .tooDeep(at: tag.offset) }
                 parents.append(frame)
                 frame = Frame(tag: tag)
             }
@@ -101,11 +97,11 @@ extension XMLReader {
 }
 
 extension [String: PropertyListValue] {
-    /// The only key of the dictionary that stands for a uid in XML.
+    /// The only key of a dictionary that represents a uid in XML.
     static var uidKey: String { "CF$UID" }
 
-    /// The uid that the dictionary stands for in XML.
-    var uid: UInt64? {
+    /// The uid that the dictionary represents in XML.
+    fileprivate var uid: UInt64? {
         guard count == 1, case .integer(let number)? = self[Self.uidKey] else { return nil }
         return number.value()
     }
