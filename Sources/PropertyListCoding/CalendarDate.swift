@@ -1,21 +1,29 @@
-/// A day in the Gregorian calendar, continued into the past.
+/// A date and time of day in UTC, in the Gregorian calendar continued into the past.
 package struct CalendarDate: Equatable {
     package let year: Int
     package let month: Int
     package let day: Int
+    package let hour: Int
+    package let minute: Int
+    package let second: Int
 
+    private static let secondsPerDay = 86_400
     /// Days from 0000-03-01, where the arithmetic begins, to 2001-01-01, where property lists count from.
     private static let referenceDay = 730_791
     private static let daysPerEra = 146_097
 
-    /// Creates a date, or returns nil if there is no such date, like the 30th of February.
-    package init?(year: Int, month: Int, day: Int) {
-        guard 1...12 ~= month, 1...Self.days(in: month, of: year) ~= day else { return nil }
-        (self.year, self.month, self.day) = (year, month, day)
+    /// Creates a date, or returns nil if there is no such date: the 30th of February, or a 60th second.
+    package init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+        guard 1...12 ~= month, 1...Self.days(in: month, of: year) ~= day, 0..<24 ~= hour, 0..<60 ~= minute, 0..<60 ~= second else {
+            return nil
+        }
+        (self.year, self.month, self.day, self.hour, self.minute, self.second) = (year, month, day, hour, minute, second)
     }
 
-    /// Creates the date a number of days after 2001-01-01.
-    package init(daysSinceReference days: Int) {
+    /// Creates the date a number of seconds after 2001-01-01 00:00:00.
+    package init(secondsSinceReference seconds: Int) {
+        let (days, time) = seconds.flooredQuotientAndRemainder(by: Self.secondsPerDay)
+        (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60)
         // Years begin in March here, so that the leap day is the last of them.
         let (era, dayOfEra) = (days + Self.referenceDay).flooredQuotientAndRemainder(by: Self.daysPerEra)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -26,12 +34,13 @@ package struct CalendarDate: Equatable {
         year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
     }
 
-    /// The number of days since 2001-01-01.
-    package var daysSinceReference: Int {
+    /// The number of seconds since 2001-01-01 00:00:00.
+    package var secondsSinceReference: Int {
         let (era, yearOfEra) = (month <= 2 ? year - 1 : year).flooredQuotientAndRemainder(by: 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return era * Self.daysPerEra + dayOfEra - Self.referenceDay
+        let days = era * Self.daysPerEra + dayOfEra - Self.referenceDay
+        return days * Self.secondsPerDay + hour * 3600 + minute * 60 + second
     }
 
     private static func days(in month: Int, of year: Int) -> Int {
@@ -44,8 +53,7 @@ package struct CalendarDate: Equatable {
 }
 
 extension Int {
-    /// The quotient, rounded down, and the remainder, which is not negative.
-    func flooredQuotientAndRemainder(by divisor: Int) -> (quotient: Int, remainder: Int) {
+    fileprivate func flooredQuotientAndRemainder(by divisor: Int) -> (Int, Int) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }

@@ -21,10 +21,13 @@ extension OutputBuffer {
     @inline(__always)
     mutating func append(utf8 text: UnsafeRawBufferPointer, isASCII: Bool, _ hash: LeafHash) -> UInt32 {
         if isASCII { return append(marker: 0x50, text, hash) }
-        let units = String(decoding: text, as: UTF8.self).utf16
+        append(utf16: String(decoding: text, as: UTF8.self).utf16)
+        return hash(of: text, marker: 0x60)
+    }
+
+    private mutating func append(utf16 units: String.UTF16View) {
         append(marker: 0x60, count: units.count)
         for unit in units { append(UInt64(unit), size: 2) }
-        return hash(of: text, marker: 0x60)
     }
 
     /// Appends the marker of an object that has a count.
@@ -40,8 +43,12 @@ extension OutputBuffer {
 
     @inline(__always)
     private mutating func append(marker: UInt8, _ bytes: UnsafeRawBufferPointer, _ hash: LeafHash) -> UInt32 {
-        append(marker: marker, count: bytes.count)
-        append(bytes)
+        if bytes.count < 0xF {
+            append(marker | UInt8(bytes.count), bytes)
+        } else {
+            append(marker: marker, count: bytes.count)
+            append(bytes)
+        }
         return hash(of: bytes, marker: marker)
     }
 

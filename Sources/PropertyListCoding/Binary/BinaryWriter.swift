@@ -108,7 +108,8 @@ extension BinaryWriter {
         forDeferred entry: EncodedEntries.Entry, depth: Int
     ) throws(PropertyListError) -> (key: Int, value: Int) {
         let key = object(for: entries.bytes(from: entry.start, to: entry.middle), hash: entry.keyHash)
-        return (key, try object(for: entries.takeValue(of: entry), depth: depth))
+        let value = entries.takeValue(of: entry)
+        return (key, value.isContainer ? try object(forContainer: value, depth: depth) : try object(for: value, depth: depth))
     }
 
     /// Writes a key and its value, both encoded already, unless there are equal ones.

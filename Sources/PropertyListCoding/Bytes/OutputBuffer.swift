@@ -65,8 +65,19 @@ struct OutputBuffer: ~Copyable {
 
     /// Appends a byte and the lowest 1 to 8 bytes of an integer, most significant first.
     mutating func append(_ first: UInt8, _ integer: UInt64, size: Int) {
-        append(first)
-        append(integer, size: size)
+        precondition(size >= 1 && size <= 8)
+        reserve(9)
+        start.storeBytes(of: first, toByteOffset: count, as: UInt8.self)
+        start.storeBytes(of: (integer << UInt64(64 - 8 * size)).bigEndian, toByteOffset: count + 1, as: UInt64.self)
+        count += 1 + size
+    }
+
+    /// Appends a byte and others after it.
+    mutating func append(_ first: UInt8, _ others: UnsafeRawBufferPointer) {
+        reserve(1 + others.count)
+        start.storeBytes(of: first, toByteOffset: count, as: UInt8.self)
+        if let source = others.baseAddress { (start + count + 1).copyMemory(from: source, byteCount: others.count) }
+        count += 1 + others.count
     }
 
     /// Appends the lowest 1 to 8 bytes of an integer, most significant first.

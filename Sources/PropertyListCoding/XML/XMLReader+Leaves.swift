@@ -109,11 +109,9 @@ extension XMLReader {
         guard 1...9 ~= digits.count, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
         let year = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
         func pair(_ index: Int) -> Int { Int(rest[index] - 0x30) * 10 + Int(rest[index + 1] - 0x30) }
-        let (hour, minute, second) = (pair(7), pair(10), pair(13))
-        guard let day = CalendarDate(year: isNegative ? -year : year, month: pair(1), day: pair(4)), hour < 24, minute < 60, second < 60
-        else { return nil }
-        let seconds = day.daysSinceReference * 86_400 + hour * 3600 + minute * 60 + second
-        return Date(timeIntervalSinceReferenceDate: Double(seconds))
+        return CalendarDate(
+            year: isNegative ? -year : year, month: pair(1), day: pair(4), hour: pair(7), minute: pair(10), second: pair(13)
+        ).map { Date(timeIntervalSinceReferenceDate: Double($0.secondsSinceReference)) }
     }
 
     private static func trimmed(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {

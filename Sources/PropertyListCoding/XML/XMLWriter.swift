@@ -196,13 +196,12 @@ extension XMLWriter {
         guard let whole = Int(exactly: seconds), Self.writableSeconds.contains(whole) else {
             throw PropertyListError(offset: nil, reason: "XML cannot hold a date outside the years 1 to 9999")
         }
-        let (days, time) = whole.flooredQuotientAndRemainder(by: 86_400)
-        let date = CalendarDate(daysSinceReference: days)
+        let date = CalendarDate(secondsSinceReference: whole)
         put("<date>" as StaticString)
         put(date.year / 100)
         put(date.year % 100)
         for (separator, number) in [
-            (0x2D, date.month), (0x2D, date.day), (0x54, time / 3600), (0x3A, time / 60 % 60), (0x3A, time % 60),
+            (0x2D, date.month), (0x2D, date.day), (0x54, date.hour), (0x3A, date.minute), (0x3A, date.second),
         ] as [(UInt8, Int)] {
             output.append(separator)
             put(number)
