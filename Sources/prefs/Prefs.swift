@@ -4,43 +4,47 @@ import Foundation
 /// Reads, writes and watches property lists from the command line.
 @main
 struct Prefs {
-    // Three streams, what Dispatch and a watch need, and the files of an edit.
-    private static let leastOpenFiles = 16
+    /// The commands, in the order in which help lists them.
+    static let commands: [any Command.Type] = [
+        ReadCommand.self, TypeCommand.self, WriteCommand.self, DeleteCommand.self, IncrementCommand.self, WatchCommand.self,
+        ExportCommand.self, ImportCommand.self, HelpCommand.self,
+    ]
+
+    // The standard streams, the descriptors of Dispatch and of a file watcher, and the files of an edit.
+    private static let requiredOpenFiles = 16
 
     static func main() {
-        // Writing to a closed pipe is then an error that can be told from others.
+        // Writing to a closed pipe then fails with EPIPE instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
-        requireDescriptors()
+        requireOpenFiles()
         Task { exit(await run()) }
         dispatchMain()
     }
 
-    /// Ends the process if it may not open enough files: Dispatch would end it by a signal.
-    private static func requireDescriptors() {
+    /// Exits with an error if the process may not open enough files: Dispatch would crash later.
+    private static func requireOpenFiles() {
         let limit = sysconf(Int32(_SC_OPEN_MAX))
-        guard (0..<leastOpenFiles).contains(limit) else { return }
-        let failure = Failure.impossible("only \(limit) files may be open at once (ulimit -n), and \(leastOpenFiles) are needed")
-        Diagnostics.report(failure)
-        exit(failure.status)
+        guard (0..<requiredOpenFiles).contains(limit) else { return }
+        let error = CommandError.failed("only \(limit) files may be open at once (ulimit -n), and \(requiredOpenFiles) are needed")
+        error.report()
+        exit(error.status)
     }
 
     private static func run() async -> Int32 {
         do {
             try await command(arguments()).run(.standard)
             return 0
-        } catch let failure as Failure {
-            Diagnostics.report(failure)
-            return failure.status
         } catch {
-            let failure = Failure.impossible(ErrorText.text(for: error))
-            Diagnostics.report(failure)
-            return failure.status
+            let error = CommandError(error)
+            error.report()
+            return error.status
         }
     }
 
-    /// What stands on the command line; `CommandLine.arguments` would put U+FFFD in the place of what is not UTF-8, and so name another file
-    /// or key.
-    private static func arguments() throws(Failure) -> [String] {
+    /// The arguments of the process.
+    ///
+    /// `CommandLine.arguments` replaces what is not UTF-8 with U+FFFD, which would name another file or key.
+    private static func arguments() throws(CommandError) -> [String] {
         var arguments: [String] = []
         for number in 1..<max(1, Int(CommandLine.argc)) {
             guard let bytes = CommandLine.unsafeArgv[number] else { break }
@@ -52,11 +56,11 @@ struct Prefs {
         return arguments
     }
 
-    /// The command that the arguments ask for.
-    static func command(_ arguments: [String]) throws(Failure) -> any Command {
+    /// Parses the arguments of the process into a command.
+    private static func command(_ arguments: [String]) throws(CommandError) -> any Command {
         guard let name = arguments.first else { throw .usage("a command is missing", nil) }
         if ["--help", "-h"].contains(name) { return HelpCommand(about: nil) }
-        guard let type = CommandList.named(name) else { throw .usage("unknown command: \(name)", nil) }
+        guard let type = commands.first(where: { $0.name == name }) else { throw .usage("unknown command: \(name)", nil) }
         return try type.parse(Array(arguments.dropFirst()))
     }
 }

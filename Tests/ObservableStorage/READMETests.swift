@@ -117,14 +117,14 @@ struct READMETests {
     }
 
     final class Editor: SceneStoring {
-        let sceneIdentifier = "main"
+        let sceneID = "main"
         @SceneStored("zoom") var zoom = 1.0
     }
 
     @Test("A scene has values of its own")
     func scene() async throws {
         let store = try ObservableStore(at: url)
-        let scene = SceneStore(sceneID: "main", base: store, inheritsLastValue: true)
+        let scene = SceneStore(sceneID: "main", base: store, writesThrough: true)
         scene[.fontSize] = 15
         #expect(store.entries == ["fontSize": 15.0, "scenes/main/fontSize": 15.0])
         #expect(Editor().sceneStore.sceneID == "main")

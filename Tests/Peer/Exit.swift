@@ -21,6 +21,7 @@ struct Exit {
         case "stuck": try setAndExit(StuckBackend())
         case "fork": try await fork()
         case "released": try release()
+        case "going": try endWhileGoing()
         default: throw UnknownRequest()
         }
     }
@@ -92,6 +93,69 @@ struct Exit {
     private func release() throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
         store[Self.count] = 5
+    }
+}
+
+extension Exit {
+    /// Ends the process while a store is going on another thread, with an edit that could not be written before.
+    private func endWhileGoing() throws {
+        let backend = GoingBackend(PropertyListFile(at: URL(fileURLWithPath: path)))
+        Thread.detachNewThread {
+            do {
+                var store: ObservableStore? = try ObservableStore(backend: backend)
+                store?[Self.count] = 5
+                backend.failed.wait()
+                backend.drain()
+                store = nil
+            } catch {
+                fatalError("\(error)")
+            }
+        }
+        backend.isGoing.wait()
+    }
+}
+
+/// A backend whose first edit fails, and whose watch takes for ever to end.
+private final class GoingBackend: StorageBackend {
+    private static let isOnQueue = DispatchSpecificKey<Bool>()
+
+    private let file: PropertyListFile
+    private let queue = Guarded<DispatchQueue?>(nil)
+    private let edits = Guarded(0)
+    let failed = DispatchSemaphore(value: 0)
+    let isGoing = DispatchSemaphore(value: 0)
+
+    var name: String { file.name }
+
+    init(_ file: PropertyListFile) {
+        self.file = file
+    }
+
+    func load() throws -> StorageEntries { try file.load() }
+
+    func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        let number = edits.withLock { edits in
+            edits += 1
+            return edits
+        }
+        guard number == 1 else { return try file.edit(body) }
+        defer { failed.signal() }
+        throw StorageError.unwritable(file: name, reason: "not now", edits: .kept)
+    }
+
+    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+        queue.setSpecific(key: Self.isOnQueue, value: true)
+        self.queue.withLock { $0 = queue }
+        return ObservationToken { [isGoing] in
+            isGoing.signal()
+            // Where the store's own attempt was the last to keep it, its queue is needed for the last write.
+            if DispatchQueue.getSpecific(key: Self.isOnQueue) == nil { DispatchSemaphore(value: 0).wait() }
+        }
+    }
+
+    /// Returns when nothing that the queue has done keeps the store.
+    func drain() {
+        queue.withLock { $0 }?.sync {}
     }
 }
 

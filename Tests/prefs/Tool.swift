@@ -7,7 +7,7 @@ func tool(_ arguments: String..., input: Data = Data(), environment: [String: St
     try await Subprocess.finished("prefs", arguments, input: input, environment: environment)
 }
 
-/// Whether a program of the system is there.
+/// Returns whether a program is installed.
 func isInstalled(_ program: String) -> Bool {
     do {
         return try Subprocess.run("/bin/sh", ["-c", "command -v \(program)"]).status == 0
@@ -16,8 +16,8 @@ func isInstalled(_ program: String) -> Bool {
     }
 }
 
-/// The line that a watch is to print.
-struct SeenChange: Decodable, Equatable {
+/// A line that `prefs watch --json` printed.
+struct PrintedChange: Decodable, Equatable {
     let key: String
     let old: Int?
     let new: Int?
@@ -26,6 +26,6 @@ struct SeenChange: Decodable, Equatable {
     let revision: UInt64
 
     init(_ line: String) throws {
-        self = try JSONDecoder().decode(SeenChange.self, from: Data(line.utf8))
+        self = try JSONDecoder().decode(PrintedChange.self, from: Data(line.utf8))
     }
 }

@@ -10,9 +10,9 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     /// The store that holds the values.
     public let store: ObservableStore
     /// The keys.
-    public let keys: Keys
+    public var keys: Keys { table.keys }
 
-    let naming: KeyNaming
+    let table: KeyTable<Keys>
 
     /// Sees a store through a group of keys.
     ///
@@ -21,21 +21,23 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     /// - Parameters:
     ///   - store: holds the values.
     ///   - prefix: what every name begins with, before a `/`.
-    ///   - transform: makes each key's name over: `{ $0.lowercased() }`.
+    ///   - transform: transforms each key's name: `{ $0.lowercased() }`.
     public init(_ store: ObservableStore, prefix: String? = nil, naming transform: (@Sendable (String) -> String)? = nil) {
         self.init(store, naming: KeyNaming(prefix: prefix, transform: transform))
     }
 
     init(_ store: ObservableStore, naming: KeyNaming) {
         let keys = Keys()
-        self.init(store, keys: keys, naming: naming.inside(keys))
-        store.reportRepeatedNames(of: keys, naming: self.naming)
+        self.init(store, KeyTable(keys, naming: naming.inside(keys), in: store.memory))
+        var seen: Set<String> = []
+        for name in keys.names(table.naming) where !seen.insert(name).inserted {
+            store.reports.report(.repeatedName(key: name, group: String(describing: Keys.self)))
+        }
     }
 
-    init(_ store: ObservableStore, keys: Keys, naming: KeyNaming) {
+    private init(_ store: ObservableStore, _ table: KeyTable<Keys>) {
         self.store = store
-        self.keys = keys
-        self.naming = naming
+        self.table = table
     }
 
     /// The value of a key, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
@@ -47,25 +49,24 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 
     /// The same store seen through a group inside the group.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyedStore<Group> {
-        let group = keys[keyPath: path]
-        return KeyedStore<Group>(store, keys: group, naming: naming.inside(group))
+        KeyedStore<Group>(store, table.group(path))
     }
 
     /// The key at a path, under its name in the store.
     func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StorageKey<Value> {
-        naming.apply(to: keys[keyPath: path])
+        table.key(path).key
     }
 }
 
 extension KeyedStore {
     /// The names that the keys have in the store.
     public var keyNames: KeyNames<Keys> {
-        KeyNames(keys: keys, naming: naming)
+        KeyNames(keys: keys, naming: table.naming)
     }
 
     /// The handle to one key; see ``StoredValue``.
     public func stored<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StoredValue<Value> {
-        StoredValue(key(path), in: store)
+        StoredValue(table.key(path), in: store)
     }
 
     /// The value of a key; see ``ObservableStore/value(for:)``.
@@ -87,7 +88,7 @@ extension KeyedStore {
 
     /// Removes what is stored for every key that is a stored property of the group, or of a group inside it, as one revision.
     public func reset() {
-        store.reset(keys.names(naming, withEarlier: true))
+        store.reset(keys.names(table.naming, withEarlier: true))
     }
 
     /// Whether a value is stored for a key.

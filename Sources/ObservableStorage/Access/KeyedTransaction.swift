@@ -3,26 +3,23 @@
 public struct KeyedTransaction<Keys: KeyGroup> {
     /// The transaction as the store has it.
     public let transaction: StoreTransaction
-    private let keys: Keys
-    private let naming: KeyNaming
+    private let table: KeyTable<Keys>
 
-    init(_ transaction: StoreTransaction, keys: Keys, naming: KeyNaming) {
+    init(_ transaction: StoreTransaction, _ table: KeyTable<Keys>) {
         self.transaction = transaction
-        self.keys = keys
-        self.naming = naming
+        self.table = table
     }
 
     /// The value of a key, as ``StoreTransaction/subscript(_:)`` has it.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
-        get { transaction[naming.apply(to: keys[keyPath: path])] }
-        nonmutating set { transaction[naming.apply(to: keys[keyPath: path])] = newValue }
-        nonmutating _modify { yield &transaction[naming.apply(to: keys[keyPath: path])] }
+        get { transaction[table.key(path).key] }
+        nonmutating set { transaction[table.key(path).key] = newValue }
+        nonmutating _modify { yield &transaction[table.key(path).key] }
     }
 
     /// The same transaction seen through a group inside the group.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyedTransaction<Group> {
-        let group = keys[keyPath: path]
-        return KeyedTransaction<Group>(transaction, keys: group, naming: naming.inside(group))
+        KeyedTransaction<Group>(transaction, table.group(path))
     }
 }
 
@@ -31,8 +28,8 @@ extension KeyedStore {
     public func update<Result: Sendable>(
         _ body: @Sendable (inout KeyedTransaction<Keys>) throws -> Result
     ) async throws -> Result {
-        try await store.update { [keys, naming] transaction in
-            var keyed = KeyedTransaction(transaction, keys: keys, naming: naming)
+        try await store.update { [table] transaction in
+            var keyed = KeyedTransaction(transaction, table)
             return try body(&keyed)
         }
     }

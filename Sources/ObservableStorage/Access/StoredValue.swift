@@ -11,35 +11,29 @@ public struct StoredValue<Value: Sendable>: Sendable {
     /// The store that holds the value.
     public let store: ObservableStore
     /// The key.
-    public let key: StorageKey<Value>
+    public var key: StorageKey<Value> { tracked.key }
 
-    private let watches: TrackedKey
+    @usableFromInline let tracked: TrackedKey<Value>
 
     /// Makes a handle.
     public init(_ key: StorageKey<Value>, in store: ObservableStore) {
+        self.init(TrackedKey(key, in: store.memory), in: store)
+    }
+
+    init(_ tracked: TrackedKey<Value>, in store: ObservableStore) {
         self.store = store
-        self.key = key
-        watches = store.watches(of: key)
+        self.tracked = tracked
     }
 
     /// The value, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
     public var value: Value {
-        // Inlined into its users, who know the type: for a plain one there is nothing to do but to take the bits.
+        // Inlined into its users, who know the type.
         @inlinable get {
-            guard let bits = plainBits else { return observedValue }
-            return PlainCell.value(of: bits)
+            guard let reading = tracked.reading else { return store.observed(tracked) }
+            return reading.value()
         }
         nonmutating set { store[key] = newValue }
         nonmutating _modify { yield &store[key] }
-    }
-
-    /// The bits of the value, if it is a plain one and was read before; see ``PlainCell``.
-    @usableFromInline var plainBits: UInt64? {
-        watches.bits(key.body)
-    }
-
-    @usableFromInline var observedValue: Value {
-        store.observed(key, by: watches)
     }
 
     /// The value now and each newer one; see ``ObservableStore/values(of:)``.

@@ -1,77 +1,111 @@
-/// How the keys of a group are called in the property list: with the prefixes of the groups around them, each made over first.
+import PropertyListCoding
+
+/// How the keys of a group are called in the property list: with the prefixes of the groups around them, each transformed first.
 struct KeyNaming: Sendable {
-    private var prefixes: Prefixes
+    private var prefix: KeyPrefix
     private let transform: (@Sendable (String) -> String)?
     private let scope: KeyScope?
 
     init(prefix: String? = nil, scope: KeyScope? = nil, transform: (@Sendable (String) -> String)? = nil) {
         self.transform = transform
         self.scope = scope
-        prefixes = Prefixes(prefix.map { [$0] } ?? [])
+        self.prefix = KeyPrefix(prefix.map { [$0] } ?? [])
     }
 
     /// The naming of a group inside.
     func inside(_ group: some KeyGroup) -> KeyNaming {
         var naming = self
-        if let prefix = group.prefix { naming.prefixes.components.append(prefix) }
+        if let prefix = group.prefix { naming.prefix.components.append(prefix) }
         return naming
     }
 
     /// What a key is called.
     func name(_ own: String) -> String {
-        scope?.naming.name(sharedName(own)) ?? sharedName(own)
+        scope?.prefix.name(fallbackName(own)) ?? fallbackName(own)
     }
 
     /// A key under the name that it is called by, and its earlier names likewise.
     func apply<Value>(to key: StorageKey<Value>) -> StorageKey<Value> {
-        let key = prefixes.components.isEmpty && transform == nil ? key : key.named(sharedName)
+        let key = prefix.components.isEmpty && transform == nil ? key : key.named(fallbackName)
         return scope.map(key.scoped) ?? key
     }
 
-    private func sharedName(_ own: String) -> String {
-        prefixes.name(transform?(own) ?? own)
+    private func fallbackName(_ own: String) -> String {
+        prefix.name(transform?(own) ?? own)
     }
 }
 
-extension KeyNaming {
-    /// Components that stand before a name, each as it is.
-    struct Prefixes: Sendable, Hashable {
-        var components: [String]
+/// Components that stand before a name, each as it is.
+struct KeyPrefix: Sendable, Hashable {
+    var components: [String]
 
-        init(_ components: [String]) {
-            self.components = components
-        }
+    init(_ components: [String]) {
+        self.components = components
+    }
 
-        /// What all names begin with; nothing without components.
-        var beginning: String {
-            components.map { Self.escaped($0) + "/" }.joined()
-        }
+    /// What all names begin with; empty without components.
+    var beginning: String {
+        components.map { Self.escaped($0) + "/" }.joined()
+    }
 
-        /// The name behind the components.
-        func name(_ own: String) -> String {
-            components.isEmpty ? own : beginning + Self.escaped(own)
-        }
+    /// The name after the components.
+    func name(_ own: String) -> String {
+        components.isEmpty ? own : beginning + Self.escaped(own)
+    }
 
-        /// Whether a name stands behind the components.
-        func contain(_ name: String) -> Bool {
-            // What comes after the last separator may begin with a combining mark, which makes one character of both.
-            let slash = UInt8(ascii: "/")
-            let ends = name.utf8.indices.lazy.filter { name.utf8[$0] == slash }
-            guard let last = components.indices.last else { return true }
-            guard let end = ends.dropFirst(last).first else { return false }
-            return name[..<name.utf8.index(after: end)] == beginning
-        }
+    /// Whether a name begins with the components.
+    func contains(_ name: String) -> Bool {
+        // What comes after the last separator may begin with a combining mark, which makes one character of both.
+        let slash = UInt8(ascii: "/")
+        let ends = name.utf8.indices.lazy.filter { name.utf8[$0] == slash }
+        guard let last = components.indices.last else { return true }
+        guard let end = ends.dropFirst(last).first else { return false }
+        return name[..<name.utf8.index(after: end)] == beginning
+    }
 
-        // As in a JSON pointer: a component that contains the separator stays one component.
-        private static func escaped(_ component: String) -> String {
-            guard component.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }) else { return component }
-            return component.unicodeScalars.reduce(into: "") { text, scalar in
-                switch scalar {
-                case "~": text += "~0"
-                case "/": text += "~1"
-                default: text.unicodeScalars.append(scalar)
-                }
+    // As in a JSON pointer: a component that contains the separator stays one component.
+    private static func escaped(_ component: String) -> String {
+        guard component.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }) else { return component }
+        return component.unicodeScalars.reduce(into: "") { text, scalar in
+            switch scalar {
+            case "~": text += "~0"
+            case "/": text += "~1"
+            default: text.unicodeScalars.append(scalar)
             }
         }
+    }
+}
+
+/// Where keys keep values of their own beside those that they fall back to: a scene, for example.
+struct KeyScope: Sendable, Hashable {
+    /// What the names begin with.
+    let prefix: KeyPrefix
+    /// Whether what is set in the scope becomes the fallback's value too, for other scopes to start from.
+    let writesThrough: Bool
+}
+
+extension StorageKey {
+    /// The same key with its name, and its earlier names, transformed.
+    func named(_ transform: (String) -> String) -> StorageKey {
+        with { traits in
+            traits.name = transform(traits.name)
+            traits.earlierNames = traits.earlierNames.map(transform)
+        }
+    }
+
+    /// The same key with a value of its own in a scope, which is that of this key until it is set there.
+    ///
+    /// What reading writes is written for this key.
+    func scoped(to scope: KeyScope) -> StorageKey {
+        named(scope.prefix.name).with { traits in
+            traits.fallback = [self]
+            traits.writesThrough = scope.writesThrough
+            traits.persistsDefault = []
+        }
+    }
+
+    /// The key whose value this one has while it has none of its own.
+    var fallback: StorageKey? {
+        definition.traits.fallback.first
     }
 }

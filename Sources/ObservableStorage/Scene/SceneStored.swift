@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// final class Editor: SceneStoring {
-///     let sceneIdentifier: String
+///     let sceneID: String
 ///     @SceneStored("age") var age = 24
 ///     @SceneStored("name") var name: String?
 /// }
@@ -78,5 +78,37 @@ extension SceneStored where Value: StorageValue {
     /// Stores the property, which has a default.
     public init(_ name: String, defaultValue: @autoclosure @escaping @Sendable () -> Value) {
         self.init(StorageKey(name, default: defaultValue()))
+    }
+}
+
+/// The handle that a property had in the scene where it was last used, so that it is made once for each scene.
+private final class SceneHandle<Value: Sendable>: Sendable {
+    private let last = Guarded<(scene: SceneStore, stored: StoredValue<Value>)?>(nil)
+
+    /// The handle to a key in a scene.
+    func value(of key: StorageKey<Value>, in scene: SceneStore) -> StoredValue<Value> {
+        if let known = last.withLock({ $0 }), known.scene.isSame(as: scene) { return known.stored }
+        let stored = scene.stored(key)
+        last.take { last in
+            defer { last = (scene, stored) }
+            return last
+        }
+        return stored
+    }
+}
+
+/// A class that belongs to a scene: its properties marked ``SceneStored`` have the values of that scene.
+public protocol SceneStoring: AnyObject {
+    /// Tells the scene from others, the same at the next start: a session's persistent identifier, say.
+    var sceneID: String { get }
+
+    /// The scene; by default that of the identifier in ``ObservableStore/standard``.
+    var sceneStore: SceneStore { get }
+}
+
+extension SceneStoring {
+    /// The scene in ``ObservableStore/standard``.
+    public var sceneStore: SceneStore {
+        SceneStore(sceneID: sceneID)
     }
 }

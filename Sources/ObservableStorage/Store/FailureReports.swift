@@ -17,6 +17,8 @@ final class FailureReports: Sendable {
     private static let mostLogged = 64
     // Those with something to log; the end of the process does not wait for their time.
     private static let waiting = Guarded<[ObjectIdentifier: FailureReports]>([:])
+    // Held while something is logged, which the end of the process waits for.
+    private static let logging = Guarded(())
 
     private let publisher = ChangePublisher<StorageError>()
     private let state = Guarded(State())
@@ -80,18 +82,21 @@ final class FailureReports: Sendable {
         publisher.finish()
     }
 
-    /// Logs everything that nobody has listened to, whosever it is.
+    /// Logs everything that nobody has listened to, whosever it is, and returns when that is done, by whichever thread.
     static func logAllUnheard() {
-        for reports in waiting.withLock({ Array($0.values) }) { reports.logUnheard() }
+        let reports = logging.withLock { _ in waiting.withLock { Array($0.values) } }
+        for reports in reports { reports.logUnheard() }
     }
 
     private func logUnheard() {
-        let errors = state.withLock { state in
-            defer { state.unlogged = [] }
-            return state.unlogged
+        Self.logging.withLock { _ in
+            Self.waiting.withLock { $0[ObjectIdentifier(self)] = nil }
+            let errors = state.withLock { state in
+                defer { state.unlogged = [] }
+                return state.unlogged
+            }
+            for error in errors { log("ObservableStorage: \(error)") }
         }
-        for error in errors { log("ObservableStorage: \(error)") }
-        Self.waiting.withLock { $0[ObjectIdentifier(self)] = nil }
     }
 }
 

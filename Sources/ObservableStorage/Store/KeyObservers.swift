@@ -1,21 +1,22 @@
 import PropertyListCoding
 
 /// Those who observe an entry with one key. What changes is given the key's type once for all of them.
-final class KeyObservers<Value: Sendable>: Sendable {
+final class KeyObservers<Value: Sendable>: EntryObservers {
     /// Takes a change of which the new value has been decoded, what is wrong with that value, and the earlier one that counts in its place.
-    typealias OnDecode = @Sendable (_ change: StoredChange, _ failure: StorageError?, _ good: PropertyListValue?) -> Void
+    typealias OnDecode = @Sendable (_ change: EntryChange, _ failure: StorageError?, _ good: PropertyListValue?) -> Void
 
-    private let key: StorageKey<Value>
-    private let watches: TrackedKey?
+    private let storageKey: StorageKey<Value>
     private let onDecode: OnDecode
     private let publisher: ChangePublisher<Change<Value>>
     // The new value of the last change, which is the old one of the next, where decoding it takes a codec.
-    private let last = Guarded<(stored: PropertyListValue, value: AnyBox)?>(nil)
+    private let last = Guarded<(stored: PropertyListValue, value: Value)?>(nil)
 
-    /// - Parameter watches: those of the key's entries, if they keep what is decoded.
-    init(_ key: StorageKey<Value>, _ watches: TrackedKey?, group: UInt64, onDecode: @escaping OnDecode) {
-        self.key = key
-        self.watches = watches
+    var key: UInt64 { storageKey.definition.id }
+    var name: EntryName { storageKey.definition.entryName }
+    var isIdle: Bool { publisher.isIdle }
+
+    init(_ key: StorageKey<Value>, group: UInt64, onDecode: @escaping OnDecode) {
+        storageKey = key
         self.onDecode = onDecode
         publisher = ChangePublisher(
             group: group, runsUserCode: !key.isReadWithoutUserCode,
@@ -25,15 +26,9 @@ final class KeyObservers<Value: Sendable>: Sendable {
             })
     }
 
-    /// Ends the observation at once, for an entry that will not change any more.
-    func finish() {
-        var none = Deliveries()
-        postFinish(to: &none)
-    }
-
     /// Subscribes, and queues what is there now as a first change if there is to be one.
     func add(
-        initial: StoredChange?, _ observer: Observer<Change<Value>>, to deliveries: inout Deliveries,
+        initial: EntryChange?, _ observer: Observer<Change<Value>>, to deliveries: inout Deliveries,
         onCancel: @escaping @Sendable () -> Void
     ) -> ObservationToken {
         guard let initial else { return publisher.add(observer, to: &deliveries, onCancel: onCancel) }
@@ -49,53 +44,66 @@ final class KeyObservers<Value: Sendable>: Sendable {
         return publisher.add(initial: [makeInitial], observer, to: &deliveries, onCancel: onCancel)
     }
 
-    private func watch(of entry: StoredEntry) -> EntryWatch? {
-        if entry.stored != nil { return watches?.own }
-        return entry.inherited == nil ? nil : watches?.inherited
-    }
-
-    private func typed(_ change: StoredChange, isChange: Bool = true) -> Change<Value> {
-        let isCoded = watches != nil
-        let (typed, failure, good) = change.typed(
-            for: key,
-            decodingOld: { stored throws(StorageError) in
-                if isCoded, let last = last.withLock({ $0 }), last.stored == stored { return key.value(last) }
-                return try key.decoded(stored, in: watch(of: change.old), at: 0)
-            },
-            decodingNew: { stored throws(StorageError) in
-                try key.decoded(stored, in: watch(of: change.new), at: change.changes)
-            })
-        if isCoded, isChange {
-            let stored = failure == nil ? change.new.stored ?? change.new.inherited : nil
-            last.take { last in
-                defer { last = stored.map { ($0, Box(typed.newValue)) } }
-                return last
-            }
-        }
-        // Of what this process sets without code of the user's, it is known that it is good.
-        if failure != nil || change.origin != .local || key.body.typeWhenSet == nil { onDecode(change, failure, good) }
-        return typed
-    }
-}
-
-/// Observers of an entry whose type does not matter.
-protocol AnyKeyObservers: Sendable {
-    /// Tells the key from others of the same name.
-    var identifier: ObjectIdentifier { get }
-    var isIdle: Bool { get }
-    func post(_ change: StoredChange, muting muted: UInt64, to deliveries: inout Deliveries)
-    func postFinish(to deliveries: inout Deliveries)
-}
-
-extension KeyObservers: AnyKeyObservers {
-    var identifier: ObjectIdentifier { ObjectIdentifier(key.body) }
-    var isIdle: Bool { publisher.isIdle }
-
-    func post(_ change: StoredChange, muting muted: UInt64, to deliveries: inout Deliveries) {
+    func post(_ change: EntryChange, muting muted: UInt64, to deliveries: inout Deliveries) {
         publisher.post(muting: muted, to: &deliveries) { [self] in typed(change) }
     }
 
     func postFinish(to deliveries: inout Deliveries) {
         publisher.postFinish(to: &deliveries)
+    }
+
+    /// Ends the observation at once, for an entry that will not change any more.
+    func finish() {
+        var none = Deliveries()
+        postFinish(to: &none)
+    }
+
+    private func typed(_ change: EntryChange, isChange: Bool = true) -> Change<Value> {
+        let key = storageKey
+        let isCoded = !key.definition.traits.codec.isNative
+        let (typed, failure, good) = change.typed(
+            for: key,
+            decodingOld: { stored throws(StorageError) in
+                if isCoded, let last = last.withLock({ $0 }), last.stored == stored { return last.value }
+                return try key.decoded(stored, in: change.entry(of: change.old, name), at: isChange ? change.version - 1 : change.version)
+            },
+            decodingNew: { stored throws(StorageError) in
+                try key.decoded(stored, in: change.entry(of: change.new, name), at: change.version)
+            })
+        if isCoded, isChange {
+            let stored = failure == nil ? change.new.stored ?? change.new.fallback : nil
+            last.take { last in
+                defer { last = stored.map { ($0, typed.newValue) } }
+                return last
+            }
+        }
+        // A value that this process sets without user code is known to be good.
+        if failure != nil || change.origin != .local || key.definition.typeWhenSet == nil { onDecode(change, failure, good) }
+        return typed
+    }
+}
+
+extension EntryChange {
+    /// The change as a key sees it.
+    func typed<Value>(for key: StorageKey<Value>) -> Change<Value> {
+        let decode = { (stored: PropertyListValue) throws(StorageError) in try key.decoded(stored) }
+        return typed(for: key, decodingOld: decode, decodingNew: decode).change
+    }
+
+    /// The change as a key sees it; what is wrong with the new value, and the earlier one that counts in its place, if that is one.
+    fileprivate func typed<Value>(
+        for key: StorageKey<Value>, decodingOld decodeOld: (PropertyListValue) throws(StorageError) -> Value,
+        decodingNew decodeNew: (PropertyListValue) throws(StorageError) -> Value
+    ) -> (change: Change<Value>, failure: StorageError?, good: PropertyListValue?) {
+        let earlierValues = { (self.earlier?.values ?? [], self.earlierFallback?.values ?? []) }
+        let before = key.value(of: old, decodeOld, orLastOf: earlierValues)
+        let after = key.value(of: new, decodeNew, orLastOf: earlierValues)
+        // A bad value in place of a good one leaves readers what they had.
+        let value = after.failure == nil || isRemoval ? after.value : before.value
+        let kind = isRemoval ? ChangeKind.removed : after.failure.map(ChangeKind.undecodable) ?? .set
+        let change = Change(
+            key: self.key, oldValue: before.value, newValue: value, kind: kind, origin: origin, revision: revision)
+        let good = before.failure == nil ? (new.stored == nil ? old.fallback : old.stored) : before.good
+        return (change, after.failure, after.failure == nil ? nil : good)
     }
 }

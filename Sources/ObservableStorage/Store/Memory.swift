@@ -5,84 +5,117 @@ import PropertyListCoding
 final class Memory: Sendable {
     private struct Contents {
         var state: MemoryState
-        var observers = ObserverTable()
         // Whether anybody observes all entries.
         var hasAllObservers = false
         var isFinished = false
-
-        var isObserved: Bool { hasAllObservers || !observers.isEmpty }
     }
 
     /// Tells this memory from every other one that the process ever had.
-    let id = UniqueNumber.next()
+    let id: UInt64
     private let guarded: Guarded<Contents>
-    private let allObservers: ChangePublisher<StoredChange>
+    private let allObservers: ChangePublisher<EntryChange>
     // Where nothing is delivered that runs user code.
     private let executor: DispatchQueueExecutor
 
     init(entries: [String: PropertyListValue], executor: DispatchQueueExecutor) {
-        guarded = Guarded(Contents(state: MemoryState(entries: entries)))
+        id = UniqueNumber.next()
+        guarded = Guarded(Contents(state: MemoryState(entries: entries, store: id)))
         allObservers = ChangePublisher(group: id)
         self.executor = executor
     }
 
-    /// Whether anybody observes any entry, which costs every write.
-    var isObserved: Bool {
-        guarded.withLock { $0.isObserved }
+    deinit {
+        // Keys may keep the entries, but not what was stored in them.
+        let contents = guarded.withLock { contents in
+            contents.state.entries.touched.map { entry in
+                defer { entry.content = Entry.Content() }
+                return entry.content
+            }
+        }
+        withExtendedLifetime(contents) {}
     }
 
-    /// What is stored, inherited and registered under a name at one moment.
+    /// The entry of a key, looked up by name the first time.
+    func entry(of key: KeyReference) -> Entry {
+        if let known = key.entry(in: id) { return known }
+        let entry = entry(key.entryName.own)
+        key.remember(entry)
+        return entry
+    }
+
+    /// The entry of a name.
+    func entry(_ name: String) -> Entry {
+        guarded.withLock { $0.state.madeEntry(name) }
+    }
+
+    /// What is stored, in the fallback and registered under a name at one moment.
     struct Found: Sendable {
         let entry: StoredEntry
-        /// How old it is.
-        let reading: Reading
-        /// Whether its age tells all: a value that has no entry of its own yet may come from others.
+        let own: Entry
+        let version: UInt64
+        let fallback: Entry?
+        let fallbackVersion: UInt64
+        /// Whether the versions tell all: a value that has no entry of its own yet may come from others.
         let isComplete: Bool
         /// The revision in which the value that counts came.
         let revision: UInt64
         /// Whether nobody has noted yet that it is good.
         let isNews: Bool
 
-        /// What keeps the value that counts once it is decoded, and how often it had changed.
-        var source: (watch: EntryWatch?, changes: UInt64) {
-            if entry.stored != nil { return (reading.own, reading.ownChanges) }
-            return entry.inherited == nil ? (nil, 0) : (reading.inherited, reading.inheritedChanges)
+        /// Where the value that counts is stored, and the version of that entry.
+        var source: (entry: Entry?, version: UInt64) {
+            if entry.stored != nil { return (own, version) }
+            return entry.fallback == nil ? (nil, 0) : (fallback, fallbackVersion)
+        }
+
+        /// Keeps what was made of it where the value that counts is stored, with which it goes.
+        func keep<Value>(_ value: Value, of key: StorageKey<Value>, _ failure: StorageError?) {
+            let definition = key.definition
+            definition.remember(own)
+            let number = definition.traits.codec.isNative ? 0 : definition.traits.codecNumber
+            guard let fallback, source.entry === fallback else {
+                let codec = number != 0 && own.reading(by: number, at: version) != nil ? number : 0
+                return own.keep(
+                    ValueReading(
+                        value, key: definition.id, version: version, codec: codec, other: fallback, otherVersion: fallbackVersion,
+                        failure: failure))
+            }
+            key.fallback?.definition.remember(fallback)
+            let codec = number != 0 && fallback.reading(by: number, at: fallbackVersion) != nil ? number : 0
+            fallback.keep(
+                ValueReading(
+                    value, key: definition.id, version: fallbackVersion, codec: codec, other: own, otherVersion: version,
+                    failure: failure))
         }
     }
 
-    /// What is stored, inherited and registered under a name, and how old it is.
+    /// What is stored, in the fallback and registered under a name, and the versions of the entries.
     ///
     /// - Parameter type: what the entry is read as.
     func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
         guarded.withLock { contents in
-            let inherited = name.inherited.map { contents.state.madeWatch($0) }
-            let reading = Reading(store: id, own: contents.state.madeWatch(name.own), inherited: inherited)
+            let own = contents.state.madeEntry(name.own)
+            let fallback = name.fallback.map { contents.state.madeEntry($0) }
             let entry = contents.state.entry(name)
-            let source = entry.stored == nil ? (entry.inherited == nil ? nil : name.inherited) : name.own
-            let history = source.map { contents.state.history($0) }
+            let history = (entry.stored == nil ? (entry.fallback == nil ? nil : fallback) : own)?.content.history
             return Found(
-                entry: entry, reading: reading,
-                isComplete: name.hasEarlier ? contents.state.stored(name.own) != nil : entry.stored != nil,
+                entry: entry, own: own, version: own.version, fallback: fallback, fallbackVersion: fallback?.version ?? 0,
+                isComplete: name.hasEarlier ? own.content.value != nil : entry.stored != nil,
                 revision: history?.revision ?? 0, isNews: type.flatMap { history?.isNews($0) } ?? false)
         }
     }
 
-    /// What was stored and inherited before, the newest first.
+    /// What was stored and in the fallback before, the newest first.
     ///
     /// - Parameter includingPresent: whether what is there now comes too, for those who read something newer.
-    func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], inherited: [PropertyListValue]) {
+    func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
         guarded.withLock { contents in
             func values(_ name: String) -> [PropertyListValue] {
-                let present = includingPresent ? contents.state.stored(name) : nil
+                let present = includingPresent ? contents.state.entries[name] : nil
                 return (present.map { [$0] } ?? []) + (contents.state.earlier(name)?.values ?? [])
             }
-            return (values(name.own), name.inherited.map { values($0) } ?? [])
+            return (values(name.own), name.fallback.map { values($0) } ?? [])
         }
-    }
-
-    // That the value that came in a revision is good for those who read the entry as a type.
-    private func noteGood(_ name: String, _ type: ObjectIdentifier, revision: UInt64) {
-        guarded.take { $0.state.noteGood(name, type, revision: revision) }
     }
 
     /// Notes whether a value could be decoded: earlier ones are kept until one could, and one that could not is reported, once.
@@ -98,28 +131,32 @@ final class Memory: Sendable {
         _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
         insteadOf good: PropertyListValue?, _ reports: FailureReports
     ) -> Bool {
-        let name = entry.stored == nil ? key.body.entryName.inherited : key.name
-        guard let name, entry.stored ?? entry.inherited != nil else { return false }
+        let name = entry.stored == nil ? key.definition.entryName.fallback : key.name
+        guard let name, entry.stored ?? entry.fallback != nil else { return false }
         if let failure {
-            let noted = guarded.take { $0.state.noteBad(name, revision: revision, insteadOf: good) }
+            let noted = guarded.take {
+                $0.state.madeEntry(name).content.history.noteBad(revision: revision, insteadOf: good)
+            }
             if noted.isNew { reports.report(failure) }
             return noted.isNew
         }
-        if let type = key.body.type { noteGood(name, type, revision: revision) }
+        if let type = key.definition.type {
+            guarded.take { $0.state.entries.entry(name)?.content.history.noteGood(type, revision: revision) }
+        }
         return false
-    }
-
-    /// What readers of an entry hold on to.
-    func watch(_ name: String) -> EntryWatch {
-        guarded.withLock { $0.state.madeWatch(name) }
     }
 
     /// Sets the value that stands in for one that is not stored. Nobody is told.
     func register(_ value: PropertyListValue?, for name: String) {
-        guarded.take { contents in
-            defer { contents.state.watch(name)?.noteChange() }
-            return contents.state.register(value, for: name)
-        }
+        guarded.take { $0.state.register(value, for: name) }
+    }
+
+    /// What a change calls for.
+    struct Outcome: Sendable {
+        /// What is to be told.
+        let news: Deliveries
+        /// Whether a flush has to be scheduled.
+        let needsFlush: Bool
     }
 
     /// Changes the state and queues what observers are to be told about it; ``deliver(_:)`` tells them.
@@ -128,66 +165,49 @@ final class Memory: Sendable {
     ///   - muted: the subscription that is not told.
     ///   - body: returns the changes that it made.
     func change<Failure: Error>(
-        muting muted: UInt64 = 0, _ body: (inout MemoryState) throws(Failure) -> [StoredChange]
+        muting muted: UInt64 = 0, _ body: (inout MemoryState) throws(Failure) -> [EntryChange]
     ) throws(Failure) -> Outcome {
         // The changes are taken out of the lock with the old values.
         let taken = try guarded.take { (guarded) throws(Failure) in
             let changes = try body(&guarded.state)
-            let removed = changes.compactMap { $0.isRemoval ? guarded.state.watch($0.key) : nil }
-            let news = post(changes, to: guarded, muting: muted)
+            var (news, removed) = (Deliveries(), [Entry]())
+            for change in changes {
+                guard let entry = guarded.state.entries.entry(change.key) else { continue }
+                post(change, of: entry, among: changes, to: guarded, muting: muted, &news)
+                if change.isRemoval { removed.append(entry) }
+            }
             return (
                 changes: changes, removed: removed, outcome: Outcome(news: news, needsFlush: guarded.state.needsFlushScheduled())
             )
         }
-        letGo(of: taken.removed)
+        releaseReadings(of: taken.removed)
         return taken.outcome
     }
 
-    /// What a change calls for.
-    struct Outcome: Sendable {
-        /// What is to be told, if anything.
-        let news: Deliveries?
-        /// Whether a flush has to be scheduled.
-        let needsFlush: Bool
-    }
-
-    /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.
+    /// Sets or removes an entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.
     ///
-    /// - Parameter news: nothing; what is to be told, afterwards.
+    /// - Parameters:
+    ///   - type: the type that a key whose codec runs no user code sets it as.
+    ///   - news: what is to be told, afterwards.
     /// - Returns: whether a flush has to be scheduled.
     func edit(
-        _ key: AnyKeyBody, _ value: PropertyListValue?, muting muted: UInt64, _ news: inout Deliveries
+        _ entry: Entry, _ value: PropertyListValue?, type: ObjectIdentifier?, muting muted: UInt64, _ news: inout Deliveries?
     ) throws(StorageError) -> Bool {
-        let name = key.entryName.own
-        var hint = key.place.hint
-        defer { key.place.hint = hint }
         // Released after unlocking.
-        var content = EntrySlot.Content(value: value)
-        var removed: EntryWatch?
+        var replaced = Entry.Replaced(value: value)
         let needsFlush = try guarded.withLock { (contents) throws(StorageError) in
-            if let exchange = try contents.state.exchange(name, &content, type: key.typeWhenSet, hint: &hint) {
-                if exchange.isTracked || contents.isObserved {
-                    let change = contents.state.change(
-                        name, exchange, from: content, to: value, origin: .local, revision: contents.state.revision)
-                    news = post([change], to: contents, muting: muted)
-                }
-                if value == nil { removed = contents.state.watch(name) }
+            guard try contents.state.exchange(entry, &replaced, type: type) else { return contents.state.needsFlushScheduled() }
+            if contents.hasAllObservers || !entry.content.observers.isEmpty || entry.accessedAnchor != nil {
+                let change = contents.state.change(entry, from: replaced, to: value, origin: .local, revision: contents.state.revision)
+                var posted = Deliveries()
+                post(change, of: entry, among: [change], to: contents, muting: muted, &posted)
+                news = posted
             }
             return contents.state.needsFlushScheduled()
         }
-        withExtendedLifetime(content) {}
-        if let removed { letGo(of: [removed]) }
+        withExtendedLifetime(replaced) {}
+        if value == nil { releaseReadings(of: [entry]) }
         return needsFlush
-    }
-
-    private func post(_ changes: [StoredChange], to contents: Contents, muting muted: UInt64) -> Deliveries {
-        var deliveries = Deliveries()
-        contents.observers.post(changes, muting: muted, state: contents.state, to: &deliveries)
-        if contents.hasAllObservers {
-            for change in changes { allObservers.post(muting: muted, to: &deliveries) { change } }
-        }
-        for change in changes { contents.state.watch(change.key)?.signal?.post(to: &deliveries, group: id) }
-        return deliveries
     }
 
     /// Changes what observers are not told about.
@@ -202,28 +222,66 @@ final class Memory: Sendable {
         if executor.isCurrent { deliveries.handOver() } else { deliveries.deliver() }
     }
 
-    /// Ends every observation, now and from now on.
-    func finish() {
-        let (ends, watches) = guarded.withLock { guarded in
-            var ends = Deliveries()
-            guarded.isFinished = true
-            guarded.observers.finish(to: &ends)
-            allObservers.postFinish(to: &ends)
-            return (ends, guarded.state.watches)
-        }
-        deliver(ends)
-        letGo(of: watches)
-    }
-
-    // What was decoded may run code of the user's when it is released, which the store's queue does not.
-    private func letGo(of watches: [EntryWatch]) {
-        if watches.isEmpty { return }
-        guard executor.isCurrent else { return watches.forEach { $0.letGo() } }
-        DispatchQueue.global().async { watches.forEach { $0.letGo() } }
+    // What was decoded may run a user-defined deinit when it is released, which the store's queue does not.
+    private func releaseReadings(of entries: [Entry]) {
+        if entries.isEmpty { return }
+        guard executor.isCurrent else { return entries.forEach { $0.releaseReadings() } }
+        DispatchQueue.global().async { entries.forEach { $0.releaseReadings() } }
     }
 }
 
+// Telling observers.
 extension Memory {
+    private func post(
+        _ change: EntryChange, of entry: Entry, among changes: [EntryChange], to contents: Contents, muting muted: UInt64,
+        _ deliveries: inout Deliveries
+    ) {
+        for observers in entry.content.observers {
+            guard let seen = Self.change(change, among: changes, asSeenBy: observers.name, contents.state) else { continue }
+            observers.post(seen, muting: muted, to: &deliveries)
+        }
+        if contents.hasAllObservers { allObservers.post(muting: muted, to: &deliveries) { change } }
+        entry.accessedAnchor?.post(to: &deliveries, group: id)
+    }
+
+    /// A change as those see it who observe the entry, or one that falls back to it; nil if they do not.
+    private static func change(
+        _ change: EntryChange, among changes: [EntryChange], asSeenBy name: EntryName, _ state: MemoryState
+    ) -> EntryChange? {
+        guard let fallback = name.fallback else { return change }
+        let now = state.entry(name)
+        if change.key == name.own {
+            let old = changes.first { $0.key == fallback }.map(\.old.stored) ?? now.fallback
+            return change.with(fallback: (old, now.fallback), earlier: state.earlier(fallback), registered: now.registered)
+        }
+        // A value of its own hides the fallback; one that came or went in the same step is told instead.
+        guard now.stored == nil, !changes.contains(where: { $0.key == name.own }) else { return nil }
+        return change.asFallback(of: name.own)
+    }
+
+    /// Whether anybody observes any entry.
+    var isObserved: Bool {
+        guarded.withLock { $0.hasAllObservers || $0.state.entries.touched.contains { !$0.content.observers.isEmpty } }
+    }
+
+    /// Ends every observation, now and from now on.
+    func finish() {
+        let (ends, entries, _) = guarded.take { guarded in
+            var ends = Deliveries()
+            guarded.isFinished = true
+            let entries = Array(guarded.state.entries.touched)
+            let ended = entries.flatMap { entry in
+                defer { entry.content.observers = [] }
+                return entry.content.observers.filter { $0.name.own == entry.name }
+            }
+            for observers in ended { observers.postFinish(to: &ends) }
+            allObservers.postFinish(to: &ends)
+            return (ends, entries, ended)
+        }
+        deliver(ends)
+        releaseReadings(of: entries)
+    }
+
     /// Subscribes to one entry. With `initial`, what is there now comes first, as a change from itself.
     ///
     /// - Parameters:
@@ -233,22 +291,14 @@ extension Memory {
         _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [],
         onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in }, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
-        let (name, identifier) = (key.body.entryName, ObjectIdentifier(key.body))
-        let (token, first) = guarded.withLock { guarded in
+        let (token, first) = guarded.withLock { contents in
             var first = Deliveries()
-            // What costs little to decode is not kept.
-            let watches =
-                key.body.traits.codec.id == 0
-                ? nil
-                : TrackedKey(own: guarded.state.madeWatch(name.own), inherited: name.inherited.map { guarded.state.madeWatch($0) })
-            let made = { KeyObservers(key, watches, group: self.id, onDecode: onDecode) }
-            let observers = guarded.isFinished ? made() : guarded.observers.observers(of: key, made)
-            if guarded.isFinished { observers.finish() }
+            let observers = observers(of: key, in: &contents, onDecode)
             let token = observers.add(
-                initial: initial ? guarded.state.current(name) : nil, observer, to: &first,
-                onCancel: { [weak self] in
+                initial: initial ? contents.state.current(observers.name) : nil, observer, to: &first,
+                onCancel: { [weak self, weak observers] in
                     for other in others { other.cancel() }
-                    self?.forgetIdleObservers(of: name, identifier)
+                    if let observers { self?.forgetIfIdle(observers) }
                 })
             return (token, first)
         }
@@ -256,23 +306,47 @@ extension Memory {
         return token
     }
 
+    private func observers<Value>(
+        of key: StorageKey<Value>, in contents: inout Contents, _ onDecode: @escaping KeyObservers<Value>.OnDecode
+    ) -> KeyObservers<Value> {
+        let name = key.definition.entryName
+        let own = contents.state.madeEntry(name.own)
+        if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
+        let fallback = name.fallback.map { contents.state.madeEntry($0) }
+        let made = KeyObservers(key, group: id, onDecode: onDecode)
+        guard !contents.isFinished else {
+            made.finish()
+            return made
+        }
+        own.content.observers.append(made)
+        fallback?.content.observers.append(made)
+        return made
+    }
+
+    private func forgetIfIdle<Value>(_ observers: KeyObservers<Value>) {
+        guarded.take { contents in
+            guard observers.isIdle else { return }
+            for name in [observers.name.own, observers.name.fallback] {
+                guard let name else { continue }
+                contents.state.entries.entry(name)?.content.observers.removeAll { $0 === observers }
+            }
+        }
+    }
+
     /// Subscribes to every entry.
-    func observeAll(_ observer: Observer<StoredChange>) -> ObservationToken {
+    func observeAll(_ observer: Observer<EntryChange>) -> ObservationToken {
         let (token, first) = guarded.withLock { contents in
             var first = Deliveries()
             contents.hasAllObservers = true
-            let token = allObservers.add(observer, to: &first, onCancel: { [weak self] in self?.forgetIdleObserversOfAll() })
+            let token = allObservers.add(
+                observer, to: &first,
+                onCancel: { [weak self] in
+                    guard let self else { return }
+                    guarded.withLock { $0.hasAllObservers = !allObservers.isIdle }
+                })
             return (token, first)
         }
         deliver(first)
         return token
-    }
-
-    private func forgetIdleObservers(of name: EntryName, _ identifier: ObjectIdentifier) {
-        guarded.withLock { $0.observers.forgetIdle(name, identifier) }
-    }
-
-    private func forgetIdleObserversOfAll() {
-        guarded.withLock { $0.hasAllObservers = !allObservers.isIdle }
     }
 }

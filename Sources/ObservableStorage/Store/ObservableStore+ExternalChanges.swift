@@ -17,14 +17,14 @@ extension ObservableStore {
     }
 
     /// Changes memory and tells observers about it.
-    nonisolated func tell<Failure: Error>(_ body: (inout MemoryState) throws(Failure) -> [StoredChange]) throws(Failure) {
+    nonisolated func tell<Failure: Error>(_ body: (inout MemoryState) throws(Failure) -> [EntryChange]) throws(Failure) {
         follow(try memory.change(body))
     }
 
     /// Does what a change of memory calls for.
     nonisolated func follow(_ outcome: Memory.Outcome) {
         if outcome.needsFlush { scheduleFlush() }
-        if let news = outcome.news { memory.deliver(news) }
+        memory.deliver(outcome.news)
     }
 
     /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.
@@ -55,7 +55,7 @@ extension ObservableStore {
         }
         let external = latest.changes(since: base)
         base = latest
-        // Before anybody is told: what is told may call for upkeep.
+        // Before anybody is told: what is told may migrate.
         availabilityState.noteOpened()
         if !external.isEmpty { tell { $0.merge(external, origin: .external) } }
         noteReadable()
@@ -64,7 +64,7 @@ extension ObservableStore {
     private func noteReadable() {
         loadBackoff.succeed()
         // Whether it can be written shows when the edits are.
-        if !memory.update({ $0.hasPending }) { noteAvailable() }
+        if !memory.update({ $0.entries.hasPending }) { noteAvailable() }
     }
 
     /// Notes that nothing is wrong with the storage at present.

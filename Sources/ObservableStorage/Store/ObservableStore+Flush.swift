@@ -24,12 +24,12 @@ extension ObservableStore {
     ///   ``failures``.
     /// - Throws: ``StorageError`` when the edits cannot be written; the store stays open then and nothing is lost.
     public func close(discardingEdits discardsEdits: Bool = false) throws(StorageError) {
-        memory.update { $0.setClosed(true) }
+        memory.update { $0.isClosed = true }
         do throws(StorageError) {
             try commitEdits()
         } catch {
             guard discardsEdits else {
-                memory.update { $0.setClosed(false) }
+                memory.update { $0.isClosed = false }
                 noteUnwritten(error.with(.kept))
                 throw error.with(.kept)
             }
@@ -59,7 +59,7 @@ extension ObservableStore {
 
     /// Writes the pending edits as soon as the queue comes to it; keeps the store alive until then.
     nonisolated func scheduleFlush() {
-        guard !StoreRegistry.isEnding else { return StoreRegistry.all.writeAtEnd([self]) }
+        guard !StoreRegistry.isEnding else { return StoreRegistry.all.writeAtEnd([lastWrite]) }
         guard !StoreRegistry.all.isForkedChild else {
             return reports.report(
                 .unwritable(
@@ -67,7 +67,7 @@ extension ObservableStore {
         }
         executor.queue.async {
             self.assumeIsolated { store in
-                store.memory.update { $0.beginQueuedFlush() }
+                store.memory.update { $0.flushes.beginQueued() }
                 store.writeEditsBehind()
             }
         }
@@ -79,7 +79,7 @@ extension ObservableStore {
         guard let number = memory.update({ $0.scheduleFlush(at: time) }) else { return }
         executor.queue.asyncAfter(deadline: time) { [weak self] in
             self?.assumeIsolated { store in
-                guard store.memory.update({ $0.beginFlush(number) }) else { return }
+                guard store.memory.update({ $0.flushes.begin(number) }) else { return }
                 if !isHinted { store.flushBackoff.attempt() }
                 store.writeEditsBehind()
             }
@@ -88,7 +88,7 @@ extension ObservableStore {
 
     /// Tries again soon what could not be written: the storage has shown that something about it has changed.
     func hastenFlush() {
-        if memory.update({ $0.hasPending }), let delay = flushBackoff.hint() { scheduleFlush(after: delay, isHinted: true) }
+        if memory.update({ $0.entries.hasPending }), let delay = flushBackoff.hint() { scheduleFlush(after: delay, isHinted: true) }
     }
 
     private func writeEditsBehind() {
@@ -116,56 +116,12 @@ extension ObservableStore {
     }
 
     private func commitEdits() throws(StorageError) {
-        guard memory.update({ $0.hasPending }) else { return }
+        guard memory.update({ $0.entries.hasPending }) else { return }
         do {
             let (_, news) = try commit(.local) { _ in }
             memory.deliver(news)
         } catch {
             throw StorageError.writing(backend.name, error)
-        }
-    }
-}
-
-// The last write of a store: what it has in memory only goes to the backend, and nobody is told of changes any more.
-extension ObservableStore {
-    /// Writes the pending edits for the process that is about to end, and leaves the group when done.
-    nonisolated func writeBeforeExit(_ group: DispatchGroup) {
-        let write: @Sendable () -> Void = { Self.writeLast(self.memory, to: self.backend, self.reports) }
-        if !executor.isCurrent {
-            executor.queue.async(group: group, execute: write)
-        } else if backend.allowsNestedEdits {
-            // The process ends inside an edit of this very store.
-            write()
-        } else {
-            DispatchQueue.global().async(group: group, execute: write)
-        }
-    }
-
-    /// Reports what the end of the process could not wait for.
-    nonisolated func reportUnwritten() {
-        let keys = memory.update { $0.pending.keys.sorted() }
-        guard !keys.isEmpty else { return }
-        reports.report(.unwritable(file: backend.name, reason: "the process ended before it was done", edits: .lost(keys: keys)))
-    }
-
-    static func writeLast(_ memory: Memory, to backend: any StorageBackend, _ reports: FailureReports) {
-        var edits = memory.update { $0.pending }
-        while !edits.isEmpty {
-            do {
-                let counting = edits
-                _ = try backend.edit { entries in
-                    let found = entries
-                    for (key, edit) in counting where edit.counts(over: found) { entries[key] = edit.value }
-                }
-                return memory.update { $0.noteStored(counting) }
-            } catch StorageError.unencodable(let key, let reason) where edits[key] != nil {
-                // What cannot be stored keeps no other edit from being stored, but those that were made with it.
-                reports.report(.unencodable(key: key, reason: reason))
-                let refused = edits[key]
-                edits = edits.filter { refused?.takes(along: $0.value, of: key, $0.key) != true }
-            } catch {
-                return reports.report(StorageError.writing(backend.name, error).with(.lost(keys: edits.keys.sorted())))
-            }
         }
     }
 }

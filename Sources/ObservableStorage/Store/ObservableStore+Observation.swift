@@ -36,7 +36,7 @@ extension ObservableStore {
         _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
         let movers = movers(of: key)
-        keepUp(key)
+        migrateIfNeeded(key)
         // Made here, so that what is read without user code stays so.
         if key.isReadWithoutUserCode { _ = key.defaultValue }
         return memory.observe(
@@ -48,12 +48,12 @@ extension ObservableStore {
 
     /// What moves a value that somebody stores under an earlier name of a key to where its observers see it.
     private nonisolated func movers<Value>(of key: StorageKey<Value>) -> [ObservationToken] {
-        let name = key.body.entryName
+        let name = key.definition.entryName
         guard name.hasEarlier else { return [] }
-        return (name.earlier + name.earlierInherited).map { earlier in
+        return (name.earlier + name.earlierFallback).map { earlier in
             memory.observe(
                 StorageKey<PropertyListValue?>(earlier), initial: false,
-                .listener { [weak self] change in if change.newValue != nil { self?.keepUp(key) } })
+                .listener { [weak self] change in if change.newValue != nil { self?.migrateIfNeeded(key) } })
         }
     }
 

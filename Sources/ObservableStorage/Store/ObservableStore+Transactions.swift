@@ -54,7 +54,7 @@ extension ObservableStore {
     /// - Returns: what the transaction returns, and what observers are to be told.
     func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> (Result, Deliveries) {
         while true {
-            var attempt = Attempt(own: memory.update { $0.pending })
+            var attempt = Attempt(own: memory.update { $0.entries.pending })
             do {
                 return try commit(origin, &attempt, body)
             } catch let error as StorageError {
@@ -68,7 +68,7 @@ extension ObservableStore {
         let own: [String: PendingEdit]
         var found = StorageEntries()
         /// The edits of the transaction, once it has run.
-        var edits: MemoryState.Edits?
+        var edits: EntryEdits?
     }
 
     private func commit<Result>(
@@ -78,13 +78,13 @@ extension ObservableStore {
         let registered = memory.update { $0.registered }
         // The closure takes no part of the actor along, which would make the result the actor's.
         let (known, memory, reports, backend) = (base, self.memory, self.reports, self.backend)
-        var outcome: (result: Result, external: MemoryState.Edits, edits: MemoryState.Edits)?
+        var outcome: (result: Result, external: EntryEdits, edits: EntryEdits)?
         isCommitting = true
         defer { isCommitting = false }
         let stored = try backend.edit { entries in
             let found = entries
             (attempt.found, attempt.edits) = (found, nil)
-            let counting = own.filter { $0.value.counts(over: found) }
+            let counting = own.filter { $0.value.counts { found[$0] } }
             for (key, edit) in counting { entries[key] = edit.value }
             var transaction = StoreTransaction(
                 entries: entries.unedited, registered: registered, backend: backend, memory: memory, reports: reports)
@@ -102,11 +102,11 @@ extension ObservableStore {
         availabilityState.noteOpened()
         base = stored
         // What is stored may differ from what was set: XML cuts dates to whole seconds.
-        let rounded = own.reduce(into: MemoryState.Edits()) { rounded, edit in
+        let rounded = own.reduce(into: EntryEdits()) { rounded, edit in
             let isOwn = outcome.external[edit.key] == nil && outcome.edits[edit.key] == nil
             if isOwn, stored[edit.key] != edit.value.value { rounded.updateValue(stored[edit.key], forKey: edit.key) }
         }
-        let edits = outcome.edits.keys.reduce(into: MemoryState.Edits()) { $0.updateValue(stored[$1], forKey: $1) }
+        let edits = outcome.edits.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }
         let told = memory.change { state in
             state.noteStored(own)
             return state.merge(outcome.external, origin: .external) + state.merge(rounded, origin: .local)
@@ -114,7 +114,7 @@ extension ObservableStore {
         }
         noteAvailable()
         if told.needsFlush { scheduleFlush() }
-        return (outcome.result, told.news ?? Deliveries())
+        return (outcome.result, told.news)
     }
 
     /// Puts what is stored in the place of an edit that cannot be, and of what was edited with it, and tells why; false if it is none of the

@@ -47,7 +47,7 @@ extension ObservableStore: ValueAccess {
     }
 
     @usableFromInline nonisolated func currentReading<Value>(of key: StorageKey<Value>) -> Reading? {
-        key.body.currentReading(in: memory.id)
+        key.definition.reading(in: memory.id)
     }
 
     @usableFromInline nonisolated func currentValue<Value>(of key: StorageKey<Value>) -> Value {
@@ -73,18 +73,19 @@ extension ObservableStore: ValueAccess {
     nonisolated func readValue<Value>(
         of key: StorageKey<Value>
     ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
-        keepUp(key)
-        let name = key.body.entryName
-        let found = memory.read(name, as: key.body.type)
-        let (watch, changes) = found.source
+        migrateIfNeeded(key)
+        let definition = key.definition
+        let name = definition.entryName
+        let found = memory.read(name, as: definition.type)
+        let (source, version) = found.source
         let (value, failure, good) = key.value(
-            of: found.entry, { stored throws(StorageError) in try key.decoded(stored, in: watch, at: changes) },
+            of: found.entry, { stored throws(StorageError) in try key.decoded(stored, in: source, at: version) },
             orLastOf: { memory.earlier(name) })
         let isNoted = failure == nil && !found.isNews
         let isReported =
             isNoted ? false : memory.noteDecoded(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
-        if found.isComplete || !key.body.needsUpkeep {
-            key.body.remember(ValueReading(found.reading, value: value, failure: failure), of: watch)
+        if found.isComplete || !definition.needsMigration {
+            found.keep(value, of: key, failure)
         }
         return (value, failure, isReported, found.entry)
     }
@@ -124,39 +125,41 @@ extension ObservableStore: ValueAccess {
     private nonisolated func edit<Value>(
         _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
     ) throws(StorageError) {
-        if key.body.editsSeveral { return try editSeveral(key, stored, muting: token) }
-        var news = Deliveries()
-        if try memory.edit(key.body, stored, muting: token?.subscription ?? 0, &news) { scheduleFlush() }
-        memory.deliver(news)
+        let definition = key.definition
+        if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
+        var news: Deliveries?
+        let entry = memory.entry(of: definition)
+        if try memory.edit(entry, stored, type: definition.typeWhenSet, muting: token?.subscription ?? 0, &news) { scheduleFlush() }
+        if let news { memory.deliver(news) }
     }
 
     private nonisolated func editSeveral<Value>(
         _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
     ) throws(StorageError) {
         try edit(muting: token) { (state) throws(StorageError) in
-            let edits = key.edits(storing: stored) { state.stored($0) }
+            let edits = key.edits(storing: stored) { state.entries[$0] }
             return try state.edit(edits, of: key.name)
         }
     }
 
     /// Removes everything that is stored, as one revision, so that every key has its default again.
     public nonisolated func reset() {
-        reset(behind: KeyNaming.Prefixes([]))
+        reset(under: KeyPrefix([]))
     }
 
     /// Removes what is stored under some names, as one revision.
     nonisolated func reset(_ keys: [String]) {
-        removeAll { _ in keys.reduce(into: MemoryState.Edits()) { $0.updateValue(nil, forKey: $1) } }
+        removeAll { _ in keys.reduce(into: EntryEdits()) { $0.updateValue(nil, forKey: $1) } }
     }
 
-    /// Removes what is stored under every name behind some components, as one revision.
-    nonisolated func reset(behind prefixes: KeyNaming.Prefixes) {
-        removeAll { $0.removals(behind: prefixes) }
+    /// Removes what is stored under every name that begins with some components, as one revision.
+    nonisolated func reset(under prefix: KeyPrefix) {
+        removeAll { $0.removals(under: prefix) }
     }
 
     /// Whether a value is stored for a key, under an earlier name too, decodable or not.
     public nonisolated func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        memory.update { state in key.body.entryName.counting { state.stored($0) } != nil }
+        memory.update { state in key.definition.entryName.counting { state.entries[$0] } != nil }
     }
 
     /// Sets what a key's value is while none is stored, before the key's own default. Never written, and nobody is told.
@@ -164,12 +167,12 @@ extension ObservableStore: ValueAccess {
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         let stored = try key.stored(value)
-        memory.register(stored, for: key.body.entryName.root)
+        memory.register(stored, for: key.definition.entryName.registered)
     }
 
     /// Everything that is stored, by name, as it is at one moment.
     public nonisolated var entries: [String: PropertyListValue] {
-        memory.update { $0.entries }
+        memory.update { $0.entries.values }
     }
 
     /// Counts the changes in memory since the store was opened, a transaction as one.
@@ -185,14 +188,14 @@ extension ObservableStore: ValueAccess {
         }
     }
 
-    private nonisolated func removeAll(_ removals: (MemoryState) -> MemoryState.Edits) {
+    private nonisolated func removeAll(_ removals: (MemoryState) -> EntryEdits) {
         reporting { () throws(StorageError) in
             try edit { (state) throws(StorageError) in try state.edit(removals(state)) }
         }
     }
 
     private nonisolated func edit(
-        muting token: ObservationToken? = nil, _ body: (inout MemoryState) throws(StorageError) -> [StoredChange]
+        muting token: ObservationToken? = nil, _ body: (inout MemoryState) throws(StorageError) -> [EntryChange]
     ) throws(StorageError) {
         follow(try memory.change(muting: token?.subscription ?? 0, body))
     }

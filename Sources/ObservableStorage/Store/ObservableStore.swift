@@ -62,7 +62,7 @@ public actor ObservableStore {
         base = entries
         executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
         memory = Memory(entries: entries.values, executor: executor)
-        StoreRegistry.all.add(self)
+        StoreRegistry.all.add(ObjectIdentifier(self), lastWrite)
         let token = backend.watch(on: executor.queue) { [weak self] event in self?.receive(event) }
         watch.withLock { $0 = token }
     }
@@ -78,15 +78,24 @@ public actor ObservableStore {
         try self.init(backend: PropertyListFile(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout))
     }
 
+    /// What it would write at the end of the process.
+    nonisolated var lastWrite: LastWrite {
+        LastWrite(memory: memory, backend: backend, reports: reports, executor: executor)
+    }
+
     deinit {
-        StoreRegistry.all.remove(ObjectIdentifier(self))
         stopWatching()
-        guard memory.update({ $0.hasPending }) else { return finishObservations() }
-        // Nobody is left to try again later: this is the last attempt, and what it cannot write is lost.
-        StoreRegistry.all.write(on: executor.queue) { [memory, backend, reports, availabilityState] in
-            Self.writeLast(memory, to: backend, reports)
-            Self.finish(memory, reports, availabilityState)
+        if memory.update({ $0.entries.hasPending }) {
+            // Nobody is left to try again later: this is the last attempt, and what it cannot write is lost.
+            StoreRegistry.all.write(on: executor.queue) { [lastWrite, availabilityState] in
+                lastWrite.make()
+                Self.finish(lastWrite.memory, lastWrite.reports, availabilityState)
+            }
+        } else {
+            finishObservations()
         }
+        // Not before: the end of the process, which may come meanwhile on another thread, waits for what is known to the registry.
+        StoreRegistry.all.remove(ObjectIdentifier(self))
     }
 
     nonisolated func stopWatching() {

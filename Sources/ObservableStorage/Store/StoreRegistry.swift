@@ -4,12 +4,9 @@ import Synchronization
 
 /// The stores of this process, and what the end of the process does with what they have not written yet.
 final class StoreRegistry: Sendable {
-    private struct Reference: Sendable {
-        weak var store: ObservableStore?
-    }
-
     private struct State {
-        var references: [ObjectIdentifier: Reference] = [:]
+        // Without the stores themselves: one that is going already has still to be written, and can't be kept any more.
+        var stores: [ObjectIdentifier: LastWrite] = [:]
         /// When the process ends whatever is written by then; nil before its end has begun.
         var deadline: DispatchTime?
     }
@@ -41,12 +38,12 @@ final class StoreRegistry: Sendable {
         getpid() != process
     }
 
-    func add(_ store: ObservableStore) {
-        state.withLock { $0.references[ObjectIdentifier(store)] = Reference(store: store) }
+    func add(_ store: ObjectIdentifier, _ lastWrite: LastWrite) {
+        state.withLock { $0.stores[store] = lastWrite }
     }
 
-    func remove(_ identifier: ObjectIdentifier) {
-        state.withLock { $0.references[identifier] = nil }
+    func remove(_ store: ObjectIdentifier) {
+        state.take { $0.stores.removeValue(forKey: store) }
     }
 
     /// Does the last write of a store that has gone, on its queue; the end of the process waits for it.
@@ -55,10 +52,10 @@ final class StoreRegistry: Sendable {
     }
 
     /// Writes what a store has in memory only, for as long as the end of the process may take.
-    func writeAtEnd(_ stores: [ObservableStore]) {
+    func writeAtEnd(_ stores: [LastWrite]) {
         let deadline = state.withLock { $0.deadline } ?? .now()
         let group = DispatchGroup()
-        for store in stores { store.writeBeforeExit(group) }
+        for store in stores { store.makeBeforeExit(group) }
         let isWritten = group.wait(timeout: deadline) == .success && lastWrites.wait(timeout: deadline) == .success
         if !isWritten { stores.forEach { $0.reportUnwritten() } }
     }
@@ -68,7 +65,7 @@ final class StoreRegistry: Sendable {
         let timeout = Self.exitTimeout.withLock { $0 }
         let stores = state.withLock { state in
             state.deadline = .now() + .nanoseconds(timeout.wholeNanoseconds)
-            return state.references.values.compactMap(\.store)
+            return Array(state.stores.values)
         }
         Self.hasEnded.store(true, ordering: .releasing)
         writeAtEnd(stores)

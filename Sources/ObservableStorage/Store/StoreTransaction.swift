@@ -66,7 +66,7 @@ public struct StoreTransaction: ValueAccess {
 
     private func read<Value>(_ key: StorageKey<Value>) -> (value: Value, failure: StorageError?) {
         let entry = entry(key)
-        let name = key.body.entryName
+        let name = key.definition.entryName
         let (value, failure, _) = key.value(
             of: entry, { stored throws(StorageError) in try decoded(stored, for: key) },
             orLastOf: { memory.earlier(name, includingPresent: true) })
@@ -82,10 +82,11 @@ public struct StoreTransaction: ValueAccess {
 
     // What the store has in memory too is decoded for both.
     private func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
-        guard key.body.traits.codec.id != 0 else { return try key.decoded(stored) }
-        let found = memory.read(key.body.entryName, as: nil)
-        guard found.entry.stored ?? found.entry.inherited == stored else { return try key.decoded(stored) }
-        return try key.decoded(stored, in: found.source.watch, at: found.source.changes)
+        guard !key.definition.traits.codec.isNative else { return try key.decoded(stored) }
+        let found = memory.read(key.definition.entryName, as: nil)
+        guard found.entry.stored ?? found.entry.fallback == stored else { return try key.decoded(stored) }
+        let (entry, version) = found.source
+        return try key.decoded(stored, in: entry, at: version)
     }
 
     /// Sets a key's value; nil removes it.
@@ -103,7 +104,7 @@ public struct StoreTransaction: ValueAccess {
 
     /// Whether a value is stored for a key, under an earlier name too, decodable or not.
     public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        key.body.entryName.counting { contents.latest[$0] } != nil
+        key.definition.entryName.counting { contents.latest[$0] } != nil
     }
 
     /// Everything that is stored, by name.
@@ -114,24 +115,24 @@ public struct StoreTransaction: ValueAccess {
     }
 
     private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {
-        keepUp(key)
-        return key.body.entryName.entry(registered: registered[key.body.entryName.root]) { contents.latest[$0] }
+        migrateIfNeeded(key)
+        return key.definition.entryName.entry(registered: registered[key.definition.entryName.registered]) { contents.latest[$0] }
     }
 
     // As reading a store does, but as a part of the transaction.
-    private func keepUp<Value>(_ key: StorageKey<Value>) {
-        guard key.body.needsUpkeep else { return }
-        if let shared = key.shared { keepUp(shared) }
-        let stored = key.upkeepNames.reduce(into: [String: PropertyListValue]()) { $0[$1] = contents.latest[$1] }
-        if let upkeep = key.upkeep(stored)?.storable(in: backend, memory, reports) { apply(upkeep.edits) }
+    private func migrateIfNeeded<Value>(_ key: StorageKey<Value>) {
+        guard key.definition.needsMigration else { return }
+        if let fallback = key.fallback { migrateIfNeeded(fallback) }
+        let stored = key.migrationNames.reduce(into: [String: PropertyListValue]()) { $0[$1] = contents.latest[$1] }
+        if let migration = key.migration(of: stored)?.storable(in: backend, memory, reports) { apply(migration.edits) }
     }
 
-    private func apply(_ edits: MemoryState.Edits) {
+    private func apply(_ edits: EntryEdits) {
         for (name, value) in edits { contents.latest[name] = value }
     }
 
     /// The edits of the transaction, or the first error that a setter met.
-    func finish() throws(StorageError) -> MemoryState.Edits {
+    func finish() throws(StorageError) -> EntryEdits {
         if let failure = contents.failure { throw failure }
         return contents.latest.editedKeys.reduce(into: [:]) { $0.updateValue(contents.latest[$1], forKey: $1) }
     }

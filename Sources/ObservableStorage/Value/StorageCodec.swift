@@ -10,10 +10,9 @@ public struct StorageCodec<Value: Sendable>: Sendable {
     let encode: @Sendable (Value) throws -> PropertyListValue
     /// The value that is stored.
     let decode: @Sendable (PropertyListValue) throws -> Value
-    /// Whether this is the value's own stored form, and nothing else runs than its conformance to ``StorageValue``.
+    /// Whether this is the value's own stored form, and nothing else runs than its conformance to ``StorageValue``: decoding it costs less
+    /// than remembering.
     private(set) var isNative = false
-    /// Tells what the codec decoded from what others did; 0 where decoding costs less than remembering.
-    private(set) var id: UInt64 = 0
 
     /// Makes a codec of two closures.
     ///
@@ -52,13 +51,6 @@ extension StorageCodec {
                 guard let value else { throw EncodingRefusal("a property list cannot hold nil") }
                 return try encode(value)
             }, decode: decode)
-    }
-
-    /// The same, with what it decodes kept by the entry, so that it decodes again only when what is stored has changed.
-    func identified() -> StorageCodec {
-        var codec = self
-        codec.id = UniqueNumber.next()
-        return codec
     }
 }
 

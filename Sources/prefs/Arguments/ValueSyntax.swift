@@ -1,23 +1,23 @@
 import Foundation
 import PropertyListCoding
 
-/// How a value is written on the command line; the raw value is the option's name.
+/// The syntax of a value on the command line; the raw value is the name of the option that selects it.
 enum ValueSyntax: String, CaseIterable {
     case string, int, real, bool, date, data, json
 
-    /// The value that a text stands for.
-    func value(_ text: String) throws(ArgumentParser.Mistake) -> PropertyListValue {
+    /// Parses a value.
+    func value(_ text: String) throws(ParseError) -> PropertyListValue {
         let value: PropertyListValue? =
             switch self {
             case .string: .string(text)
             case .int: Int128(text).flatMap { PropertyListInteger(exactly: $0) }.map { .integer($0) }
             case .real: Self.real(text).map { .real($0) }
             case .bool: Self.boolean(text).map { .boolean($0) }
-            case .date: DateText.date(text).map { .date($0) }
+            case .date: ISO8601Date.date(text).map { .date($0) }
             case .data: Self.data(text).map { .data($0) }
-            case .json: try Self.json(text)
+            case .json: try JSONReader.value(of: text)
             }
-        guard let value else { throw ArgumentParser.Mistake(reason: "\(expectation): \(text)") }
+        guard let value else { throw ParseError(reason: "\(expectation): \(text)") }
         return value
     }
 
@@ -35,11 +35,11 @@ enum ValueSyntax: String, CaseIterable {
 
     private static func real(_ text: String) -> Double? {
         guard let real = Double(text) else { return nil }
-        // A number too large to store is read as infinity, which nobody wrote.
+        // `Double` parses a number that is out of range as infinity.
         return real.isInfinite && !text.lowercased().contains("inf") ? nil : real
     }
 
-    /// The data, if the text is what it is written as: Foundation takes other text too, such as `====`, `AA=A` and bits that no byte has.
+    /// Decodes base64, strictly: Foundation also accepts `====`, `AA=A` and bits that belong to no byte.
     private static func data(_ text: String) -> Data? {
         Data(base64Encoded: text).flatMap { $0.base64EncodedString() == text ? $0 : nil }
     }
@@ -49,14 +49,6 @@ enum ValueSyntax: String, CaseIterable {
         case "true", "yes", "1": true
         case "false", "no", "0": false
         default: nil
-        }
-    }
-
-    private static func json(_ text: String) throws(ArgumentParser.Mistake) -> PropertyListValue {
-        do throws(JSONReader.Mistake) {
-            return try JSONReader.value(of: text)
-        } catch {
-            throw ArgumentParser.Mistake(reason: "not JSON for a property list: \(error.reason) (at byte \(error.offset))")
         }
     }
 }

@@ -1,22 +1,22 @@
-/// One of the tool's commands, ready to run.
+/// One of the tool's commands, with its parsed arguments.
 protocol Command: Sendable {
     static var name: String { get }
     /// The operands as the usage shows them.
     static var operands: String { get }
-    /// How many operands there may be.
+    /// How many operands the command accepts.
     static var operandCount: ClosedRange<Int> { get }
     static var options: [Option] { get }
     /// The command with its operands and options.
     static var usage: String { get }
-    /// What the command does, in a line.
+    /// What the command does, in one line.
     static var summary: String { get }
-    /// What else there is to know, in some lines.
+    /// Further explanation, in any number of lines.
     static var details: String { get }
 
-    /// Takes arguments whose number and options are right.
-    init(_ arguments: Arguments) throws(ArgumentParser.Mistake)
+    /// Interprets arguments whose options and number of operands have been checked.
+    init(_ arguments: Arguments) throws(ParseError)
 
-    /// Does what was asked for.
+    /// Runs the command to its end.
     func run(_ output: Output) async throws
 }
 
@@ -28,10 +28,10 @@ extension Command {
         (["prefs", name, operands] + options.map { "[\($0.usage)]" }).filter { !$0.isEmpty }.joined(separator: " ")
     }
 
-    /// Reads the command's arguments.
-    static func parse(_ arguments: [String]) throws(Failure) -> any Command {
-        do throws(ArgumentParser.Mistake) {
-            let arguments = try ArgumentParser(options: options).parse(arguments)
+    /// Parses the arguments after the command's name.
+    static func parse(_ arguments: [String]) throws(CommandError) -> any Command {
+        do throws(ParseError) {
+            let arguments = try Arguments(parsing: arguments, options: options)
             if arguments.has("help") { return HelpCommand(about: self) }
             try check(arguments.operands)
             return try Self(arguments)
@@ -40,11 +40,56 @@ extension Command {
         }
     }
 
-    private static func check(_ operands: [String]) throws(ArgumentParser.Mistake) {
-        if operands.count < operandCount.lowerBound { throw ArgumentParser.Mistake(reason: "an operand is missing") }
+    private static func check(_ operands: [String]) throws(ParseError) {
+        if operands.count < operandCount.lowerBound { throw ParseError(reason: "an operand is missing") }
         if operands.count > operandCount.upperBound {
-            throw ArgumentParser.Mistake(reason: "one operand too many: \(operands[operandCount.upperBound])")
+            throw ParseError(reason: "one operand too many: \(operands[operandCount.upperBound])")
         }
-        if operandCount.lowerBound > 0, operands[0].isEmpty { throw ArgumentParser.Mistake(reason: "the name of the file is empty") }
+        if operandCount.lowerBound > 0, operands[0].isEmpty { throw ParseError(reason: "the name of the file is empty") }
+    }
+}
+
+/// `prefs help`: explains the tool, or one command.
+struct HelpCommand: Command {
+    static let name = "help"
+    static let operands = "[COMMAND]"
+    static let operandCount = 0...1
+    static let summary = "Explain a command, or list them all."
+
+    private let command: (any Command.Type)?
+
+    /// Explains one command, or the tool if the command is nil.
+    init(about command: (any Command.Type)?) {
+        self.command = command
+    }
+
+    init(_ arguments: Arguments) throws(ParseError) {
+        guard let name = arguments.operands.first else {
+            command = nil
+            return
+        }
+        guard let command = Prefs.commands.first(where: { $0.name == name }) else { throw ParseError(reason: "unknown command: \(name)") }
+        self.command = command
+    }
+
+    func run(_ output: Output) throws {
+        try output.write(line: command.map(Self.explanation) ?? Self.overview)
+    }
+
+    private static func explanation(of command: any Command.Type) -> String {
+        ["usage: \(command.usage)", command.summary, command.details].filter { !$0.isEmpty }.joined(separator: "\n\n")
+    }
+
+    private static var overview: String {
+        """
+        usage: prefs COMMAND ...
+
+        \(Prefs.commands.map { "  \($0.usage)\n      \($0.summary)" }.joined(separator: "\n"))
+
+        FILE is a path when it has a / or ends in .plist; anything else names a domain, as ObservableStore(suiteName:) does.
+        Options may stand anywhere before --, which ends them.
+
+        Exit status: 0; 1 no such key; 2 the command line makes no sense; 3 the file cannot be read, written or locked.
+        """
     }
 }

@@ -1,5 +1,7 @@
+import Dispatch
 import Foundation
 import ObservableStorage
+import PropertyListCoding
 
 /// `prefs watch`: prints a line for each change until it is interrupted.
 struct WatchCommand: Command {
@@ -18,57 +20,96 @@ struct WatchCommand: Command {
         Lines that nobody reads from a pipe wait in memory.
         """
 
-    private let file: PreferencesFile
+    private let file: FileOperand
+    /// The keys to watch, each once and in the order given; all keys if empty.
     private let keys: [String]
+    private let keySet: Set<String>
     private let isJSON: Bool
-    private let isInitial: Bool
-    private let count: Int
+    private let printsInitialValues: Bool
+    private let lineLimit: Int
 
-    init(_ arguments: Arguments) throws(ArgumentParser.Mistake) {
+    init(_ arguments: Arguments) throws(ParseError) {
         let text = arguments.options["count"] ?? String(Int.max)
-        guard let count = Int(text), count > 0 else { throw ArgumentParser.Mistake(reason: "not a number of lines: \(text)") }
-        self.count = count
-        file = PreferencesFile(arguments.operands[0])
-        var seen: Set<String> = []
-        keys = arguments.operands.dropFirst().filter { seen.insert($0).inserted }
+        guard let count = Int(text), count > 0 else { throw ParseError(reason: "not a number of lines: \(text)") }
+        lineLimit = count
+        file = FileOperand(arguments.operands[0])
+        var keySet: Set<String> = []
+        keys = arguments.operands.dropFirst().filter { keySet.insert($0).inserted }
+        self.keySet = keySet
         isJSON = arguments.has("json")
-        isInitial = arguments.has("initial")
+        printsInitialValues = arguments.has("initial")
     }
 
     func run(_ output: Output) async throws {
-        // Ends from wherever the process is: a reader that does not read must not keep it.
-        let signals = EndSignals { exit(0) }
-        OutputWatch.onClose(of: output) { exit(0) }
+        // These end the process even while it is blocked in writing to a reader that does not read.
+        let signals = Self.onTerminationSignals { exit(0) }
+        output.onClose { exit(0) }
         let store = try ObservableStore(backend: file.backend)
         let failures = Task { [stream = store.failures] in
-            for await failure in stream { Diagnostics.write(ErrorText.text(for: failure)) }
+            for await failure in stream { CommandError(failure).report() }
         }
         defer {
             failures.cancel()
             withExtendedLifetime((signals, store)) {}
         }
-        try await tell(store, output)
+        try await printLines(of: store, output)
     }
 
-    /// Subscribes first and then looks: what the look shows already is not told again.
-    private func tell(_ store: ObservableStore, _ output: Output) async throws {
+    /// Subscribes before it takes the snapshot, so that no change is missed, and skips changes that the snapshot includes.
+    private func printLines(of store: ObservableStore, _ output: Output) async throws {
         let changes = store.allChanges
-        let snapshot = Snapshot(of: store)
-        var left = count
-        for line in isInitial ? snapshot.lines(of: keys) : [] {
-            guard try print(line, output, &left) else { return }
+        let (entries, revision) = Self.snapshot(of: store)
+        var remaining = lineLimit
+        for line in printsInitialValues ? initialLines(entries, revision: revision) : [] {
+            try output.write(line: text(of: line, output.style))
+            remaining -= 1
+            if remaining == 0 { return }
         }
-        let filter = WatchFilter(keys: keys, after: snapshot.revision)
         for await change in changes {
-            guard let line = filter.line(for: change) else { continue }
-            guard try print(line, output, &left) else { return }
+            guard let line = line(for: change, after: revision) else { continue }
+            try output.write(line: text(of: line, output.style))
+            remaining -= 1
+            if remaining == 0 { return }
         }
     }
 
-    /// Prints a line, and tells whether more are wanted.
-    private func print(_ line: WatchLine, _ output: Output, _ left: inout Int) throws -> Bool {
-        try output.write(line: isJSON ? line.json : line.text(style: output.style))
-        left -= 1
-        return left > 0
+    /// Reads a store's entries with their revision, again if a change came in between.
+    private static func snapshot(of store: ObservableStore) -> (entries: [String: PropertyListValue], revision: UInt64) {
+        var revision = store.revision
+        while true {
+            let entries = store.entries
+            let latest = store.revision
+            if latest == revision { return (entries, revision) }
+            revision = latest
+        }
+    }
+
+    /// The lines for the current values: of the watched keys, set or not, in the order given, or of all entries, sorted.
+    private func initialLines(_ entries: [String: PropertyListValue], revision: UInt64) -> [WatchLine] {
+        (keys.isEmpty ? entries.keys.sorted(by: JSONWriter.precedes) : keys).map { key in
+            WatchLine(key: key, new: entries[key], revision: revision)
+        }
+    }
+
+    /// Returns the line for a change of a watched key, or nil if the key is not watched or the change is not newer than the revision.
+    func line(for change: Change<PropertyListValue?>, after revision: UInt64) -> WatchLine? {
+        guard change.revision > revision, keys.isEmpty || keySet.contains(change.key) else { return nil }
+        return WatchLine(change)
+    }
+
+    private func text(of line: WatchLine, _ style: Style) -> String {
+        isJSON ? line.json : line.text(style: style)
+    }
+
+    /// Calls a closure for SIGINT and SIGTERM, instead of the default action, as long as the sources are referenced.
+    private static func onTerminationSignals(_ body: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
+        let queue = DispatchQueue(label: "prefs signals")
+        return [SIGINT, SIGTERM].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler(handler: body)
+            source.activate()
+            return source
+        }
     }
 }

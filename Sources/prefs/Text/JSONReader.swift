@@ -1,84 +1,196 @@
 import PropertyListCoding
 
-/// Reads JSON as a property list: strictly, whole numbers and others apart, and no deeper than a property list may be.
+/// Reads JSON as a property list, strictly: whole numbers are integers and others reals, and nesting is limited as in a property list.
 ///
-/// An object with the one key `CF$UID` and a whole number is a reference of an archive, as in XML property lists.
+/// An object whose only key is `CF$UID`, with a whole number, is a reference of an archive, as in XML property lists.
 struct JSONReader {
-    /// What is wrong with the text, and where.
-    struct Mistake: Error, Equatable {
-        let offset: Int
-        let reason: String
+    private static let maximumDepth = 512
+
+    private let bytes: [UInt8]
+    private var offset = 0
+
+    private init(_ text: String) {
+        bytes = Array(text.utf8)
     }
 
-    static let deepest = 512
-
-    private(set) var scanner: JSONScanner
-
-    /// The value of a text that holds nothing else.
-    static func value(of text: String) throws(Mistake) -> PropertyListValue {
-        var reader = JSONReader(scanner: JSONScanner(bytes: Array(text.utf8)))
+    /// Parses a text that contains a single value.
+    static func value(of text: String) throws(ParseError) -> PropertyListValue {
+        var reader = JSONReader(text)
         let value = try reader.value(depth: 1)
-        reader.scanner.skipSpace()
-        guard reader.scanner.isAtEnd else { throw reader.scanner.mistake("something follows the value") }
+        reader.skipSpace()
+        guard reader.next == nil else { throw reader.error("something follows the value") }
         return value
     }
 
-    private mutating func value(depth: Int) throws(Mistake) -> PropertyListValue {
-        scanner.skipSpace()
-        guard let byte = scanner.next else { throw scanner.mistake("a value is missing") }
-        switch byte {
+    private mutating func value(depth: Int) throws(ParseError) -> PropertyListValue {
+        skipSpace()
+        guard let next else { throw error("a value is missing") }
+        switch next {
         case UInt8(ascii: "{"): return try dictionary(depth: depth)
         case UInt8(ascii: "["): return try array(depth: depth)
-        case UInt8(ascii: "\""): return .string(try scanner.string())
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try scanner.number()
-        case UInt8(ascii: "t") where scanner.skip("true"): return .boolean(true)
-        case UInt8(ascii: "f") where scanner.skip("false"): return .boolean(false)
-        case UInt8(ascii: "n") where scanner.skip("null"): throw scanner.mistake("a property list has no null")
-        default: throw scanner.mistake("this is no value")
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        case UInt8(ascii: "t") where skip("true"): return .boolean(true)
+        case UInt8(ascii: "f") where skip("false"): return .boolean(false)
+        case UInt8(ascii: "n") where skip("null"): throw error("a property list has no null")
+        default: throw error("this is no value")
         }
     }
+}
 
-    private mutating func array(depth: Int) throws(Mistake) -> PropertyListValue {
+// MARK: - Arrays and objects
+
+extension JSONReader {
+    private mutating func array(depth: Int) throws(ParseError) -> PropertyListValue {
         try enter(depth)
         var elements: [PropertyListValue] = []
-        scanner.skipSpace()
-        if scanner.skip("]") { return .array([]) }
+        skipSpace()
+        if skip("]") { return .array([]) }
         repeat {
             elements.append(try value(depth: depth + 1))
-            scanner.skipSpace()
-        } while scanner.skip(",")
-        guard scanner.skip("]") else { throw scanner.mistake("a comma or ] is missing") }
+            skipSpace()
+        } while skip(",")
+        guard skip("]") else { throw error("a comma or ] is missing") }
         return .array(elements)
     }
 
-    private mutating func dictionary(depth: Int) throws(Mistake) -> PropertyListValue {
+    private mutating func dictionary(depth: Int) throws(ParseError) -> PropertyListValue {
         try enter(depth)
         var entries: [String: PropertyListValue] = [:]
-        scanner.skipSpace()
-        if scanner.skip("}") { return .dictionary([:]) }
+        skipSpace()
+        if skip("}") { return .dictionary([:]) }
         repeat {
-            scanner.skipSpace()
-            let start = scanner.offset
-            let key = try scanner.string()
-            scanner.skipSpace()
-            guard scanner.skip(":") else { throw scanner.mistake("a colon is missing") }
-            // Keys that differ in normalization alone are one key to Swift, and an error to the property list.
+            skipSpace()
+            let start = offset
+            let key = try string()
+            skipSpace()
+            guard skip(":") else { throw error("a colon is missing") }
+            // Keys that differ only in Unicode normalization are equal in Swift, and an error in a property list.
             guard entries.updateValue(try value(depth: depth + 1), forKey: key) == nil else {
-                throw Mistake(offset: start, reason: "the key \(JSONText.quoted(key)) is given twice")
+                throw error("the key \(JSONWriter.quoted(key)) is given twice", at: start)
             }
-            scanner.skipSpace()
-        } while scanner.skip(",")
-        guard scanner.skip("}") else { throw scanner.mistake("a comma or } is missing") }
+            skipSpace()
+        } while skip(",")
+        guard skip("}") else { throw error("a comma or } is missing") }
         return Self.reference(entries) ?? .dictionary(entries)
     }
 
-    private mutating func enter(_ depth: Int) throws(Mistake) {
-        guard depth <= Self.deepest else { throw scanner.mistake("it is nested deeper than \(Self.deepest) levels") }
-        scanner.advance()
+    /// Steps over an opening bracket.
+    private mutating func enter(_ depth: Int) throws(ParseError) {
+        guard depth <= Self.maximumDepth else { throw error("it is nested deeper than \(Self.maximumDepth) levels") }
+        offset += 1
     }
 
     private static func reference(_ entries: [String: PropertyListValue]) -> PropertyListValue? {
         guard entries.count == 1, case .integer(let integer) = entries["CF$UID"] else { return nil }
         return integer.value(as: UInt64.self).map { .uid($0) }
+    }
+}
+
+// MARK: - Strings
+
+extension JSONReader {
+    private mutating func string() throws(ParseError) -> String {
+        guard skip("\"") else { throw error("a string is missing") }
+        var text: [UInt8] = []
+        while let next {
+            switch next {
+            case UInt8(ascii: "\""):
+                offset += 1
+                return String(decoding: text, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                text += Array(String(try escapedScalar()).utf8)
+            case 0..<0x20:
+                throw error("a control character stands in a string")
+            default:
+                text.append(next)
+                offset += 1
+            }
+        }
+        throw error("a string does not end")
+    }
+
+    private mutating func escapedScalar() throws(ParseError) -> Unicode.Scalar {
+        offset += 1
+        guard let next else { throw error("a string does not end") }
+        let simple: [UInt8: Unicode.Scalar] = [
+            0x22: "\"", 0x5c: "\\", 0x2f: "/", 0x62: "\u{8}", 0x66: "\u{c}", 0x6e: "\n", 0x72: "\r", 0x74: "\t",
+        ]
+        if let scalar = simple[next] {
+            offset += 1
+            return scalar
+        }
+        let unit = try codeUnit()
+        if let scalar = Unicode.Scalar(UInt32(unit)) { return scalar }
+        guard UTF16.isLeadSurrogate(unit), skip("\\") else { throw error("half a surrogate pair") }
+        let trail = try codeUnit()
+        guard UTF16.isTrailSurrogate(trail) else { throw error("half a surrogate pair") }
+        return UTF16.decode(UTF16.EncodedScalar([unit, trail]))
+    }
+
+    /// Parses the UTF-16 code unit of an escape, after its backslash.
+    private mutating func codeUnit() throws(ParseError) -> UInt16 {
+        guard skip("u") else { throw error("an unknown escape") }
+        let digits = bytes[offset...].prefix(4)
+        guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+            let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
+        else { throw error("four hexadecimal digits are missing") }
+        offset += 4
+        return unit
+    }
+}
+
+// MARK: - Numbers
+
+extension JSONReader {
+    /// Parses a number: an integer if it has neither a fraction nor an exponent, and otherwise a real.
+    private mutating func number() throws(ParseError) -> PropertyListValue {
+        let start = offset
+        _ = skip("-")
+        if !skip("0") { try skipDigits() }
+        var isWhole = true
+        if skip(".") {
+            isWhole = false
+            try skipDigits()
+        }
+        if skip("e") || skip("E") {
+            isWhole = false
+            if !skip("-") { _ = skip("+") }
+            try skipDigits()
+        }
+        let text = String(decoding: bytes[start..<offset], as: UTF8.self)
+        if isWhole, let integer = Int128(text).flatMap({ PropertyListInteger(exactly: $0) }) { return .integer(integer) }
+        if !isWhole, let real = Double(text), real.isFinite { return .real(real) }
+        throw error("the number \(text) is out of range", at: start)
+    }
+
+    private mutating func skipDigits() throws(ParseError) {
+        let start = offset
+        while let next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { offset += 1 }
+        guard offset > start else { throw error("a digit is missing") }
+    }
+}
+
+// MARK: - Bytes
+
+extension JSONReader {
+    /// The next byte, or nil at the end.
+    private var next: UInt8? {
+        offset < bytes.count ? bytes[offset] : nil
+    }
+
+    private mutating func skipSpace() {
+        while let next, [0x20, 0x09, 0x0a, 0x0d].contains(next) { offset += 1 }
+    }
+
+    /// Steps over a text if it comes next, and returns whether it does.
+    private mutating func skip(_ text: StaticString) -> Bool {
+        let isNext = text.withUTF8Buffer { bytes[offset...].starts(with: $0) }
+        if isNext { offset += text.utf8CodeUnitCount }
+        return isNext
+    }
+
+    private func error(_ reason: String, at offset: Int? = nil) -> ParseError {
+        ParseError(reason: "not JSON for a property list: \(reason) (at byte \(offset ?? self.offset))")
     }
 }

@@ -15,6 +15,11 @@ struct Account: Codable, Sendable {
     var tags: [String]
 }
 
+/// What is read and written through a store of keys.
+struct LaunchKeys: KeyGroup {
+    let launchCount = StorageKey("launchCount", default: 0)
+}
+
 /// What is read through the property wrapper.
 struct PersistedSettings: Sendable {
     @Persisted var launchCount: Int
@@ -41,6 +46,19 @@ enum Reading {
         },
         row("read.persisted", "read through `@Persisted`", goal: 0.4) { store in
             let settings = PersistedSettings(store)
+            return .loop { count in
+                for _ in 0..<count { consume(settings.launchCount) }
+            }
+        },
+        row("read.settings", "read `settings.key` through a `KeyedStore`", goal: 1.5) { store in
+            let settings = KeyedStore<LaunchKeys>(store)
+            return .loop { count in
+                for _ in 0..<count { consume(settings.launchCount) }
+            }
+        },
+        row("read.settings.prefix", "the same with a prefix", goal: 1.8) { store in
+            let settings = KeyedStore<LaunchKeys>(store, prefix: "group")
+            settings.launchCount = 7
             return .loop { count in
                 for _ in 0..<count { consume(settings.launchCount) }
             }

@@ -4,18 +4,30 @@ enum Writing {
     static let rows = [
         Row("write.key", "write, nobody watching", against: "locked dictionary store", goal: 2.5) { place in
             let sample = try SampleStore(in: place)
-            return Pair(subject: write(to: sample.store), baseline: bareWrite(), tearDown: sample.close)
-        }
+            return Pair(
+                subject: write(to: sample.store) { sample.store[.launchCount] = $0 }, baseline: bareWrite(), tearDown: sample.close)
+        },
+        settings("write.settings", "write `settings.key` through a `KeyedStore`", prefix: nil, goal: 3),
+        settings("write.settings.prefix", "the same with a prefix", prefix: "group", goal: 3.6),
     ]
 
+    private static func settings(_ name: String, _ work: String, prefix: String?, goal: Double) -> Row {
+        Row(name, work, against: "locked dictionary store", goal: goal) { place in
+            let sample = try SampleStore(in: place)
+            let settings = KeyedStore<LaunchKeys>(sample.store, prefix: prefix)
+            return Pair(
+                subject: write(to: sample.store) { settings.launchCount = $0 }, baseline: bareWrite(), tearDown: sample.close)
+        }
+    }
+
     /// Each write is a change, and the store writes them behind meanwhile.
-    private static func write(to store: ObservableStore) -> Work {
+    private static func write(to store: ObservableStore, _ write: @escaping @Sendable (Int) -> Void) -> Work {
         var value = 0
         return Work { count in
             let time = Clock.time {
                 for _ in 0..<count {
                     value += 1
-                    store[.launchCount] = value
+                    write(value)
                 }
             }
             // What is still to be written is not to slow down the other half of the round.

@@ -97,7 +97,7 @@ struct FaultSequenceTests {
             #expect(store.entries == before)
             disk = stored
         }
-        #expect(store.memory.update { $0.pending.mapValues(\.value) } == pending)
+        #expect(store.memory.update { $0.entries.pending.mapValues(\.value) } == pending)
     }
 }
 

@@ -51,7 +51,7 @@ struct StoreFaultTests {
                 do throws(StorageError) { try store.flush() } catch { failure = error }
                 let outcome = Outcome(names: file.plan.end(), error: failure, stored: try file.stored())
                 #expect(store[Keys.count] == 2)
-                #expect(store.memory.update { $0.pending.mapValues(\.value) } == (failure == nil ? [:] : ["count": 2]))
+                #expect(store.memory.update { $0.entries.pending.mapValues(\.value) } == (failure == nil ? [:] : ["count": 2]))
                 try store.flush()
                 return outcome
             }
@@ -79,7 +79,7 @@ struct StoreFaultTests {
             let outcome = Outcome(names: file.plan.end(), error: failure, stored: try file.stored())
             check(outcome, failing: failing, old: file.old, new: new)
             #expect(store.entries == (failure == nil ? new : file.old))
-            #expect(store.memory.update { $0.pending.isEmpty })
+            #expect(store.memory.update { $0.entries.pending.isEmpty })
             // The next transaction starts from what is in the file, whichever that is.
             try await store.update { $0[Keys.text] = "next" }
             try await finish(file, store, entries: outcome.stored.merging(["text": "next"]) { $1 })
@@ -172,7 +172,7 @@ struct StoreFaultTests {
             file.plan.begin { _, _ in nil }
             try store.flush()
             #expect(file.plan.end().suffix(while: { $0 != "answer to rename" }).contains("synchronize"))
-            #expect(store.memory.update { $0.pending.isEmpty })
+            #expect(store.memory.update { $0.entries.pending.isEmpty })
             file.plan.begin { _, _ in nil }
             try store.flush()
             #expect(file.plan.end().isEmpty)

@@ -163,7 +163,7 @@ struct RenamedKeyTests {
     @Test("A scene that leaves its last value gives up the application's value under the earlier name")
     func lastValue() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["period": 5]))
-        let scene = SceneStore(sceneID: "one", base: store, inheritsLastValue: true)
+        let scene = SceneStore(sceneID: "one", base: store, writesThrough: true)
         scene[key] = 8
         #expect(store.entries == ["delay": 8, "scenes/one/delay": 8])
         store.remove(key)

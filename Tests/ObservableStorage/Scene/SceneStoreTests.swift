@@ -41,10 +41,10 @@ struct SceneStoreTests {
         #expect(SceneStore(sceneID: "one", base: try storage.open())[Keys.count] == 1)
     }
 
-    @Test("With inheritsLastValue a fresh scene starts from the last value, until its own write isolates it")
+    @Test("With writesThrough a fresh scene starts from the last value, until its own write isolates it")
     func lastValue() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
-        let scenes = ["one", "two"].map { SceneStore(sceneID: $0, base: store, inheritsLastValue: true) }
+        let scenes = ["one", "two"].map { SceneStore(sceneID: $0, base: store, writesThrough: true) }
         scenes[0][Keys.count] = 1
         #expect(scenes[1][Keys.count] == 1)
         #expect(!scenes[1].isSet(Keys.count))
@@ -52,7 +52,7 @@ struct SceneStoreTests {
         scenes[0].remove(Keys.count)
         scenes[0][Keys.count] = 3
         #expect(scenes.map { $0[Keys.count] } == [3, 2])
-        #expect(SceneStore(sceneID: "three", base: store, inheritsLastValue: true)[Keys.count] == 3)
+        #expect(SceneStore(sceneID: "three", base: store, writesThrough: true)[Keys.count] == 3)
         scenes[0].remove(Keys.count)
         #expect(scenes[0][Keys.count] == 3)
     }
@@ -60,7 +60,7 @@ struct SceneStoreTests {
     @Test("A write that leaves its value for others is one revision")
     func lastValueIsOneRevision() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
-        let scene = SceneStore(sceneID: "one", base: store, inheritsLastValue: true)
+        let scene = SceneStore(sceneID: "one", base: store, writesThrough: true)
         let seen = Recorder<String>()
         let tokens = [
             scene.addUpdateListener(for: Keys.count) { seen.record("scene \($0.oldValue) \($0.newValue) \($0.revision)") },

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 private final class Person: SceneStoring {
-    var sceneIdentifier: String
+    var sceneID: String
     let base: ObservableStore
-    var sceneStore: SceneStore { SceneStore(sceneID: sceneIdentifier, base: base) }
+    var sceneStore: SceneStore { SceneStore(sceneID: sceneID, base: base) }
 
     @SceneStored("age") var age = 24
     @SceneStored("height", defaultValue: 1.8) var height: Double
@@ -16,13 +16,13 @@ private final class Person: SceneStoring {
     @SceneStored(Keys.count) var count
 
     init(_ scene: String, _ base: ObservableStore) {
-        sceneIdentifier = scene
+        sceneID = scene
         self.base = base
     }
 }
 
 private final class Standing: SceneStoring {
-    let sceneIdentifier = "one"
+    let sceneID = "one"
 }
 
 @Suite("Properties of scenes", .timeLimit(.minutes(5)))
@@ -67,7 +67,7 @@ struct SceneStoredTests {
         one.age = 1
         two.age = 2
         #expect([one.age, two.age] == [1, 2])
-        one.sceneIdentifier = "two"
+        one.sceneID = "two"
         #expect(one.age == 2)
         one.age = 3
         #expect(two.age == 3)

@@ -23,7 +23,7 @@ struct BadValueTests {
     }
 
     private final class Owner: SceneStoring {
-        let sceneIdentifier = "one"
+        let sceneID = "one"
         let store: ObservableStore
         @SceneStored(BadValueTests.level) var level
 
@@ -31,7 +31,7 @@ struct BadValueTests {
             self.store = store
         }
 
-        var sceneStore: SceneStore { SceneStore(sceneID: sceneIdentifier, base: store) }
+        var sceneStore: SceneStore { SceneStore(sceneID: sceneID, base: store) }
     }
 
     private func isUndecodable(_ error: StorageError?) -> Bool {
@@ -301,23 +301,23 @@ struct BadValueTests {
 
     @Test("The last good value is released as soon as a newer one was decoded, and with its entry")
     func release() throws {
-        var table = EntryTable(["level": 5])
-        _ = table.madeWatch("level")
+        var table = EntryTable(["level": 5], store: 1)
+        let entry = table.madeEntry("level")
         func replace(_ value: PropertyListValue?, _ revision: UInt64) {
             _ = table.exchange("level", value, edit: 0, revision: revision)
         }
         let type = ObjectIdentifier(Int.self)
         replace("high", 1)
         replace("higher", 2)
-        #expect(table.history("level")?.earlier?.values == ["high", 5])
-        _ = table.noteGood("level", type, revision: 1)
-        #expect(table.history("level")?.earlier?.values == ["high", 5])
+        #expect(entry.content.history.earlier?.values == ["high", 5])
+        _ = entry.content.history.noteGood(type, revision: 1)
+        #expect(entry.content.history.earlier?.values == ["high", 5])
         replace(6, 3)
-        #expect(table.noteGood("level", type, revision: 3)?.values == ["higher", 5])
-        #expect(table.history("level")?.earlier == nil)
+        #expect(entry.content.history.noteGood(type, revision: 3)?.values == ["higher", 5])
+        #expect(entry.content.history.earlier == nil)
         replace("low", 4)
-        #expect(table.history("level")?.earlier?.values == [6])
+        #expect(entry.content.history.earlier?.values == [6])
         replace(nil, 5)
-        #expect(table.history("level")?.earlier == nil)
+        #expect(entry.content.history.earlier == nil)
     }
 }

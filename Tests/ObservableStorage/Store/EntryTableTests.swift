@@ -7,113 +7,89 @@ import Testing
 struct EntryTableTests {
     @Test("An entry that is edited again is to be written once, until it is stored")
     func editedAgain() {
-        var hint = EntryHint()
-        var table = EntryTable([:])
-        for number in 1...3 { _ = table.exchange("count", .integer(PropertyListInteger(Int64(number))), edit: UInt64(number), hint: &hint) }
-        #expect(table.pendingNames == ["count"])
+        var table = EntryTable([:], store: 1)
+        for number in 1...3 { _ = table.exchange("count", .integer(PropertyListInteger(Int64(number))), edit: UInt64(number)) }
         #expect(table.pending.mapValues(\.value) == ["count": 3])
         table.noteStored(table.pending)
-        #expect(table.pendingNames.isEmpty)
+        #expect(table.pending.isEmpty && !table.hasPending)
         #expect(table["count"] == 3)
     }
 
-    @Test("What is removed, and whoever removes it, leaves nothing behind once that is stored")
+    @Test("What is removed, whoever removes it, is gone, and is to be written if this process did it")
     func removed() {
-        var hint = EntryHint()
-        var table = EntryTable(["ours": 1, "theirs": 2])
-        _ = table.exchange("theirs", nil, edit: 0, hint: &hint)
-        _ = table.exchange("nobody's", nil, edit: 1, hint: &hint)
-        #expect(table.count == 1 && table.pendingNames.isEmpty)
-        _ = table.exchange("ours", nil, edit: 2, hint: &hint)
+        var table = EntryTable(["ours": 1, "theirs": 2], store: 1)
+        _ = table.exchange("theirs", nil, edit: 0)
+        _ = table.exchange("nobody's", nil, edit: 1)
+        #expect(table.values == ["ours": 1] && !table.hasPending)
+        _ = table.exchange("ours", nil, edit: 2)
         #expect(table.pending.mapValues(\.value) == ["ours": nil])
         table.noteStored(table.pending)
-        #expect(table.count == 0)
+        #expect(table.values.isEmpty && table.names.isEmpty && !table.hasPending)
     }
 
-    @Test("A removed entry keeps what its readers hold on to, which counts the removal and what is set later")
-    func watched() {
-        var hint = EntryHint()
-        var table = EntryTable(["a": 1])
-        let watch = table.madeWatch("a")
-        _ = table.exchange("a", nil, edit: 0, hint: &hint)
-        _ = table.exchange("a", 2, edit: 1, hint: &hint)
-        #expect(watch.changes == 2)
-        #expect(table.watch("a") === watch)
+    @Test("A removed entry is the same one for those who hold it, and counts the removal and what is set later")
+    func held() {
+        var table = EntryTable(["a": 1], store: 1)
+        let entry = table.madeEntry("a")
+        _ = table.exchange("a", nil, edit: 0)
+        _ = table.exchange("a", 2, edit: 1)
+        #expect(entry.version == 2)
+        #expect(table.entry("a") === entry)
     }
 
-    @Test("A hint leads to an entry for as long as that is kept, in the table that it is of, and a wrong one is made right")
-    func hints() {
-        var (table, other) = (EntryTable(["a": 1, "b": 2]), EntryTable(["c": 3, "a": 4]))
-        var hint = EntryHint(place: 99, id: 99)
-        for value in [10, 11] as [PropertyListValue] {
-            _ = table.exchange("a", value, edit: 0, hint: &hint)
-            #expect(table.values == ["a": value, "b": 2])
-            _ = other.exchange("a", value, edit: 0, hint: &hint)
-            #expect(other.values == ["c": 3, "a": value])
+    @Test("Names that come and go leave little behind")
+    func swept() {
+        var table = EntryTable([:], store: 1)
+        for number in 0..<10_000 {
+            _ = table.exchange("\(number)", 1, edit: 0)
+            _ = table.exchange("\(number)", nil, edit: 0)
         }
-        _ = table.exchange("a", 12, edit: 0, hint: &hint)
-        let known = hint
-        _ = table.exchange("a", 13, edit: 0, hint: &hint)
-        #expect(hint == known)
-        _ = table.exchange("a", nil, edit: 0, hint: &hint)
-        _ = table.exchange("new", 14, edit: 0)
-        _ = table.exchange("a", 15, edit: 0, hint: &hint)
-        #expect(table.values == ["a": 15, "b": 2, "new": 14])
-        #expect(hint != known)
+        #expect(table.count < 200 && table.values.isEmpty)
     }
 
-    @Test("Names that come and go take the place of one")
-    func usedAgain() {
-        var table = EntryTable([:])
-        for number in 0..<100 {
-            var hint = EntryHint()
-            _ = table.exchange("\(number)", 1, edit: 0, hint: &hint)
-            _ = table.exchange("\(number)", nil, edit: 0, hint: &hint)
-            #expect(hint.place == 0)
-        }
-    }
-
-    @Test("A key knows where it wrote last, whichever store that was in")
+    @Test("A key knows its entries in several stores")
     func remembered() throws {
         let stores = try [ObservableStore(backend: InMemoryBackend()), ObservableStore(backend: InMemoryBackend(["other": 1]))]
-        try stores[1].set(2, for: StorageKey("other", default: 0))
         let key = StorageKey("key", default: 0)
-        var hints = Set<EntryHint>()
         for value in 1...6 {
             try stores[value % 2].set(value, for: key)
-            hints.insert(key.body.place.hint)
             try stores[value % 2].set(-value, for: key)
-            hints.insert(key.body.place.hint)
             #expect(stores[value % 2][key] == -value)
         }
-        #expect(hints.count == 2 && !hints.contains(EntryHint()))
+        for store in stores { #expect(key.definition.entry(in: store.memory.id) === store.memory.entry("key")) }
+        let many = try (0..<10).map { try ObservableStore(backend: InMemoryBackend(["key": .integer(PropertyListInteger(Int64($0)))])) }
+        for _ in 0..<2 { #expect(many.map { $0[key] } == Array(0..<10)) }
+        #expect(stores.map { $0[key] } == [-6, -5])
+    }
+
+    @Test("An entry that somebody keeps keeps nothing of what was stored in it, once its store has gone")
+    func released() {
+        var memory: Memory? = Memory(entries: ["key": "text"], executor: DispatchQueueExecutor(label: "store"))
+        let entry = memory?.entry("key")
+        #expect(entry?.content.value == "text")
+        memory = nil
+        #expect(entry?.content.value == nil)
     }
 
     @Test("Entries that nobody has touched are there, and are touched once")
     func untouched() {
-        var table = EntryTable(["read": 1, "watched": 2, "set": 3, "removed": 4])
-        _ = table.madeWatch("watched")
+        var table = EntryTable(["read": 1, "held": 2, "set": 3, "removed": 4], store: 1)
+        _ = table.madeEntry("held")
         _ = table.exchange("set", 30, edit: 0)
         _ = table.exchange("removed", nil, edit: 0)
-        #expect(table["read"] == 1 && table["watched"] == 2 && table["set"] == 30 && table["removed"] == nil)
-        #expect(table.values == ["read": 1, "watched": 2, "set": 30])
-        #expect(table.names.sorted() == ["read", "set", "watched"])
-        #expect(table.count == 3)
+        #expect(table["read"] == 1 && table["held"] == 2 && table["set"] == 30 && table["removed"] == nil)
+        #expect(table.values == ["read": 1, "held": 2, "set": 30])
+        #expect(table.names.sorted() == ["held", "read", "set"])
     }
 }
 
 extension EntryTable {
-    /// What was there before another value was put in place; nothing if it is the same.
-    mutating func exchange(_ name: String, _ value: PropertyListValue?, edit: UInt64, hint: inout EntryHint) -> PropertyListValue?? {
-        var content = EntrySlot.Content(value: value)
-        return exchange(name, &content, edit: edit, hint: &hint).map { _ in content.value }
-    }
-
-    /// The same without a hint.
+    /// What was there before another value was put in place; nil if it is the same.
     mutating func exchange(
-        _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: MemoryState.Edits? = nil
+        _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: EntryEdits? = nil
     ) -> PropertyListValue?? {
-        var content = EntrySlot.Content(value: value)
-        return exchange(name, &content, edit: edit, revision: revision, condition: condition).map { _ in content.value }
+        var replaced = Entry.Replaced(value: value)
+        let entry = madeEntry(name)
+        return exchange(entry, &replaced, edit: edit, revision: revision ?? edit, condition: condition) ? .some(replaced.value) : nil
     }
 }

@@ -59,6 +59,14 @@ struct ExitTests {
         #expect(try stored() == ["count": 5])
     }
 
+    @Test("The end of the process writes the edits of a store that is just going on another thread")
+    func going() async throws {
+        let ended = try await end("going")
+        #expect(ended.status == 0)
+        #expect(ended.errors == "ObservableStorage: \(path): cannot be written: not now; the edits are kept in memory and tried again\n")
+        #expect(try stored() == ["count": 5])
+    }
+
     @Test(
         "A store that is released while it cannot write makes one last attempt; what that cannot write is reported",
         arguments: [true, false])

@@ -1,10 +1,12 @@
+import Foundation
 import ObservableStorage
 import TestSupport
 import Testing
 
 @testable import class ObservableStorage.FailureReports
 
-@Suite("Failures that nobody asks for", .timeLimit(.minutes(5)))
+// One after the other: what the end of the process logs is that of all.
+@Suite("Failures that nobody asks for", .serialized, .timeLimit(.minutes(5)))
 struct FailureReportsTests {
     private let first = StorageError.unwritable(file: "settings.plist", reason: "the disk is full", edits: .kept)
     private let second = StorageError.unreadable(file: "settings.plist", reason: "no permission")
@@ -36,6 +38,29 @@ struct FailureReportsTests {
         reports.report(first)
         endGrace()
         #expect(lines.elements == expected + [expected[0]])
+    }
+
+    @Test("The end of the process waits for what another thread is logging")
+    func waitedFor() async throws {
+        let isLogging = DispatchSemaphore(value: 0)
+        let mayGoOn = DispatchSemaphore(value: 0)
+        let reports = FailureReports(
+            log: { [lines] line in
+                isLogging.signal()
+                mayGoOn.wait()
+                lines.record(line)
+            }, afterGrace: { Thread.detachNewThread($0) })
+        reports.report(first)
+        isLogging.wait()
+        let end = Task.detached { [lines] in
+            FailureReports.logAllUnheard()
+            lines.record("ended")
+        }
+        // Time enough to come to its end, if nothing kept it from that.
+        for _ in 0..<20_000 where lines.elements.isEmpty { sched_yield() }
+        mayGoOn.signal()
+        await end.value
+        #expect(lines.elements == ["ObservableStorage: \(first)", "ended"])
     }
 
     @Test("What somebody listens to, or asks for in time, is not logged, and told in order")

@@ -112,6 +112,23 @@ struct FlushScheduleTests {
         #expect(try storage.entries == ["count": 1])
     }
 
+    @Test("Reports of the backend have what could not be written tried again at once anew after each attempt whose time had come")
+    func signsCountAnew() async throws {
+        let backend = UnreliableBackend()
+        let store = try ObservableStore(backend: backend)
+        await store.isolated { store in
+            _ = store.flushBackoff.fail()
+            for _ in 0..<5 { _ = store.flushBackoff.hint() }
+        }
+        var failures = store.failures.makeAsyncIterator()
+        backend.fail(failure)
+        store[Keys.count] = 1
+        // The first attempt is that of the edit, the second one that of its time.
+        for _ in 0..<2 { #expect(await failures.next() == failure) }
+        #expect(await store.isolated { $0.flushBackoff.hint() } == .nanoseconds(0))
+        try await store.close(discardingEdits: true)
+    }
+
     @Test("However many flushes fail, one attempt of the store's own is on its way")
     func oneTimedAttempt() async throws {
         let start = ContinuousClock.now

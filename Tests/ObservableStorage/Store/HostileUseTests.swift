@@ -180,22 +180,22 @@ struct HostileUseTests {
 
     @Test("A flush is scheduled once until it begins, and edits stay pending until they are stored")
     func flushState() throws {
-        var state = MemoryState(entries: [:])
+        var state = MemoryState(entries: [:], store: 1)
         var scheduled = [state.needsFlushScheduled()]
         _ = try state.edit(["a": .some(1)])
         for _ in 0..<2 { scheduled.append(state.needsFlushScheduled()) }
         #expect(scheduled == [false, true, false])
-        state.beginQueuedFlush()
-        let written = state.pending
+        state.flushes.beginQueued()
+        let written = state.entries.pending
         _ = try state.edit(["b": .some(2)])
         _ = try state.edit(["a": .some(3)])
         state.noteStored(written)
-        #expect(state.pending.mapValues(\.value) == ["a": 3, "b": 2])
+        #expect(state.entries.pending.mapValues(\.value) == ["a": 3, "b": 2])
         let merged = state.merge(["a": .some(9), "c": .some(4)], origin: .external)
         #expect(merged.map(\.key) == ["c"])
-        state.noteStored(state.pending)
-        #expect(state.pending.isEmpty)
-        #expect(state.entries == ["a": 3, "b": 2, "c": 4])
+        state.noteStored(state.entries.pending)
+        #expect(state.entries.pending.isEmpty)
+        #expect(state.entries.values == ["a": 3, "b": 2, "c": 4])
     }
 }
 

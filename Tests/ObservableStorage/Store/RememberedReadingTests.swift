@@ -169,13 +169,13 @@ struct RememberedReadingTests {
 
     @Test("Entries that nobody holds on to any more are forgotten, those that somebody does are not")
     func forgotten() {
-        var table = EntryTable(["set": 1])
-        let held = table.madeWatch("held")
-        _ = table.madeWatch("set")
-        for number in 0..<10_000 { _ = table.madeWatch("name \(number)") }
-        #expect(table.watch("held") === held)
+        var table = EntryTable(["set": 1], store: 1)
+        let held = table.madeEntry("held")
+        _ = table.madeEntry("set")
+        for number in 0..<10_000 { _ = table.madeEntry("name \(number)") }
+        #expect(table.entry("held") === held)
         #expect(table["set"] == 1)
-        #expect((0..<9_000).allSatisfy { table.watch("name \($0)") == nil })
+        #expect((0..<9_000).allSatisfy { table.entry("name \($0)") == nil })
     }
 }
 

@@ -24,13 +24,13 @@ struct ValueSyntaxTests {
     }
 
     @Test(
-        "Anything else is a mistake",
+        "Anything else is an error",
         arguments: [
             (ValueSyntax.int, "18446744073709551616"), (.int, "-9223372036854775809"), (.int, "1.0"), (.int, ""), (.int, " 1"),
             (.real, "one"), (.real, "1e999"), (.bool, "maybe"), (.bool, ""), (.date, "tomorrow"), (.data, "A"), (.data, "===="),
             (.data, "AA=A"), (.data, "AA==AA=="), (.data, "AB=="), (.data, "AA"), (.data, "AA ="), (.json, "{"),
         ])
-    func mistakes(_ syntax: ValueSyntax, _ text: String) {
-        #expect(throws: ArgumentParser.Mistake.self) { try syntax.value(text) }
+    func errors(_ syntax: ValueSyntax, _ text: String) {
+        #expect(throws: ParseError.self) { try syntax.value(text) }
     }
 }

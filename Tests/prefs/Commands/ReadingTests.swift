@@ -77,7 +77,7 @@ struct ReadingTests {
     }
 
     @Test(
-        "A file that is missing ends with 3, and nothing is made beside it",
+        "A missing file ends with 3, and nothing is created next to it",
         arguments: [["read"], ["type", "k"], ["delete"], ["delete", "k"], ["export", "--format", "xml"]])
     func missingFile(_ arguments: [String]) async throws {
         let folder = try TemporaryFolder()

@@ -32,7 +32,7 @@ struct WatchingTests {
             ])
     }
 
-    @Test("Only the keys that are named are told, in their order, set or not")
+    @Test("Only the named keys are printed, in their order, set or not")
     func keys() async throws {
         let watch = try RunningProgram("prefs", ["watch", "--initial", "--json", file, "z", "a", "z"])
         #expect(
@@ -46,7 +46,7 @@ struct WatchingTests {
         #expect(last.hasPrefix(#"{"key":"z","old":null,"new":"seen","kind":"set","origin":"external","revision":"#))
     }
 
-    @Test("A file that is not there yet can be watched, and nothing is made for its sake")
+    @Test("A missing file can be watched, and nothing is created for it")
     func missing() async throws {
         let folder = try TemporaryFolder()
         let watch = try RunningProgram("prefs", ["watch", folder.path("f/new.plist"), "k", "--initial"])
@@ -56,7 +56,7 @@ struct WatchingTests {
         #expect(try await watch.lines(count: 2)[1] == #"k: (none) -> "v"  (external, revision 1)"#)
     }
 
-    @Test("It stops by itself after so many lines, initial ones counted")
+    @Test("It stops after a number of lines, including the initial ones")
     func count() async throws {
         let short = try await tool("watch", file, "--initial", "--count", "1")
         #expect(short.status == 0)
@@ -68,7 +68,7 @@ struct WatchingTests {
         #expect(watch.lines.elements.count == 2)
     }
 
-    @Test("A signal to end is a good end", arguments: [SIGINT, SIGTERM])
+    @Test("SIGINT and SIGTERM end it with status 0", arguments: [SIGINT, SIGTERM])
     func signals(_ signal: Int32) async throws {
         let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
         _ = try await watch.lines(count: 2)
@@ -77,7 +77,7 @@ struct WatchingTests {
         #expect(watch.errors.elements.isEmpty)
     }
 
-    @Test("It ends quietly when its reader has gone, though there is nothing to write")
+    @Test("It ends quietly when its reader has closed the pipe, even if there is nothing to write")
     func closedOutput() async throws {
         let command = "\(Subprocess.executable("prefs").path) watch \(file) --initial a | head -1"
         let result = try await Subprocess.finished("/bin/sh", ["-c", command])
@@ -85,7 +85,7 @@ struct WatchingTests {
         #expect(result.errors.isEmpty)
     }
 
-    @Test("A file that becomes bad is told on standard error, and watching goes on")
+    @Test("A file that becomes unreadable is reported on standard error, and watching goes on")
     func badFile() async throws {
         let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
         _ = try await watch.lines(count: 2)

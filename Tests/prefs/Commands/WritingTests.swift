@@ -118,21 +118,21 @@ struct WritingTests {
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 
-    @Test("No more is read from standard input than a file may have, and where nothing can be read, the reason is told")
+    @Test("No more is read from standard input than a file may have, and if it cannot be read, the error says why")
     func standardInput() async throws {
         let zeros = open("/dev/zero", O_RDONLY)
         try #require(zeros >= 0)
         defer { close(zeros) }
-        let failure = #expect(throws: Failure.self) { try StandardInput.read(zeros, atMost: 1_000_000) }
-        guard case .impossible("standard input: it has more than 1000000 bytes, which are read at most") = failure else {
-            Issue.record("\(String(describing: failure))")
+        let error = #expect(throws: CommandError.self) { try readStandardInput(zeros, atMost: 1_000_000) }
+        guard case .failed("standard input: it has more than 1000000 bytes, which are read at most") = error else {
+            Issue.record("\(String(describing: error))")
             return
         }
         let bytes = Data(repeating: 7, count: 1_000_000)
         try bytes.write(to: folder.file("input"))
         let input = open(folder.path("input"), O_RDONLY)
         defer { close(input) }
-        #expect(try StandardInput.read(input, atMost: 1_000_000) == bytes)
+        #expect(try readStandardInput(input, atMost: 1_000_000) == bytes)
         let prefs = Subprocess.executable("prefs").path
         for (input, reason) in [("</", "Is a directory"), ("0>'\(folder.path("output"))'", "Bad file descriptor")] {
             let result = try await Subprocess.finished("/bin/sh", ["-c", "'\(prefs)' import '\(file)' \(input)"])

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Places where a property list cannot be read or written, made by the system itself.
-@Suite("Places that cannot be written", .timeLimit(.minutes(5)))
+/// File systems, permissions and limits under which a property list cannot be read or written.
+@Suite("Environments that forbid writing", .timeLimit(.minutes(5)))
 struct HostilePlaceTests {
     static let hasMounts = canStart("unshare", "-m", "true")
     static let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]

@@ -36,7 +36,7 @@
         }
 
         @Test(
-            "What is mounted over a folder of the path, and unmounted, is told, and so is what is written meanwhile",
+            "What is mounted over a folder of the path, and unmounted, is reported, and so is what is written meanwhile",
             arguments: [false, true])
         func mountedFolder(isLinked: Bool) async throws {
             let (target, link) = (folder.path("a b"), folder.path("link"))
@@ -54,7 +54,7 @@
             #expect(try await watch.status == 0)
         }
 
-        @Test("What is mounted over the file is told, and that what replaces it outside is not")
+        @Test("What is mounted over the file is reported, and a warning that replacements outside the mount are not")
         func mountedFile() async throws {
             let watch = try await watch(path)
             let warning = "incomplete: \(path): is mounted as a single file (a bind mount, such as a Kubernetes subPath)"

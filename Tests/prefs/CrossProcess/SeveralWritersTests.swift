@@ -51,10 +51,10 @@ struct SeveralWritersTests {
     func crowd() async throws {
         let (writers, each) = isLong ? (200, 10) : (50, 2)
         let loop = "i=0; while [ $i -lt \(each) ]; do \"$0\" increment \"$1\" n || exit; i=$((i+1)); done"
-        let crowd = try (0..<writers).map { _ in
+        let processes = try (0..<writers).map { _ in
             try RunningProgram("/bin/sh", ["-c", loop, Subprocess.executable("prefs").path, file])
         }
-        for writer in crowd {
+        for writer in processes {
             #expect(try await writer.status == 0)
             #expect(writer.errors.elements.isEmpty)
         }
@@ -92,12 +92,12 @@ struct SeveralWritersTests {
         #expect(entries.filter { $0.key.hasPrefix("mine") } == own.mapValues { .integer(PropertyListInteger(Int64($0))) })
     }
 
-    @Test("A watch that starts among changes tells the value it found and then each newer one, none twice")
+    @Test("A watch that starts among changes prints the value it found and then each newer one, none twice")
     func watchStarts() async throws {
         let peer = try RunningProgram("Peer", ["count", file, "n", "\(Int.max)"])
         for _ in 0..<20 {
             let watch = try await tool("watch", file, "n", "--initial", "--json", "--count", "10")
-            let changes = try watch.text.split(separator: "\n").map { try SeenChange(String($0)) }
+            let changes = try watch.text.split(separator: "\n").map { try PrintedChange(String($0)) }
             #expect(changes.count == 10 && changes.first?.kind == "initial")
             for (earlier, later) in zip(changes, changes.dropFirst()) {
                 #expect(later.old == earlier.new && later.revision > earlier.revision)

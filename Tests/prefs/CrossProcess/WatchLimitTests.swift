@@ -25,7 +25,7 @@
         }
 
         @Test(
-            "Without watches or instances, changes are told all the same, and the reason is", .enabled(if: hasNamespaces),
+            "Without watches or instances, changes are still reported, and so is the reason", .enabled(if: hasNamespaces),
             arguments: [("instances", "no inotify instance or descriptor is left"), ("watches", "no inotify watches are left")])
         func exhausted(limit: String, reason: String) async throws {
             try await set(1)
@@ -54,7 +54,9 @@
             watch.signal(SIGKILL)
         }
 
-        @Test("A folder that may not be read for a while is watched again as soon as it may", .enabled(if: HostilePlaceTests.hasNobody))
+        @Test(
+            "A folder that may not be read for a while is watched again as soon as it may",
+            .enabled(if: HostilePlaceTests.hasNobody))
         func unreadableFolder() async throws {
             try Data("one".utf8).write(to: file)
             let user = try #require(HostilePlaceTests.nobody.first)
@@ -73,7 +75,7 @@
             watch.signal(SIGKILL)
         }
 
-        @Test("A change whose notice the kernel had no room for is told")
+        @Test("A change is reported although the event queue of the kernel overflowed")
         func overflow() async throws {
             try await set(1)
             let watch = try RunningProgram("Peer", ["watch", file.path, "count"])

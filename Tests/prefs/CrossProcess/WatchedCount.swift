@@ -2,15 +2,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A `prefs watch --json` of a file, and what it must have printed so far.
+/// A `prefs watch --json` of a file, and the number of lines it has printed.
 final class WatchedCount {
     private let watch: RunningProgram
-    private var seen: Int
+    private var last: Int
     private(set) var lineCount = 1
 
-    /// Watches every key, and waits until the watch is up.
+    /// Watches every key, and waits until the watch has started.
     init(_ path: String, count: Int = 0) async throws {
-        seen = count
+        last = count
         watch = try RunningProgram("prefs", ["watch", path, "--json", "--initial"])
         _ = try await watch.lines.elements { lines in
             lines.contains { $0.hasPrefix(#"{"key":"count","#) } && lines.last?.hasPrefix(#"{"key":"filler999","#) == true
@@ -18,30 +18,30 @@ final class WatchedCount {
         lineCount = watch.lines.elements.count
     }
 
-    /// Waits for the one line that tells a number set by another process.
+    /// Waits for the line of a number that another process has set, which must be the only one.
     func expect(_ count: Int) async throws {
-        let change = try SeenChange(await watch.lines(count: lineCount + 1)[lineCount])
+        let change = try PrintedChange(await watch.lines(count: lineCount + 1)[lineCount])
         #expect(change.key == "count" && change.kind == "set" && change.origin == "external")
-        #expect(change.old == seen)
+        #expect(change.old == last)
         #expect(change.new == count)
-        seen = count
+        last = count
         lineCount += 1
     }
 
-    /// Waits for the lines that tell that every entry is gone, or is there again.
+    /// Waits for the lines of every entry, removed or set again.
     func expectAll(_ kind: String, count: Int) async throws {
         let lines = try await watch.lines(count: lineCount + 2001)[lineCount...].prefix(2001)
         #expect(lines.allSatisfy { $0.contains("\"kind\":\"\(kind)\"") })
         #expect(Set(try lines.map { try JSONDecoder().decode(Name.self, from: Data($0.utf8)).key }).count == 2001)
         lineCount += 2001
-        seen = count
+        last = count
     }
 
     private struct Name: Decodable {
         let key: String
     }
 
-    /// Ends the watch, which must have said nothing else.
+    /// Ends the watch, which must have printed nothing else.
     func end() async throws {
         watch.signal(SIGTERM)
         #expect(try await watch.status == 0)

@@ -20,7 +20,7 @@ struct WatchedRewriteTests {
     @Test("Every value arrives, ten times, whole and once", arguments: Writer.installed)
     func plain(_ writer: Writer) async throws {
         let file = try makeFile("settings.plist")
-        try await rewrite(file, by: writer, seenAt: file)
+        try await rewrite(file, by: writer, watchedAt: file)
     }
 
     @Test("The same through a symbolic link", arguments: Writer.installed)
@@ -28,28 +28,28 @@ struct WatchedRewriteTests {
         let file = try makeFile("real/settings.plist")
         let link = folder.file("link.plist")
         try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "real/settings.plist")
-        try await rewrite(file, by: writer, seenAt: link)
+        try await rewrite(file, by: writer, watchedAt: link)
     }
 
-    private func rewrite(_ file: URL, by writer: Writer, seenAt place: URL) async throws {
-        let watched = try await WatchedCount(place.path)
+    private func rewrite(_ file: URL, by writer: Writer, watchedAt watchedFile: URL) async throws {
+        let watched = try await WatchedCount(watchedFile.path)
         for count in 1...10 {
             try await writer.write(count, to: file)
             try await watched.expect(count)
         }
-        #expect(try await tool("increment", place.path, "count").text == "11\n")
+        #expect(try await tool("increment", watchedFile.path, "count").text == "11\n")
         try await watched.expect(11)
         try await watched.end()
     }
 
     @Test("Every value arrives when a link to the folder is swapped, as Kubernetes does")
     func swap() async throws {
-        let place = folder.file("settings.plist")
+        let watchedFile = folder.file("settings.plist")
         for (link, target) in [("..data", "..0"), ("settings.plist", "..data/settings.plist")] {
             try FileManager.default.createSymbolicLink(atPath: folder.path(link), withDestinationPath: target)
         }
         _ = try makeFile("..0/settings.plist")
-        let watched = try await WatchedCount(place.path)
+        let watched = try await WatchedCount(watchedFile.path)
         for count in 1...10 {
             let file = try makeFile("..\(count)/settings.plist")
             try await Writer.editor.write(count, to: file)

@@ -9,7 +9,7 @@ enum Writer: String, CaseIterable {
     case pythonInPlace
     /// `plutil -replace`.
     case plutil
-    /// An editor that moves the old file away, writes a new one in its place, and removes the old one.
+    /// An editor that moves the old file away, writes a new one under its name, and removes the old one.
     case editor
     /// Foundation's `UserDefaults(suiteName:)`.
     case userDefaults
@@ -24,7 +24,7 @@ enum Writer: String, CaseIterable {
         }
     }
 
-    /// Sets the number in a file, the real one behind any links.
+    /// Sets the number in a file, following symbolic links.
     func write(_ count: Int, to file: URL) async throws {
         let program: Subprocess
         switch self {

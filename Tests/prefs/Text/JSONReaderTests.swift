@@ -42,15 +42,16 @@ struct JSONReaderTests {
             ("18446744073709551616", 0, "the number 18446744073709551616 is out of range"),
             ("1e999", 0, "the number 1e999 is out of range"),
         ])
-    func mistakes(_ text: String, _ offset: Int, _ reason: String) {
-        #expect(throws: JSONReader.Mistake(offset: offset, reason: reason)) { try JSONReader.value(of: text) }
+    func errors(_ text: String, _ offset: Int, _ reason: String) {
+        let error = ParseError(reason: "not JSON for a property list: \(reason) (at byte \(offset))")
+        #expect(throws: error) { try JSONReader.value(of: text) }
     }
 
     @Test("512 levels are read, one more is not")
     func depth() throws {
         let deep = String(repeating: "[", count: 512) + String(repeating: "]", count: 512)
         _ = try JSONReader.value(of: deep)
-        #expect(throws: JSONReader.Mistake.self) { try JSONReader.value(of: "[\(deep)]") }
-        #expect(throws: JSONReader.Mistake.self) { try JSONReader.value(of: String(repeating: "[", count: 1_000_000)) }
+        #expect(throws: ParseError.self) { try JSONReader.value(of: "[\(deep)]") }
+        #expect(throws: ParseError.self) { try JSONReader.value(of: String(repeating: "[", count: 1_000_000)) }
     }
 }

@@ -1,0 +1,229 @@
+import Dispatch
+
+/// Deliveries made in the order in which they were appended, by one thread at a time and under no lock.
+///
+/// The thread that appended a delivery makes it, with a few that were there before it, unless another one is making deliveries of the queue
+/// already. What is left after that goes to ``DeliveryThreads``, so that nobody delivers for others without end.
+final class DeliveryQueue: Sendable {
+    typealias Delivery = @Sendable () -> Void
+
+    /// How many deliveries may wait. Whoever appends one more waits for room, but not longer than ``patience``.
+    static let capacity = 256
+    /// How many deliveries a thread makes before it leaves the rest to another one.
+    static let turn = 64
+    /// How long somebody waits at most: the listener may be waiting for a lock that the caller holds.
+    static let patience: DispatchTimeInterval = .milliseconds(100)
+
+    /// What the deliveries do, which decides where they may be made.
+    enum Kind {
+        /// They fill the buffers of readers. Making the element that is put there may run user code.
+        case reading(runsUserCode: Bool)
+        /// They call listeners.
+        case listening
+        /// They call one listener, on a queue of its own.
+        case listeningOn(DispatchQueue)
+    }
+
+    /// A delivery's place in its queue.
+    struct Ticket: Sendable {
+        let queue: DeliveryQueue
+        let position: UInt64
+        /// Whether there was no room for it.
+        let isExcess: Bool
+    }
+
+    private enum Step {
+        case make(Delivery)
+        /// Nothing is left, and nobody has the queue.
+        case done
+        /// Something is left, and the caller still has the queue.
+        case left(isReached: Bool)
+    }
+
+    private struct State {
+        var deliveries: [Delivery?] = []
+        /// The index of the first one that has not been begun.
+        var next = 0
+        var appended: UInt64 = 0
+        var made: UInt64 = 0
+        /// Whether somebody makes deliveries of the queue, or is going to.
+        var isTaken = false
+        var waiters: [(position: UInt64, wake: @Sendable () -> Void)] = []
+
+        var isEmpty: Bool { next == deliveries.count }
+
+        mutating func popFirst() -> Delivery? {
+            guard !isEmpty else { return nil }
+            let delivery = deliveries[next].take()
+            next += 1
+            if isEmpty {
+                // The room for a few is kept: most queues never hold more than one.
+                deliveries.removeAll(keepingCapacity: next <= DeliveryQueue.turn)
+                next = 0
+            } else if next >= DeliveryQueue.capacity {
+                deliveries.removeFirst(next)
+                next = 0
+            }
+            return delivery
+        }
+    }
+
+    /// Tells the queues of one store, or one publisher, from those of others: a delivery of a group follows the one that caused it.
+    let group: UInt64
+    let kind: Kind
+    private let state = Guarded(State())
+
+    init(group: UInt64, _ kind: Kind) {
+        self.group = group
+        self.kind = kind
+    }
+
+    /// Whether the deliveries fill buffers, which never waits for a listener.
+    var isForReaders: Bool {
+        if case .reading = kind { true } else { false }
+    }
+
+    /// Whether making the deliveries runs user code.
+    var runsUserCode: Bool {
+        if case .reading(runsUserCode: false) = kind { false } else { true }
+    }
+
+    /// Appends a delivery. May be called under the lock that decides the order; runs nothing.
+    func append(_ delivery: @escaping Delivery) -> Ticket {
+        state.withLock { state in
+            state.deliveries.append(delivery)
+            state.appended += 1
+            return Ticket(queue: self, position: state.appended, isExcess: state.appended - state.made > UInt64(Self.capacity))
+        }
+    }
+
+    /// Makes deliveries up to a position on this thread, unless somebody else is making them.
+    func deliver(upTo position: UInt64, on thread: DeliveryThread) {
+        let first = state.withLock { state -> Delivery? in
+            guard !state.isTaken, state.made < position, let first = state.popFirst() else { return nil }
+            state.isTaken = true
+            return first
+        }
+        guard let first, case (let isReached?, let isExhausted) = make(first, upTo: position, on: thread) else { return }
+        // Those that a listener has caused meanwhile follow the others that it has caused, whichever queues they stand in.
+        if !isReached, !isExhausted { thread.postpone(Ticket(queue: self, position: position, isExcess: false)) }
+        if isExhausted || !thread.hasPostponed(self) { return DeliveryThreads.shared.add([self]) }
+        state.withLock { $0.isTaken = false }
+        DeliveryThreads.shared.offer([self])
+    }
+
+    /// Makes a bounded number of deliveries for a caller that has taken the queue.
+    ///
+    /// - Returns: whether some are left, and the caller still has the queue.
+    func takeTurn(on thread: DeliveryThread) -> Bool {
+        guard let first = state.withLock({ $0.popFirst() }) else { return false }
+        return make(first, upTo: .max, on: thread).isReached != nil
+    }
+
+    /// Takes the queue, unless it is empty or somebody has it.
+    func take() -> Bool {
+        state.withLock { state in
+            guard !state.isTaken, !state.isEmpty else { return false }
+            state.isTaken = true
+            return true
+        }
+    }
+
+    /// - Returns: whether the position has been reached, or nil if nothing is left; and whether the turn is over.
+    private func make(_ first: @escaping Delivery, upTo position: UInt64, on thread: DeliveryThread) -> (
+        isReached: Bool?, isExhausted: Bool
+    ) {
+        var rest = Self.turn
+        var step = Step.make(first)
+        while case .make(let delivery) = step {
+            delivery()
+            rest -= 1
+            step = next(upTo: position, ifAny: rest > 0 && !thread.hasPostponed)
+        }
+        if case .left(let isReached) = step { return (isReached, rest == 0) }
+        return (nil, rest == 0)
+    }
+
+    private func next(upTo position: UInt64, ifAny goesOn: Bool) -> Step {
+        let (step, woken) = state.withLock { state -> (Step, [@Sendable () -> Void]) in
+            state.made += 1
+            var woken: [@Sendable () -> Void] = []
+            if !state.waiters.isEmpty {
+                let made = state.made
+                woken = state.waiters.filter { $0.position <= made }.map(\.wake)
+                state.waiters.removeAll { $0.position <= made }
+            }
+            guard !state.isEmpty else {
+                state.isTaken = false
+                return (.done, woken)
+            }
+            guard goesOn, state.made < position, let delivery = state.popFirst() else {
+                return (.left(isReached: state.made >= position), woken)
+            }
+            return (.make(delivery), woken)
+        }
+        for wake in woken { wake() }
+        return step
+    }
+}
+
+extension DeliveryQueue {
+    /// Appends a delivery of a listener with a queue of its own, and has it made there.
+    func post(_ delivery: @escaping Delivery, from thread: DeliveryThread) {
+        guard case .listeningOn(let queue) = kind else { return }
+        let ticket = append(delivery)
+        if take() { deliverLater(on: queue) }
+        if ticket.isExcess { thread.noteExcess(ticket) }
+    }
+
+    private func deliverLater(on queue: DispatchQueue) {
+        queue.async { [self] in
+            let thread = DeliveryThread.current
+            var isLeft = false
+            thread.perform(group: group) { isLeft = takeTurn(on: thread) }
+            if isLeft { deliverLater(on: queue) }
+        }
+    }
+
+    /// Waits until there is room for what stands at a position, but not for longer than a listener is waited for.
+    func waitForRoom(at position: UInt64, for patience: DispatchTimeInterval = DeliveryQueue.patience) {
+        let semaphore = DispatchSemaphore(value: 0)
+        guard wake(after: position - min(position, UInt64(Self.capacity)), { semaphore.signal() }) else { return }
+        _ = semaphore.wait(timeout: .now() + patience)
+    }
+
+    /// Waits until the delivery at a position has been made, or until a deadline.
+    func waitForDelivery(at position: UInt64, until deadline: DispatchTime) async {
+        await withCheckedContinuation { continuation in
+            let waiter = Waiter(continuation)
+            guard wake(after: position, waiter.resume) else { return waiter.resume() }
+            DispatchQueue.global().asyncAfter(deadline: deadline, execute: waiter.resume)
+        }
+    }
+
+    /// Whether somebody waits.
+    var hasWaiters: Bool {
+        state.withLock { !$0.waiters.isEmpty }
+    }
+
+    private func wake(after position: UInt64, _ wake: @escaping @Sendable () -> Void) -> Bool {
+        state.withLock { state in
+            guard state.made < position else { return false }
+            state.waiters.append((position, wake))
+            return true
+        }
+    }
+}
+
+/// A task that waits, resumed by whoever comes first.
+private final class Waiter: Sendable {
+    private let continuation: Guarded<CheckedContinuation<Void, Never>?>
+
+    init(_ continuation: CheckedContinuation<Void, Never>) {
+        self.continuation = Guarded(continuation)
+    }
+
+    @Sendable func resume() {
+        continuation.withLock { $0.take() }?.resume()
+    }
+}

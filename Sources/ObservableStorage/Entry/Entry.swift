@@ -1,0 +1,216 @@
+import PropertyListCoding
+import Synchronization
+
+/// Edits by the name of the entry: the value that is set, nil for a removal.
+typealias EntryEdits = [String: PropertyListValue?]
+
+/// What a store holds under one name: its value, the edit that is not on disk yet, what has been read of it, and who observes it.
+///
+/// A store has one for each name that has been read, written or observed. Keys keep a reference to it, so that they look the name up once.
+final class Entry: @unchecked Sendable {
+    // Sendable because `content` is used only while the lock of the entry's store is held; everything else is constant, atomic or locked.
+
+    let name: String
+    /// The memory of the store that it belongs to; see ``Memory/id``.
+    let store: UInt64
+    /// Used only while the lock of the store is held.
+    var content: Content
+
+    private let changes = Atomic<UInt64>(0)
+    private let readings = Guarded(Readings())
+    private let isAnchored = Atomic(false)
+    private let madeAnchor = Guarded<ObservationAnchor?>(nil)
+
+    init(_ name: String, store: UInt64, value: PropertyListValue? = nil) {
+        self.name = name
+        self.store = store
+        content = Content(value: value)
+    }
+
+    /// How often what reading the entry gives has changed. What was read at a version holds for as long as the version stays the same.
+    var version: UInt64 {
+        changes.load(ordering: .sequentiallyConsistent)
+    }
+
+    /// Counts a change. Called where the order of changes is decided.
+    func noteChange() {
+        changes.add(1, ordering: .sequentiallyConsistent)
+    }
+
+    /// Puts another value in place; returns false if it is the same.
+    ///
+    /// - Parameters:
+    ///   - replaced: the value, nil for none; afterwards what was there.
+    ///   - edit: the revision of the edit, if it is still to be written, or 0.
+    ///   - revision: the revision in which the value comes.
+    ///   - type: the type that a key whose codec runs no user code sets it as.
+    ///   - condition: what still has to be stored when it is written.
+    ///   - principal: the entry whose edit this one is a part of, if it is that of another one.
+    func exchange(
+        _ replaced: inout Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil, condition: EntryEdits? = nil,
+        principal: String? = nil
+    ) -> Bool {
+        guard
+            content.exchange(&replaced, edit: edit, revision: revision, type: type, condition: condition, principal: principal)
+        else { return false }
+        noteChange()
+        return true
+    }
+}
+
+extension Entry {
+    /// What goes into an entry, and afterwards what came out: swapped, because copying took half of the time of a write.
+    struct Replaced {
+        var value: PropertyListValue?
+        /// What had been there before the value that came out, for readers who cannot decode it.
+        var earlier: EntryHistory.Earlier?
+    }
+
+    /// What the store's lock guards.
+    struct Content {
+        private(set) var value: PropertyListValue?
+        var history = EntryHistory()
+        /// Those who observe the entry, also those of another one that falls back to this one; one for each key.
+        var observers: [any EntryObservers] = []
+        /// Tells the edit that is not on disk yet from an earlier one; 0 if there is none.
+        private(set) var pendingRevision: UInt64 = 0
+        // Nil for an edit by a user.
+        private var condition: EntryEdits?
+        private var principal: String?
+
+        init(value: PropertyListValue? = nil) {
+            self.value = value
+        }
+
+        /// The edit that is not on disk yet.
+        var pending: PendingEdit? {
+            pendingRevision == 0
+                ? nil : PendingEdit(value: value, condition: condition ?? [:], principal: principal, revision: pendingRevision)
+        }
+
+        /// Whether there is nothing to keep.
+        var isVacant: Bool {
+            value == nil && pendingRevision == 0 && observers.isEmpty
+        }
+
+        fileprivate mutating func exchange(
+            _ replaced: inout Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier?, condition: EntryEdits?, principal: String?
+        ) -> Bool {
+            guard value != replaced.value else {
+                // Set anew, what was made of another value is a value of its own.
+                if edit != 0, condition == nil, pendingRevision != 0 { self.condition = nil }
+                return false
+            }
+            swap(&value, &replaced.value)
+            replaced.earlier = history.earlier
+            history.replaced(replaced.value, isRemoval: value == nil, isEdit: edit != 0, type: type, revision: revision)
+            if edit != 0 {
+                pendingRevision = edit
+                if condition != nil || self.condition != nil { self.condition = condition }
+                if principal != nil || self.principal != nil { self.principal = principal }
+            }
+            return true
+        }
+
+        /// Forgets an edit that is on disk now, unless the entry has been edited anew.
+        mutating func noteStored(_ edit: PendingEdit) {
+            guard pendingRevision == edit.revision else { return }
+            (pendingRevision, condition, principal) = (0, nil, nil)
+        }
+    }
+}
+
+// What has been read belongs to the entry, so that it goes with the entry and its store, however long the keys live that it was read with.
+extension Entry {
+    private struct Readings {
+        // Nearly always the only one.
+        var first: Reading?
+        var others: [Reading] = []
+    }
+
+    // More keys of one entry, those of scenes that fall back to it included, are hardly ever in use at once.
+    private static let mostReadings = 16
+
+    /// What was last read with a key, if that still holds.
+    func reading(of key: UInt64) -> Reading? {
+        let known = readings.withLock { readings -> Reading? in
+            if let first = readings.first, first.key == key { return first }
+            return readings.others.first { $0.key == key }
+        }
+        guard let known, known.isCurrent(of: self) else { return nil }
+        return known
+    }
+
+    /// What a codec decoded at a version, with whichever key.
+    func reading(by codec: UInt64, at version: UInt64) -> Reading? {
+        readings.withLock { readings -> Reading? in
+            if let first = readings.first, first.codec == codec, first.version == version { return first }
+            return readings.others.first { $0.codec == codec && $0.version == version }
+        }
+    }
+
+    /// Keeps what was read in place of what the key read before, if it still holds.
+    func keep(_ reading: Reading) {
+        readings.take { readings in
+            let before = readings
+            // Asked under the lock: what releases everything takes the lock after the change that makes it necessary.
+            guard reading.isCurrent(of: self) else { return before }
+            if readings.first == nil || readings.first?.key == reading.key {
+                readings.first = reading
+            } else {
+                readings.others.removeAll { $0.key == reading.key }
+                if readings.others.count + 1 == Self.mostReadings { readings.others.removeFirst() }
+                readings.others.append(reading)
+            }
+            return before
+        }
+    }
+
+    /// Releases everything that has been read. Not to be called while a lock is held: a user-defined deinit may run.
+    func releaseReadings() {
+        readings.take { readings in
+            defer { readings = Readings() }
+            return readings
+        }
+    }
+}
+
+extension Entry {
+    /// What Observation tracks, made when it is first asked for.
+    var anchor: ObservationAnchor {
+        madeAnchor.withLock { made in
+            let anchor = made ?? ObservationAnchor()
+            made = anchor
+            isAnchored.store(true, ordering: .sequentiallyConsistent)
+            return anchor
+        }
+    }
+
+    /// What Observation tracks, if anybody has read the entry so. Asked for after a change has been counted.
+    var accessedAnchor: ObservationAnchor? {
+        guard isAnchored.load(ordering: .sequentiallyConsistent) else { return nil }
+        return madeAnchor.withLock { $0?.isAccessed == true ? $0 : nil }
+    }
+}
+
+/// An edit that is in memory only.
+struct PendingEdit: Sendable {
+    /// The value that was set; nil for a removal.
+    let value: PropertyListValue?
+    /// What still has to be stored when the edit is written, for one that was made of it; empty for an edit by a user.
+    let condition: EntryEdits
+    /// The entry whose edit this one is a part of, if it is that of another one: an earlier name that is given up.
+    var principal: String?
+    /// Tells the edit from an earlier one of the same entry.
+    let revision: UInt64
+
+    /// Whether another edit is taken back with this one: a key that was renamed and is set gives up its old entry, both or neither.
+    func takes(along other: PendingEdit, of key: String, _ otherKey: String) -> Bool {
+        other.revision == revision || other.principal == key || principal == otherKey
+    }
+
+    /// Whether the edit counts, given what is stored under a name.
+    func counts(over stored: (String) -> PropertyListValue?) -> Bool {
+        condition.allSatisfy { stored($0.key) == $0.value }
+    }
+}

@@ -1,0 +1,110 @@
+import PropertyListCoding
+
+/// The entries of a store by name. Used while the store's lock is held.
+struct EntryTable: Sendable {
+    private let store: UInt64
+    // Those that nobody has read or written yet: few of a large file ever are, and an entry takes several times the memory.
+    private var untouched: [String: PropertyListValue]
+    private var entries: [String: Entry] = [:]
+    // Those with an edit that is not on disk yet, in the order of their first one.
+    private var edited: [Entry] = []
+    private var sweepThreshold = 64
+
+    init(_ values: [String: PropertyListValue], store: UInt64) {
+        self.store = store
+        // A copy of its own, or the first write would have to make one.
+        untouched = values.mapValues { $0 }
+    }
+
+    /// The value of an entry.
+    subscript(name: String) -> PropertyListValue? {
+        guard let entry = entries[name] else { return untouched[name] }
+        return entry.content.value
+    }
+
+    /// All values by name.
+    var values: [String: PropertyListValue] {
+        entries.reduce(into: untouched) { $0[$1.key] = $1.value.content.value }
+    }
+
+    /// The names of the entries that have a value.
+    var names: [String] {
+        untouched.keys + entries.compactMap { $0.value.content.value == nil ? nil : $0.key }
+    }
+
+    /// How many entries are kept, those without a value included.
+    var count: Int {
+        untouched.count + entries.count
+    }
+
+    /// The entries that have been read, written or observed.
+    var touched: some Collection<Entry> {
+        entries.values
+    }
+
+    /// An entry that has been read, written or observed.
+    func entry(_ name: String) -> Entry? {
+        entries[name]
+    }
+
+    /// The entry of a name, made if there is none.
+    mutating func madeEntry(_ name: String) -> Entry {
+        if let entry = entries[name] { return entry }
+        if entries.count >= sweepThreshold { sweep() }
+        let entry = Entry(name, store: store, value: untouched.removeValue(forKey: name))
+        // Empty, it still holds room for all.
+        if untouched.isEmpty { untouched = [:] }
+        entries[name] = entry
+        return entry
+    }
+
+    // Names may be made without end: whenever there are twice as many, those go that hold nothing and that nobody refers to.
+    private mutating func sweep() {
+        var index = entries.values.startIndex
+        var vacant: [String] = []
+        while index != entries.values.endIndex {
+            if entries.values[index].content.isVacant, isKnownUniquelyReferenced(&entries.values[index]) {
+                vacant.append(entries.keys[index])
+            }
+            entries.values.formIndex(after: &index)
+        }
+        for name in vacant { entries[name] = nil }
+        sweepThreshold = max(64, entries.count * 2)
+    }
+}
+
+extension EntryTable {
+    /// Whether there are edits that are not on disk yet.
+    var hasPending: Bool {
+        !edited.isEmpty
+    }
+
+    /// The edits that are not on disk yet.
+    var pending: [String: PendingEdit] {
+        edited.reduce(into: [:]) { $0[$1.name] = $1.content.pending }
+    }
+
+    /// The edit of an entry that is not on disk yet.
+    func pending(_ name: String) -> PendingEdit? {
+        hasPending ? entries[name]?.content.pending : nil
+    }
+
+    /// Puts another value in place; see ``Entry/exchange(_:edit:revision:type:condition:principal:)``.
+    mutating func exchange(
+        _ entry: Entry, _ replaced: inout Entry.Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil,
+        condition: EntryEdits? = nil, principal: String? = nil
+    ) -> Bool {
+        let wasPending = entry.content.pendingRevision != 0
+        let principal = principal == entry.name ? nil : principal
+        let isChanged = entry.exchange(
+            &replaced, edit: edit, revision: revision, type: type, condition: condition, principal: principal)
+        if edit != 0, isChanged, !wasPending { edited.append(entry) }
+        return isChanged
+    }
+
+    /// Forgets edits that are on disk now, but for those made anew meanwhile.
+    mutating func noteStored(_ edits: [String: PendingEdit]) {
+        for (name, edit) in edits { entries[name]?.content.noteStored(edit) }
+        edited = edited.filter { $0.content.pendingRevision != 0 }
+    }
+}

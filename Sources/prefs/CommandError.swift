@@ -1,0 +1,49 @@
+import Foundation
+
+/// The reason why a command ends early.
+enum CommandError: Error {
+    /// The key has no value.
+    case noSuchKey(String)
+    /// The command line is invalid; the command is the one whose usage to show, or nil if none was recognized.
+    case usage(String, (any Command.Type)?)
+    /// The file can't be read, written or locked, or its contents rule out the edit; the reason begins with the file.
+    case failed(String)
+    /// The reader of standard output has closed it.
+    case outputClosed
+
+    /// Wraps an error of the library, whose description names the file and the reason.
+    init(_ error: any Error) {
+        self = error as? CommandError ?? .failed(String(describing: error))
+    }
+
+    /// The exit status of the process.
+    var status: Int32 {
+        switch self {
+        case .outputClosed: 0
+        case .noSuchKey: 1
+        case .usage: 2
+        case .failed: 3
+        }
+    }
+
+    /// Prints the error on standard error.
+    func report() {
+        switch self {
+        case .outputClosed: return
+        case .noSuchKey(let key): Self.print("prefs: no such key: \(JSONWriter.quoted(key))")
+        case .failed(let reason): Self.print("prefs: \(reason)")
+        case .usage(let reason, let command):
+            Self.print("prefs: \(reason)")
+            Self.print(command.map { "usage: \($0.usage)" } ?? "try: prefs help")
+        }
+    }
+
+    /// Prints a text on a single line, even if a file's name contains line breaks.
+    private static func print(_ text: String) {
+        do {
+            try Output(descriptor: STDERR_FILENO, style: .plain).write(line: String(text.map { $0.isNewline ? " " : $0 }))
+        } catch {
+            // There is no stream left to report this on.
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import Foundation
+
+/// Dates as ISO 8601 text in UTC, with the shortest fraction of a second that parses to the same date.
+enum ISO8601Date {
+    // 2^53 rounded down: beyond it a double does not distinguish seconds, so that there is no time of day.
+    private static let largestMagnitude = 9e15
+
+    /// The text of a date, such as `2026-11-20T10:00:00.25Z`.
+    ///
+    /// Years outside 1...9999 have a sign and as many digits as they need; dates beyond any calendar are written as the reference date and
+    /// the seconds from it.
+    static func text(of date: Date) -> String {
+        let seconds = date.timeIntervalSinceReferenceDate
+        guard seconds.magnitude < largestMagnitude else { return "2001-01-01T00:00:00Z\(seconds < 0 ? "" : "+")\(seconds)s" }
+        let (whole, fraction) = parts(of: seconds)
+        let date = CalendarDate(secondsSinceReference: whole)
+        let sign = date.year < 0 ? "-" : date.year > 9999 ? "+" : ""
+        let day = "\(sign)\(padded(abs(date.year), 4))-\(padded(date.month, 2))-\(padded(date.day, 2))"
+        let time = [date.hour, date.minute, date.second].map { padded($0, 2) }.joined(separator: ":")
+        return "\(day)T\(time)\(fraction.isEmpty ? "" : ".\(fraction)")Z"
+    }
+
+    /// Parses a date with `Z` or an offset; returns nil if the text is not one.
+    static func date(_ text: String) -> Date? {
+        var rest = text[...]
+        guard let (date, fraction) = dateAndTime(&rest), let offset = offset(&rest), rest.isEmpty else { return nil }
+        return Date(timeIntervalSinceReferenceDate: seconds(whole: date.secondsSinceReference - offset, fraction: fraction))
+    }
+
+    private static func padded(_ number: Int, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+}
+
+// MARK: - Parsing
+
+extension ISO8601Date {
+    /// Parses a date and a time of day, without its offset, and returns the digits of the fraction of a second apart.
+    private static func dateAndTime(_ rest: inout Substring) -> (date: CalendarDate, fraction: String)? {
+        guard let year = year(&rest), rest.skip("-"), let month = rest.number(2), rest.skip("-"), let day = rest.number(2),
+            rest.skip("T") || rest.skip("t") || rest.skip(" "),
+            let hour = rest.number(2), rest.skip(":"), let minute = rest.number(2), rest.skip(":"), let second = rest.number(2),
+            let date = CalendarDate(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+        else { return nil }
+        guard rest.skip(".") || rest.skip(",") else { return (date, "") }
+        let fraction = String(rest.prefix(while: isDigit))
+        rest.removeFirst(fraction.count)
+        return fraction.isEmpty ? nil : (date, fraction)
+    }
+
+    /// Parses a year of four digits, or with a sign and up to nine.
+    private static func year(_ rest: inout Substring) -> Int? {
+        let isNegative = rest.skip("-")
+        guard isNegative || rest.skip("+") else { return rest.number(4) }
+        let digits = rest.prefix(while: isDigit).count
+        guard (4...9).contains(digits), let year = rest.number(digits) else { return nil }
+        return isNegative ? -year : year
+    }
+
+    /// Parses an offset from UTC, in seconds.
+    private static func offset(_ rest: inout Substring) -> Int? {
+        if rest.skip("Z") || rest.skip("z") { return 0 }
+        let isNegative = rest.skip("-")
+        guard isNegative || rest.skip("+"), let hours = rest.number(2), hours < 24 else { return nil }
+        guard !rest.isEmpty else { return (isNegative ? -1 : 1) * hours * 3600 }
+        _ = rest.skip(":")
+        guard let minutes = rest.number(2), minutes < 60 else { return nil }
+        return (isNegative ? -1 : 1) * (hours * 3600 + minutes * 60)
+    }
+}
+
+private func isDigit(_ character: Character) -> Bool {
+    ("0"..."9").contains(character)
+}
+
+extension Substring {
+    /// Parses a number of exactly so many digits.
+    fileprivate mutating func number(_ count: Int) -> Int? {
+        let digits = prefix(count)
+        guard digits.count == count, digits.allSatisfy(isDigit) else { return nil }
+        removeFirst(count)
+        return Int(digits)
+    }
+
+    /// Removes a character if it is the first, and returns whether it was.
+    fileprivate mutating func skip(_ character: Character) -> Bool {
+        guard first == character else { return false }
+        removeFirst()
+        return true
+    }
+}
+
+// MARK: - Seconds and their fraction
+
+/// All of this works on decimal digits, so that the only rounding is that of the standard library's conversions, which are exact.
+extension ISO8601Date {
+    /// Splits seconds into a whole number, rounded down, and the fewest digits of a fraction that join to the same seconds.
+    private static func parts(of seconds: Double) -> (whole: Int, fraction: String) {
+        let (digits, fraction) = decimal(seconds.magnitude)
+        let whole = Int(digits) ?? 0
+        guard seconds < 0 else { return (whole, fraction) }
+        return fraction.isEmpty ? (-whole, "") : (-whole - 1, complement(fraction))
+    }
+
+    /// Joins a whole number of seconds and a fraction above it into the nearest double.
+    private static func seconds(whole: Int, fraction: String) -> Double {
+        let digits = trimmed(fraction)
+        if whole >= 0 { return Double("\(whole).\(digits)0") ?? Double(whole) }
+        if digits.isEmpty { return Double(whole) }
+        return Double("-\(-whole - 1).\(complement(digits))") ?? Double(whole)
+    }
+
+    /// The difference between 1 and a fraction.
+    private static func complement(_ fraction: String) -> String {
+        var digits = fraction.utf8.map { UInt8(ascii: "9") - $0 + UInt8(ascii: "0") }
+        // The last digit of the fraction is not 0, so that adding 1 never carries.
+        digits[digits.count - 1] += 1
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    /// The shortest decimal notation, without an exponent.
+    private static func decimal(_ number: Double) -> (whole: String, fraction: String) {
+        let parts = number.description.split(separator: "e")
+        let mantissa = parts[0].split(separator: ".")
+        let fraction = mantissa.count > 1 ? trimmed(String(mantissa[1])) : ""
+        guard parts.count > 1, let exponent = Int(parts[1]), exponent < 0 else { return (String(mantissa[0]), fraction) }
+        return ("0", String(repeating: "0", count: -exponent - 1) + mantissa[0] + fraction)
+    }
+
+    private static func trimmed(_ fraction: String) -> String {
+        String(fraction.reversed().drop { $0 == "0" }.reversed())
+    }
+}
+
+// MARK: - The calendar
+
+/// A date and time of day in UTC, in the Gregorian calendar extended into the past.
+struct CalendarDate: Equatable {
+    let year: Int
+    let month: Int
+    let day: Int
+    let hour: Int
+    let minute: Int
+    let second: Int
+
+    private static let secondsPerDay = 86_400
+    // Days from 0000-03-01 to 2001-01-01: in years that begin in March, the leap day is the last day.
+    private static let referenceDay = 730_791
+    private static let daysPerEra = 146_097
+
+    /// Returns nil if the date does not exist.
+    init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+        guard 1...12 ~= month, 1...31 ~= day, 0..<24 ~= hour, 0..<60 ~= minute, 0..<60 ~= second else { return nil }
+        (self.year, self.month, self.day, self.hour, self.minute, self.second) = (year, month, day, hour, minute, second)
+        guard CalendarDate(secondsSinceReference: secondsSinceReference) == self else { return nil }
+    }
+
+    /// The date a number of seconds after 2001-01-01T00:00:00Z.
+    init(secondsSinceReference seconds: Int) {
+        let (days, time) = seconds.dividedRoundingDown(by: Self.secondsPerDay)
+        (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60)
+        let (era, dayOfEra) = (days + Self.referenceDay).dividedRoundingDown(by: Self.daysPerEra)
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    }
+
+    /// The number of seconds after 2001-01-01T00:00:00Z.
+    var secondsSinceReference: Int {
+        let (era, yearOfEra) = (month <= 2 ? year - 1 : year).dividedRoundingDown(by: 400)
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        let days = era * Self.daysPerEra + dayOfEra - Self.referenceDay
+        return days * Self.secondsPerDay + hour * 3600 + minute * 60 + second
+    }
+}
+
+extension Int {
+    fileprivate func dividedRoundingDown(by divisor: Int) -> (quotient: Int, remainder: Int) {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+}

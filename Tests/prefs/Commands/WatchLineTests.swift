@@ -1,0 +1,39 @@
+import ObservableStorage
+import PropertyListCoding
+import Testing
+
+@testable import prefs
+
+@Suite("Lines of a watch", .timeLimit(.minutes(5)))
+struct WatchLineTests {
+    private func change(_ key: String, _ old: PropertyListValue?, _ new: PropertyListValue?) -> WatchLine {
+        WatchLine(Change(key: key, oldValue: old, newValue: new, kind: new == nil ? .removed : .set, origin: .external, revision: 7))
+    }
+
+    @Test("A person sees what was, what is, who did it and when")
+    func text() {
+        #expect(change("volume", 0.3, 0.5).text(style: .plain) == "volume: 0.3 -> 0.5  (external, revision 7)")
+        #expect(change("a b", nil, "x\ny").text(style: .plain) == #""a b": (none) -> "x\ny"  (external, revision 7)"#)
+        #expect(change("a", [1], nil).text(style: .plain) == "a: [1] -> (removed)  (external, revision 7)")
+        #expect(WatchLine(key: "a", new: 1, revision: 0).text(style: .plain) == "a: 1  (initial, revision 0)")
+        #expect(WatchLine(key: "a", new: nil, revision: 0).text(style: .plain) == "a: (none)  (initial, revision 0)")
+    }
+
+    @Test("A program sees the same as JSON, null where nothing is")
+    func json() {
+        #expect(
+            change("a\n", nil, 1.0).json
+                == #"{"key":"a\n","old":null,"new":1.0,"kind":"set","origin":"external","revision":7}"#)
+        #expect(change("a", 1, nil).json == #"{"key":"a","old":1,"new":null,"kind":"removed","origin":"external","revision":7}"#)
+        #expect(
+            WatchLine(key: "a", new: 1, revision: 0).json
+                == #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0}"#)
+    }
+
+    @Test("Colours change nothing but colours")
+    func colours() {
+        let line = change("volume", 0.3, 0.5).text(style: .coloured)
+        #expect(line.contains("\u{1b}["))
+        #expect(line.replacing(/\x1b\[[0-9;]*m/, with: "") == "volume: 0.3 -> 0.5  (external, revision 7)")
+    }
+}
