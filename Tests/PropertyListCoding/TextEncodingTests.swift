@@ -2,7 +2,7 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@Suite("Text encodings") struct EncodingTests {
+@Suite("Text encodings") struct TextEncodingTests {
     static let text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><plist><string>aé中🙂\u{FEFF}</string></plist>"
     static let encodings: [(String.Encoding, [UInt8])] = [
         (.utf16BigEndian, [0xFE, 0xFF]), (.utf16LittleEndian, [0xFF, 0xFE]), (.utf32BigEndian, [0, 0, 0xFE, 0xFF]),

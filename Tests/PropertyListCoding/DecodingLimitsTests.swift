@@ -2,7 +2,7 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@Suite("Bounds", .timeLimit(.minutes(5))) struct BoundsTests {
+@Suite("Bounds", .timeLimit(.minutes(5))) struct DecodingLimitsTests {
     @Test("512 levels are written and read, 513 are neither", arguments: PropertyListFormat.allCases)
     func depth(format: PropertyListFormat) throws {
         let deepest = nested(512)

@@ -3,8 +3,8 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-/// Dictionaries whose keys ascend are read another way than others: nothing of that may be seen.
-@Suite("Keys of a binary dictionary") struct BinaryKeysTests {
+/// Every key counts once, in whatever order the keys are; short ASCII keys are decoded on a path of their own.
+@Suite("Keys of a binary dictionary") struct BinaryDictionaryTests {
     /// In ascending order; many differ only where little of them is compared at once.
     private static let keys: [String] = {
         let lengths = [7, 8, 13, 14, 15, 16, 31, 63, 64, 65, 80]
