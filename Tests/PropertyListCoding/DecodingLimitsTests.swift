@@ -63,7 +63,7 @@ import Testing
     @Test("A long key counts in each dictionary that has it, whatever it stands for", arguments: [[0x09], [0xA0], [0xD0], [0xA1, 0, 1]])
     func keyBomb(value: [UInt8]) throws {
         let count = 2_000
-        // The root, the key, and of each dictionary its value in front of it, so that none is met twice.
+        // The root, the key, and of each dictionary its value in front of it, so that none is visited twice.
         let root = [0xAF, 0x11] + BinaryList.bytes(UInt64(count), 2) + (0..<count).flatMap { BinaryList.bytes(UInt64(3 + 2 * $0), 2) }
         let key = [0x5F, 0x11, 0x7F, 0] + [UInt8](repeating: 0x61, count: 0x7F00)
         let entries = (0..<count).flatMap { number -> [[UInt8]] in [value, [0xD1, 0, 1] + BinaryList.bytes(UInt64(2 + 2 * number), 2)] }

@@ -47,7 +47,7 @@ import Testing
         #expect(xml.contains(sorted.isEmpty ? "<dict/>" : sorted.map { "\t<key>\($0)</key>\n\t<true/>\n" }.joined()))
     }
 
-    /// The bytes with which a binary property list of these keys begins; the value that all of them have stands behind the first.
+    /// The bytes with which a binary property list of these keys begins; the value that all of them have follows the first.
     private func binary(_ keys: [String]) -> [UInt8] {
         Array("bplist00".utf8) + (keys.prefix(1).map(object) + keys.prefix(1).map { _ in [0x09] } + keys.dropFirst().map(object)).joined()
     }
@@ -61,7 +61,7 @@ import Testing
     }
 }
 
-/// A way of making keys: how long they are, of which characters, and behind which beginnings.
+/// A way of making keys: how long they are, of which characters, and after which prefixes.
 private struct RandomKeys {
     private let characters: [Character]
     private let lengths: ClosedRange<Int>

@@ -22,7 +22,7 @@ struct KeySorter: ~Copyable {
 
     var count: Int { keys.count }
 
-    /// The place, in the order in which keys were added, of the key at a position of the sorted order.
+    /// The index, in the order in which keys were added, of the key at a position of the sorted order.
     subscript(position: Int) -> Int {
         keys[position].index
     }

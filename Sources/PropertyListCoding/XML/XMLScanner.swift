@@ -88,7 +88,7 @@ struct XMLScanner {
     }
 }
 
-// What stands between tags.
+// Between tags.
 extension XMLScanner {
     /// Skips white space, comments and processing instructions.
     mutating func skipBetweenTags() throws(PropertyListError) {
