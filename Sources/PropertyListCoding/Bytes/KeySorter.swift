@@ -7,6 +7,7 @@ struct KeySorter: ~Copyable {
     private var spare: ScratchArray<Key>
 
     // Smaller groups, and those with longer common prefixes, are sorted by comparison.
+    // If all were, binary.write would take 1.5 times as long, and xml.write 1.3 times.
     private static let fewestToDistribute = 65
     private static let maximumDepth = 8
 
