@@ -1,27 +1,27 @@
 /// A date and time of day in UTC, in the Gregorian calendar continued into the past.
-struct CalendarDate: Equatable {
-    var year: Int
-    var month: Int
-    var day: Int
-    var hour: Int
-    var minute: Int
-    var second: Int
+package struct CalendarDate: Equatable {
+    package let year: Int
+    package let month: Int
+    package let day: Int
+    package let hour: Int
+    package let minute: Int
+    package let second: Int
 
     private static let secondsPerDay = 86_400
     /// Days from 0000-03-01, where the arithmetic begins, to 2001-01-01, where property lists count from.
     private static let referenceDay = 730_791
     private static let daysPerEra = 146_097
 
-    /// Nothing if there is no such date: the 30th of February, or a 60th second.
-    init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+    /// Creates a date, or returns nil if there is no such date: the 30th of February, or a 60th second.
+    package init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         guard 1...12 ~= month, 1...Self.days(in: month, of: year) ~= day, 0..<24 ~= hour, 0..<60 ~= minute, 0..<60 ~= second else {
             return nil
         }
         (self.year, self.month, self.day, self.hour, self.minute, self.second) = (year, month, day, hour, minute, second)
     }
 
-    /// The date that a number of seconds from 2001-01-01 00:00:00 falls on.
-    init(secondsSinceReference seconds: Int) {
+    /// Creates the date a number of seconds after 2001-01-01 00:00:00.
+    package init(secondsSinceReference seconds: Int) {
         let (days, time) = seconds.flooredQuotientAndRemainder(by: Self.secondsPerDay)
         (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60)
         // Years begin in March here, so that the leap day is the last of them.
@@ -34,8 +34,8 @@ struct CalendarDate: Equatable {
         year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
     }
 
-    /// Seconds from 2001-01-01 00:00:00.
-    var secondsSinceReference: Int {
+    /// The number of seconds since 2001-01-01 00:00:00.
+    package var secondsSinceReference: Int {
         let (era, yearOfEra) = (month <= 2 ? year - 1 : year).flooredQuotientAndRemainder(by: 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear

@@ -1,11 +1,11 @@
-/// Why bytes are not a property list, or a value cannot be written as one.
+/// Why bytes are not a property list, or why a value cannot be written as one.
 public struct PropertyListError: Error, Sendable, Hashable {
-    /// Where in the bytes, counted from their start; nothing when the error is about a value to be written.
+    /// The offset in the bytes; nil if the error is about a value to be written.
     public let offset: Int?
-    /// What is wrong, in words that stand behind a colon.
+    /// What is wrong, as a phrase that may follow a colon.
     public let reason: String
 
-    /// Describes what is wrong and where.
+    /// Creates an error.
     public init(offset: Int?, reason: String) {
         self.offset = offset
         self.reason = reason
@@ -13,8 +13,24 @@ public struct PropertyListError: Error, Sendable, Hashable {
 }
 
 extension PropertyListError: CustomStringConvertible {
-    /// The reason, with its place where there is one.
+    /// The reason, with the offset if there is one.
     public var description: String {
         offset.map { "\(reason) (at byte \($0))" } ?? reason
+    }
+}
+
+// What both formats refuse.
+extension PropertyListError {
+    static func tooDeep(at offset: Int?) -> PropertyListError {
+        PropertyListError(offset: offset, reason: "arrays and dictionaries are nested more than \(DecodingLimits.depth) deep")
+    }
+
+    static func repeatedKey(_ key: String, at offset: Int) -> PropertyListError {
+        PropertyListError(offset: offset, reason: "the key \(key.debugDescription) stands twice in a dictionary")
+    }
+
+    static func equivalentKey(_ key: String, at offset: Int) -> PropertyListError {
+        PropertyListError(
+            offset: offset, reason: "two keys of a dictionary differ only in their Unicode normalization: \(key.debugDescription)")
     }
 }

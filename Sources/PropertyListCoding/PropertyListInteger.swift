@@ -4,7 +4,7 @@ public struct PropertyListInteger: Sendable, Hashable {
     let bits: UInt64
     let isNegative: Bool
 
-    /// Stores a number of any width, or nothing if it is out of range.
+    /// Creates an integer from a number of any width, or returns nil if it is out of range.
     public init?(exactly number: some BinaryInteger) {
         if let unsigned = UInt64(exactly: number) {
             (bits, isNegative) = (unsigned, false)
@@ -15,24 +15,24 @@ public struct PropertyListInteger: Sendable, Hashable {
         }
     }
 
-    /// Stores a signed number.
+    /// Creates an integer from a signed number.
     public init(_ number: Int64) {
         (bits, isNegative) = (UInt64(bitPattern: number), number < 0)
     }
 
-    /// Stores an unsigned number.
+    /// Creates an integer from an unsigned number.
     public init(_ number: UInt64) {
         (bits, isNegative) = (number, false)
     }
 
-    /// The number as the type asked for, or nothing if it does not fit.
+    /// The number as the requested type, or nil if it does not fit.
     public func value<Number: FixedWidthInteger>(as type: Number.Type = Number.self) -> Number? {
         isNegative ? Number(exactly: Int64(bitPattern: bits)) : Number(exactly: bits)
     }
 }
 
 extension PropertyListInteger: ExpressibleByIntegerLiteral {
-    /// Stores a literal.
+    /// Creates an integer from a literal.
     public init(integerLiteral number: Int64) {
         self.init(number)
     }

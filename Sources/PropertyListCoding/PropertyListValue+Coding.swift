@@ -1,10 +1,18 @@
 public import Foundation
 
+/// A way to write a property list as bytes.
+public enum PropertyListFormat: Sendable, Hashable, CaseIterable {
+    /// `bplist00`: compact, and loses nothing.
+    case binary
+    /// Apple's XML: readable, but dates are cut to whole seconds and text cannot hold control characters.
+    case xml
+}
+
 extension PropertyListValue {
     /// Reads a binary or an XML property list, whichever the bytes are.
     ///
-    /// Takes time and memory linear in the input, whatever the bytes are. Where Foundation reads a dictionary, this reads
-    /// the same one or throws: of a key that stands twice the later entry counts in XML, and none does in binary.
+    /// Takes time and memory linear in the input, whatever the bytes are. Where Foundation reads a dictionary, this reads the same one or
+    /// throws. If a key is repeated, the later entry counts in XML; binary is refused.
     ///
     /// - Throws: ``PropertyListError`` with the offset and the reason.
     public static func decode(_ data: Data) throws(PropertyListError) -> (value: PropertyListValue, format: PropertyListFormat) {
@@ -12,32 +20,6 @@ extension PropertyListValue {
             Result { () throws(PropertyListError) in try decode(buffer) }
         }
         return try result.get()
-    }
-
-    /// What is different between the entries of a binary property list and of an earlier version of it that was read already: the value of
-    /// each entry that was set, nil for one that was removed.
-    ///
-    /// Decodes little more than what has changed. Nothing if it cannot tell: then ``decode(_:)`` can, or says what is wrong.
-    ///
-    /// - Parameters:
-    ///   - earlier: bytes that ``decode(_:)`` has accepted.
-    ///   - entries: what it made of them, by name.
-    package static func changes(
-        in data: Data, since earlier: Data, of entries: (String) -> PropertyListValue?
-    ) -> [String: PropertyListValue?]? {
-        data.withUnsafeBytes { buffer in
-            earlier.withUnsafeBytes { earlierBuffer in
-                guard let bytes = ByteView(buffer), let earlierBytes = ByteView(earlierBuffer) else { return nil }
-                guard bytes.has("bplist0", at: 0), earlierBytes.has("bplist0", at: 0) else { return nil }
-                do throws(PropertyListError) {
-                    var reader = try BinaryReader(bytes)
-                    return try reader.changes(since: try BinaryReader(earlierBytes), of: entries)
-                } catch {
-                    // Reading the whole meets the same error, or an earlier one.
-                    return nil
-                }
-            }
-        }
     }
 
     private static func decode(_ buffer: UnsafeRawBufferPointer) throws(PropertyListError) -> (PropertyListValue, PropertyListFormat) {
@@ -50,12 +32,39 @@ extension PropertyListValue {
         if bytes.has("bplist", at: 0) {
             throw PropertyListError(offset: 6, reason: "a binary property list of a version other than 0")
         }
-        return (try XMLDocument.read(bytes), .xml)
+        return (try XMLReader.read(bytes), .xml)
+    }
+
+    /// What differs between the entries of a binary property list and those of an earlier version: the value of each entry that was set,
+    /// nil for one that was removed.
+    ///
+    /// Decodes little more than what has changed. Returns nil if it cannot tell: then ``decode(_:)`` can, or throws the error.
+    ///
+    /// - Parameters:
+    ///   - data: bytes of the property list.
+    ///   - earlier: bytes that ``decode(_:)`` has accepted.
+    ///   - entries: what it has read from them, by name.
+    package static func changes(
+        in data: Data, since earlier: Data, of entries: (String) -> PropertyListValue?
+    ) -> [String: PropertyListValue?]? {
+        data.withUnsafeBytes { buffer in
+            earlier.withUnsafeBytes { earlierBuffer in
+                guard let bytes = ByteView(buffer), let earlierBytes = ByteView(earlierBuffer) else { return nil }
+                guard bytes.has("bplist0", at: 0), earlierBytes.has("bplist0", at: 0) else { return nil }
+                do throws(PropertyListError) {
+                    var reader = try BinaryReader(bytes)
+                    return try reader.changes(since: try BinaryReader(earlierBytes), of: entries)
+                } catch {
+                    // Reading the whole throws the same error, or an earlier one.
+                    return nil
+                }
+            }
+        }
     }
 
     /// Writes the value as a property list; equal values are written as the same bytes.
     ///
-    /// - Throws: ``PropertyListError`` when the format cannot hold the value.
+    /// - Throws: ``PropertyListError`` if the format cannot hold the value.
     public func encoded(as format: PropertyListFormat) throws(PropertyListError) -> Data {
         switch format {
         case .binary: try BinaryWriter.write(self)
@@ -63,7 +72,7 @@ extension PropertyListValue {
         }
     }
 
-    /// Writes a dictionary of which some entries were set or removed (nil); in binary without making it, which would take a copy of all.
+    /// Writes a dictionary in which some entries were set or, with nil, removed; in binary without making a copy of it.
     package static func encode(
         _ entries: [String: PropertyListValue], with edits: [String: PropertyListValue?], as format: PropertyListFormat
     ) throws(PropertyListError) -> Data {

@@ -4,7 +4,7 @@ extension PropertyListValue: Equatable {
     /// Whether two values are the same property list, bit for bit.
     public static func == (left: PropertyListValue, right: PropertyListValue) -> Bool {
         guard left.isContainer else { return left.isSameLeaf(as: right) }
-        // A list of what is still to be compared takes no stack, however deep the values are.
+        // An explicit list of what is still to be compared: recursion could exhaust the stack on deep values.
         var pending = [(left: left, right: right)]
         while let (left, right) = pending.popLast() {
             switch (left, right) {
@@ -14,9 +14,9 @@ extension PropertyListValue: Equatable {
             case (.dictionary(let left), .dictionary(let right)):
                 guard left.count == right.count else { return false }
                 for (key, value) in left {
-                    // `==` of the dictionaries would compare the keys normalized.
-                    guard let place = right.index(forKey: key), right[place].key.hasSameBytes(as: key) else { return false }
-                    guard matches(value, right[place].value, &pending) else { return false }
+                    // `==` of dictionaries compares keys normalized.
+                    guard let index = right.index(forKey: key), right[index].key.hasSameBytes(as: key) else { return false }
+                    guard matches(value, right[index].value, &pending) else { return false }
                 }
             default:
                 return false
@@ -54,7 +54,7 @@ extension PropertyListValue: Hashable {
         feed(&hasher, levels: 8)
     }
 
-    /// Below some levels only counts are fed, so that no depth exhausts the stack.
+    /// Feeds only counts below some levels, so that no depth exhausts the stack.
     private func feed(_ hasher: inout Hasher, levels: Int) {
         switch self {
         case .string(let string): hasher.combine(string)
@@ -70,7 +70,7 @@ extension PropertyListValue: Hashable {
         case .dictionary(let entries):
             hasher.combine(entries.count)
             guard levels > 0 else { return }
-            // The order of a dictionary differs between equal ones.
+            // Equal dictionaries may differ in order.
             var mixed = 0
             for (key, value) in entries {
                 var entry = Hasher()

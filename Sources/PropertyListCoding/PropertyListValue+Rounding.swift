@@ -1,9 +1,9 @@
 import Foundation
 
 extension PropertyListValue {
-    /// The value as it will read back once it was written in a format.
+    /// The value as it reads back after it was written in a format.
     ///
-    /// XML cuts dates to whole seconds and knows one value only that is not a number; binary changes nothing.
+    /// XML cuts dates to whole seconds and has a single NaN; binary changes nothing.
     public func rounded(for format: PropertyListFormat) -> PropertyListValue {
         guard format == .xml else { return self }
         guard isContainer else { return roundedLeaf ?? self }
@@ -28,7 +28,7 @@ extension PropertyListValue {
         }
     }
 
-    /// The leaf as XML holds it; nothing if that is the leaf itself.
+    /// The leaf as XML holds it, or nil if that is the same.
     private var roundedLeaf: PropertyListValue? {
         switch self {
         case .date(let date):
@@ -43,7 +43,7 @@ extension PropertyListValue {
         }
     }
 
-    /// Whether a container has a leaf anywhere below it that XML does not hold as it is.
+    /// Whether a container has a leaf at any depth that XML does not hold as it is.
     private var holdsUnrounded: Bool {
         var pending = [self]
         while let container = pending.popLast() {
@@ -65,7 +65,7 @@ extension PropertyListValue {
 
 /// A container of which some children are rounded.
 private struct Frame {
-    /// Nothing for an array.
+    /// nil for an array.
     let keys: [String]?
     var values: [PropertyListValue]
     var next = 0
@@ -79,7 +79,7 @@ private struct Frame {
         }
     }
 
-    /// Takes the next child, if it changed, and goes on.
+    /// Replaces the next child, if it changed, and advances.
     mutating func add(_ child: PropertyListValue?) {
         if let child {
             values[next] = child
@@ -88,7 +88,7 @@ private struct Frame {
         next += 1
     }
 
-    /// The container with what changed in it; nothing if nothing did.
+    /// The container with its changed children, or nil if none has changed.
     var rounded: PropertyListValue? {
         guard isChanged else { return nil }
         guard let keys else { return .array(values) }

@@ -41,4 +41,65 @@ extension PropertyListValue {
         case .uid: "uid"
         }
     }
+
+    var isDictionary: Bool {
+        if case .dictionary = self { true } else { false }
+    }
+
+    var isContainer: Bool {
+        switch self {
+        case .array, .dictionary: true
+        default: false
+        }
+    }
+
+    /// The number of values in a container; 0 for a leaf.
+    var childCount: Int {
+        switch self {
+        case .array(let elements): elements.count
+        case .dictionary(let entries): entries.count
+        default: 0
+        }
+    }
+}
+
+extension [String: PropertyListValue] {
+    /// Whether the dictionary's key that equals this one has the same bytes.
+    func hasSameBytes(_ key: String) -> Bool {
+        index(forKey: key).map { keys[$0].hasSameBytes(as: key) } ?? false
+    }
+}
+
+extension PropertyListValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    /// A string.
+    public init(stringLiteral value: String) {
+        self = .string(value)
+    }
+
+    /// An integer.
+    public init(integerLiteral value: Int64) {
+        self = .integer(PropertyListInteger(value))
+    }
+
+    /// A real.
+    public init(floatLiteral value: Double) {
+        self = .real(value)
+    }
+
+    /// A boolean.
+    public init(booleanLiteral value: Bool) {
+        self = .boolean(value)
+    }
+
+    /// An array.
+    public init(arrayLiteral elements: PropertyListValue...) {
+        self = .array(elements)
+    }
+
+    /// A dictionary; of two entries with the same key the later one counts.
+    public init(dictionaryLiteral elements: (String, PropertyListValue)...) {
+        self = .dictionary(Dictionary(elements, uniquingKeysWith: { $1 }))
+    }
 }

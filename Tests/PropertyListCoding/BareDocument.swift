@@ -3,7 +3,7 @@ import Foundation
 /// An XML property list in UTF-8 and without what is ignored when it is read, so that stricter readers take it too.
 ///
 /// Taken here and refused by others: UTF-16 and UTF-32 without a byte order mark or with another encoding in the declaration; anything
-/// behind the name in a tag; anything in declarations, comments and document types; anything behind `</plist>`; no `<plist>`, or white space
+/// after the name in a tag; anything in declarations, comments and document types; anything after `</plist>`; no `<plist>`, or white space
 /// in front of it (`plistlib` wants it, and first); white space around numbers (Foundation wants none); and years of other than four digits
 /// (`plistlib` wants those).
 struct BareDocument {

@@ -2,7 +2,7 @@ import Foundation
 import PropertyListCoding
 
 extension PropertyListValue {
-    /// What `PropertyListSerialization` made of some bytes, as a value; nothing for what has no counterpart.
+    /// What `PropertyListSerialization` made of some bytes, as a value; nil for what has no counterpart.
     init?(foundation object: Any) {
         switch object {
         case let string as String: self = .string(string)

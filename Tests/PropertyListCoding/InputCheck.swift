@@ -3,7 +3,7 @@ import PropertyListCoding
 
 /// What has to hold for reading any bytes whatever; also what `Tests/Fuzzing` runs.
 struct InputCheck {
-    /// What was read; nothing if the bytes were refused.
+    /// What was read; nil if the bytes were refused.
     let value: PropertyListValue?
     /// The rule that is broken, if one is.
     let violation: String?

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// How large the piece of memory is that begins at a place, as the allocator knows it.
+/// The size of the block of memory at an address, as the allocator knows it.
 func memorySize(of start: UnsafeRawPointer?) throws -> Int {
     let program = dlopen(nil, RTLD_NOW)
     // Linux has one of them and Apple's systems the other.

@@ -74,7 +74,7 @@ func nested(_ depth: Int, around core: PropertyListValue = "core") -> PropertyLi
     return value
 }
 
-/// The reason and the place of the error that reading bytes ends in.
+/// The error that reading bytes ends in.
 func failure(of data: Data) -> PropertyListError? {
     do {
         _ = try PropertyListValue.decode(data)

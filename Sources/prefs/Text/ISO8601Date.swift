@@ -1,4 +1,5 @@
 import Foundation
+import PropertyListCoding
 
 /// Dates as ISO 8601 text in UTC, with the shortest fraction of a second that parses to the same date.
 enum ISO8601Date {
@@ -130,58 +131,5 @@ extension ISO8601Date {
 
     private static func trimmed(_ fraction: String) -> String {
         String(fraction.reversed().drop { $0 == "0" }.reversed())
-    }
-}
-
-// MARK: - The calendar
-
-/// A date and time of day in UTC, in the Gregorian calendar extended into the past.
-struct CalendarDate: Equatable {
-    let year: Int
-    let month: Int
-    let day: Int
-    let hour: Int
-    let minute: Int
-    let second: Int
-
-    private static let secondsPerDay = 86_400
-    // Days from 0000-03-01 to 2001-01-01: in years that begin in March, the leap day is the last day.
-    private static let referenceDay = 730_791
-    private static let daysPerEra = 146_097
-
-    /// Returns nil if the date does not exist.
-    init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
-        guard 1...12 ~= month, 1...31 ~= day, 0..<24 ~= hour, 0..<60 ~= minute, 0..<60 ~= second else { return nil }
-        (self.year, self.month, self.day, self.hour, self.minute, self.second) = (year, month, day, hour, minute, second)
-        guard CalendarDate(secondsSinceReference: secondsSinceReference) == self else { return nil }
-    }
-
-    /// The date a number of seconds after 2001-01-01T00:00:00Z.
-    init(secondsSinceReference seconds: Int) {
-        let (days, time) = seconds.dividedRoundingDown(by: Self.secondsPerDay)
-        (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60)
-        let (era, dayOfEra) = (days + Self.referenceDay).dividedRoundingDown(by: Self.daysPerEra)
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthFromMarch = (5 * dayOfYear + 2) / 153
-        day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-        month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-    }
-
-    /// The number of seconds after 2001-01-01T00:00:00Z.
-    var secondsSinceReference: Int {
-        let (era, yearOfEra) = (month <= 2 ? year - 1 : year).dividedRoundingDown(by: 400)
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        let days = era * Self.daysPerEra + dayOfEra - Self.referenceDay
-        return days * Self.secondsPerDay + hour * 3600 + minute * 60 + second
-    }
-}
-
-extension Int {
-    fileprivate func dividedRoundingDown(by divisor: Int) -> (quotient: Int, remainder: Int) {
-        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 }

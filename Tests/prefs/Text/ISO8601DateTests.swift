@@ -1,4 +1,5 @@
 import Foundation
+import PropertyListCoding
 import Testing
 
 @testable import prefs

@@ -1,0 +1,126 @@
+extension BinaryReader {
+    /// What differs from an earlier version of the property list: the value of each entry that was set, nil for one that was removed.
+    ///
+    /// Entries are compared as they are encoded, and only those that have changed are decoded. Returns nil if the comparison is not
+    /// conclusive; the whole has to be read then. The same holds after an error, which may not be the first in the bytes.
+    ///
+    /// - Parameters:
+    ///   - earlier: a property list that was read without an error.
+    ///   - entries: what was read from it, by name.
+    mutating func changes(
+        since earlier: BinaryReader, of entries: (String) -> PropertyListValue?
+    ) throws(PropertyListError) -> [String: PropertyListValue?]? {
+        var earlier = earlier
+        guard let old = try earlier.rootReferences(), let new = try rootReferences() else { return nil }
+        // Keys come first, then values.
+        let (oldCount, newCount) = (old.count / 2, new.count / 2)
+        var comparison = BinaryComparison(of: self, since: earlier)
+        let fewest = min(oldCount, newCount)
+        let front = try comparison.countOfEqual(old, from: 0, to: new, from: 0, count: fewest)
+        let back = try comparison.countOfEqual(old, from: oldCount - 1, to: new, from: newCount - 1, count: fewest - front, step: -1)
+        var changed: [Int] = []
+        for (range, shift) in [(0..<front, 0), (newCount - back..<newCount, oldCount - newCount)] {
+            var position = range.lowerBound
+            while position < range.upperBound {
+                position += try comparison.countOfEqual(
+                    old, from: oldCount + position + shift, to: new, from: newCount + position, count: range.upperBound - position)
+                if position < range.upperBound { changed.append(position) }
+                position += 1
+            }
+        }
+        var cost = comparison.cost
+        var changes: [String: PropertyListValue?] = [:]
+        for position in changed {
+            let key = try key(object(position, in: new))
+            let node = try value(of: object(newCount + position, in: new), depth: 1)
+            cost = cost.saturatingSum(node.cost)
+            if entries(key) != node.value { changes[key] = .some(node.value) }
+        }
+        for position in front..<oldCount - back {
+            changes[try earlier.key(earlier.object(position, in: old))] = .some(nil)
+        }
+        for position in front..<newCount - back {
+            let key = try key(object(position, in: new))
+            let node = try value(of: object(newCount + position, in: new), depth: 1)
+            cost = cost.saturatingSum(node.cost).saturatingSum(DecodingLimits.cost(ofLeafSize: key.utf8.count))
+            // Entries in another order, a repeated key, or a key with other bytes: the comparison is not conclusive.
+            guard entries(key) == nil, changes[key] == nil else { return nil }
+            changes[key] = .some(node.value)
+        }
+        return cost <= maximumCost ? changes : nil
+    }
+
+    /// The references of the root, or nil if it is not a dictionary.
+    private func rootReferences() throws(PropertyListError) -> PackedIntegers? {
+        let offset = try offset(of: root)
+        return isDictionary(at: offset) ? try references(at: offset) : nil
+    }
+}
+
+/// Compares objects of two versions of a binary property list as they are encoded.
+///
+/// Most bytes of both are equal, and at the same distance from the beginning or the end. Objects there are not compared again.
+private struct BinaryComparison {
+    private let earlier: BinaryReader
+    private let later: BinaryReader
+    /// The number of bytes with which both begin.
+    private let prefix: Int
+    /// The number of bytes with which the objects of both end.
+    private let suffix: Int
+    /// The expansion cost of what was found equal, or more, since UTF-16 grows by half when it becomes UTF-8.
+    private(set) var cost = 1
+
+    // Deeper containers count as different: a stack of what is still to be compared would cost more than it saves.
+    private static let maximumDepth = 16
+
+    init(of later: BinaryReader, since earlier: BinaryReader) {
+        (self.earlier, self.later) = (earlier, later)
+        let old = earlier.bytes[0..<earlier.objectsEnd]
+        let new = later.bytes[0..<later.objectsEnd]
+        prefix = old.commonPrefixLength(with: new)
+        suffix = prefix == min(old.count, new.count) ? 0 : old.commonSuffixLength(with: new)
+    }
+
+    /// The number of references, from two positions on, that name equal objects, up to the first that do not.
+    ///
+    /// An object that equals a valid one is valid. What is shared is compared at each reference; the cost to which the earlier version was
+    /// held bounds that.
+    ///
+    /// - Parameters:
+    ///   - count: how many are compared.
+    ///   - step: 1 to go forward, -1 to go backward.
+    ///   - depth: the number of containers around them.
+    mutating func countOfEqual(
+        _ old: PackedIntegers, from oldStart: Int, to new: PackedIntegers, from newStart: Int, count: Int, step: Int = 1, depth: Int = 0
+    ) throws(PropertyListError) -> Int {
+        var equal = 0
+        while equal < count {
+            let oldOffset = try earlier.offset(of: earlier.object(oldStart + equal * step, in: old))
+            let offset = try later.offset(of: later.object(newStart + equal * step, in: new))
+            if let end = try later.endOfLeaf(at: offset) {
+                cost = cost.saturatingSum(DecodingLimits.cost(ofLeafSize: (end - offset) * 2))
+                guard try isLeaf(at: oldOffset, equalTo: offset..<end) else { break }
+            } else {
+                guard try isContainer(at: oldOffset, equalTo: offset, depth: depth + 1) else { break }
+            }
+            equal += 1
+        }
+        return equal
+    }
+
+    private func isLeaf(at old: Int, equalTo new: Range<Int>) throws(PropertyListError) -> Bool {
+        if new.lowerBound == old, new.upperBound <= prefix { return true }
+        let distance = later.objectsEnd - new.lowerBound
+        if distance <= suffix, distance == earlier.objectsEnd - old { return true }
+        guard try earlier.endOfLeaf(at: old) == old + new.count else { return false }
+        return later.bytes[new].isRepeated(in: earlier.bytes[old..<old + new.count], at: 0)
+    }
+
+    private mutating func isContainer(at old: Int, equalTo new: Int, depth: Int) throws(PropertyListError) -> Bool {
+        guard depth <= Self.maximumDepth, earlier.bytes[old] >> 4 == later.bytes[new] >> 4 else { return false }
+        let (children, oldChildren) = (try later.references(at: new), try earlier.references(at: old))
+        guard children.count == oldChildren.count else { return false }
+        cost = cost.saturatingSum(1)
+        return try countOfEqual(oldChildren, from: 0, to: children, from: 0, count: children.count, depth: depth) == children.count
+    }
+}

@@ -1,0 +1,171 @@
+import Foundation
+
+// The inlining in this file: see BinaryReader, binary.parse 1.2.
+extension BinaryReader {
+    /// Decodes a key.
+    @inline(__always)
+    mutating func key(_ object: Int) throws(PropertyListError) -> String {
+        let offset = try offset(of: object)
+        let marker = bytes[offset]
+        if marker >> 4 == 5 && marker != 0x5F { return try shortASCII(at: offset) }
+        return try longKey(object, at: offset)
+    }
+
+    private mutating func longKey(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
+        switch bytes[offset] >> 4 {
+        case 5, 6: return try longText(object, at: offset)
+        case 0xA, 0xD: break
+        default: _ = try leaf(object, at: offset)
+        }
+        throw PropertyListError(offset: offset, reason: "a key that is not a string")
+    }
+
+    /// Decodes an object that is not a container.
+    mutating func leaf(_ object: Int, at offset: Int) throws(PropertyListError) -> PropertyListValue {
+        let marker = bytes[offset]
+        switch marker >> 4 {
+        case 0 where marker == 0x08: return .boolean(false)
+        case 0 where marker == 0x09: return .boolean(true)
+        case 1 where marker <= 0x14: return .integer(try integer(at: offset, size: 1 << Int(marker & 0xF)))
+        case 2 where marker == 0x22: return .real(Double(Float(bitPattern: UInt32(try bits(at: offset, size: 4)))))
+        case 2 where marker == 0x23: return .real(Double(bitPattern: try bits(at: offset, size: 8)))
+        case 3 where marker == 0x33:
+            return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try bits(at: offset, size: 8))))
+        case 4: return .data(try data(object, at: offset))
+        case 5 where marker != 0x5F: return .string(try shortASCII(at: offset))
+        case 5, 6: return .string(try longText(object, at: offset))
+        case 8 where marker <= 0x87: return .uid(try bits(at: offset, size: Int(marker & 0xF) + 1))
+        default: throw .unreadable(marker, at: offset)
+        }
+    }
+
+    /// The offset after the leaf at an offset, or nil for a container or an unknown object.
+    func endOfLeaf(at offset: Int) throws(PropertyListError) -> Int? {
+        let marker = bytes[offset]
+        let end: Int
+        switch marker >> 4 {
+        case 0: end = offset + 1
+        case 1, 2, 3: end = offset + 1 + 1 << Int(marker & 0xF)
+        case 4, 5:
+            let (count, start) = try payload(at: offset, width: 1)
+            end = start + count
+        case 6:
+            let (count, start) = try payload(at: offset, width: 2)
+            end = start + count * 2
+        case 8: end = offset + 2 + Int(marker & 0xF)
+        default: return nil
+        }
+        return end <= objectsEnd ? end : nil
+    }
+
+    @inline(__always)
+    private func bits(at offset: Int, size: Int) throws(PropertyListError) -> UInt64 {
+        guard objectsEnd - offset > size else { throw .cutShort(offset) }
+        return bytes.integer(at: offset + 1, size: size)
+    }
+
+    @inline(__always)
+    private func integer(at offset: Int, size: Int) throws(PropertyListError) -> PropertyListInteger {
+        guard size == 16 else {
+            let bits = try bits(at: offset, size: size)
+            // Only 8 bytes carry a sign.
+            return size == 8 ? PropertyListInteger(Int64(bitPattern: bits)) : PropertyListInteger(bits)
+        }
+        guard objectsEnd - offset > size else { throw .cutShort(offset) }
+        let high = bytes.integer(at: offset + 1, size: 8)
+        let low = bytes.integer(at: offset + 9, size: 8)
+        switch high {
+        case 0: return PropertyListInteger(low)
+        case .max where low >> 63 == 1: return PropertyListInteger(Int64(bitPattern: low))
+        default: throw PropertyListError(offset: offset, reason: "an integer outside Int64.min to UInt64.max")
+        }
+    }
+}
+
+// Text and data.
+extension BinaryReader {
+    /// The largest text or data that takes no memory of its own; larger ones are decoded at most twice.
+    private static var inlineSize: Int { 15 }
+
+    @inline(__always)
+    private func shortASCII(at offset: Int) throws(PropertyListError) -> String {
+        let count = Int(bytes[offset] & 0xF)
+        let start = offset + 1
+        guard count <= objectsEnd - start else { throw .count(UInt64(count), tooLargeAt: offset) }
+        // The trailer follows all objects, so that there are always 15 bytes.
+        guard let text = bytes.shortASCII(count: count, at: start) else { throw .notASCII(bytes[start..<start + count], at: start) }
+        return text
+    }
+
+    private mutating func longText(_ object: Int, at offset: Int) throws(PropertyListError) -> String {
+        if let node = sharedNode(object), case .string(let text) = node.value {
+            addCost(ofLeafSize: text.utf8.count)
+            return text
+        }
+        let text = bytes[offset] >> 4 == 5 ? try ascii(at: offset) : try utf16(at: offset)
+        let size = text.utf8.count
+        if size > Self.inlineSize { try markVisited(object, .string(text), size: size, at: offset) }
+        return text
+    }
+
+    private mutating func data(_ object: Int, at offset: Int) throws(PropertyListError) -> Data {
+        if let node = sharedNode(object), case .data(let data) = node.value {
+            addCost(ofLeafSize: data.count)
+            return data
+        }
+        let (count, start) = try payload(at: offset, width: 1)
+        guard let first = bytes[start..<start + count].baseAddress else { return Data() }
+        // Twice as fast as from a collection of bytes.
+        let data = Data(bytes: first, count: count)
+        if count > Self.inlineSize { try markVisited(object, .data(data), size: count, at: offset) }
+        return data
+    }
+
+    /// Marks a text or data as visited, or shares its value if it was before: few are, and to share all of them would cost more than to
+    /// decode some twice.
+    private mutating func markVisited(_ object: Int, _ leaf: PropertyListValue, size: Int, at offset: Int) throws(PropertyListError) {
+        addCost(ofLeafSize: size)
+        if states[object] == .unvisited {
+            try spend(size, at: offset)
+            states[object] = .visited
+        } else {
+            share(Node(value: leaf, cost: DecodingLimits.cost(ofLeafSize: size), height: 0), as: object)
+        }
+    }
+
+    private mutating func addCost(ofLeafSize size: Int) {
+        longLeafCost = longLeafCost.saturatingSum(DecodingLimits.cost(ofLeafSize: size) - 1)
+    }
+
+    private func ascii(at offset: Int) throws(PropertyListError) -> String {
+        let (count, start) = try payload(at: offset, width: 1)
+        let text = bytes[start..<start + count]
+        guard text.isASCII else { throw .notASCII(text, at: start) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    private func utf16(at offset: Int) throws(PropertyListError) -> String {
+        let (count, start) = try payload(at: offset, width: 2)
+        let text = UTF16Text(bytes: bytes[start..<start + count * 2], isBigEndian: true)
+        if let offset = text.firstInvalid {
+            throw PropertyListError(offset: start + offset, reason: "half of a surrogate pair in a string")
+        }
+        return String(unsafeUninitializedCapacity: text.utf8Count, initializingUTF8With: text.write)
+    }
+}
+
+extension PropertyListError {
+    fileprivate static func notASCII(_ text: UnsafeRawBufferPointer, at offset: Int) -> PropertyListError {
+        PropertyListError(offset: offset + text.endOfASCII(), reason: "a byte that is not ASCII in an ASCII string")
+    }
+
+    fileprivate static func unreadable(_ marker: UInt8, at offset: Int) -> PropertyListError {
+        let reason =
+            switch marker >> 4 {
+            case 0 where marker == 0: "a null, which a property list cannot hold"
+            case 0xB, 0xC: "a set, which a property list cannot hold"
+            default: "an object of unknown type 0x\(String(marker, radix: 16))"
+            }
+        return PropertyListError(offset: offset, reason: reason)
+    }
+}

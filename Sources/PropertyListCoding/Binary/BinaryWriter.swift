@@ -1,0 +1,174 @@
+import Foundation
+
+/// Writes a binary property list: `bplist00`.
+///
+/// Leaves are written as they are visited, equal ones once; containers follow, when the size of a reference is known.
+struct BinaryWriter: ~Copyable {
+    /// The size up to which text or data is written once and shared.
+    private let maximumSharedSize: Int
+    private var output: OutputBuffer
+    /// Where each object begins; those of containers are filled in at the end.
+    private var offsets: ScratchArray<Int>
+    /// The containers whose children are written, with their part of the references: keys first, if there are any, then values.
+    private var containers: [(object: Int, isDictionary: Bool, references: Range<Int>)] = []
+    private var references: ScratchArray<UInt32>
+    /// The containers whose children are still to be written.
+    private var pending: [(value: PropertyListValue, object: Int, depth: Int)] = []
+    private var leaves: LeafTable
+    private var entries: EncodedEntries
+    private let hash = LeafHash()
+    private var cost = 0
+
+    /// Encodes a value; if it is a dictionary, with edits of its entries.
+    static func write(_ value: PropertyListValue, with edits: [String: PropertyListValue?] = [:]) throws(PropertyListError) -> Data {
+        var writer = try BinaryWriter(of: value, with: edits, maximumSharedSize: .max)
+        if writer.cost > DecodingLimits.maximumCost(forInput: writer.output.count) {
+            // A reader would take so much sharing for an attack; the references to shorter texts cover their cost.
+            writer = try BinaryWriter(of: value, with: edits, maximumSharedSize: DecodingLimits.freelySharedSize)
+        }
+        return writer.output.data()
+    }
+
+    private init(
+        of value: PropertyListValue, with edits: [String: PropertyListValue?], maximumSharedSize: Int
+    ) throws(PropertyListError) {
+        self.maximumSharedSize = maximumSharedSize
+        // Roughly what it will take: growing by doubling costs as much as all the rest.
+        let count = value.childCount + edits.count
+        let entryCount = value.isDictionary ? count : 0
+        output = OutputBuffer(capacity: 1024 + count * 64)
+        let arena = ScratchArena(
+            size: LeafTable.scratchSize(for: count * 2) + EncodedEntries.scratchSize(for: entryCount)
+                + ScratchArena.size(of: Int.self, count: count * 3) + ScratchArena.size(of: UInt32.self, count: count * 3))
+        leaves = LeafTable(capacity: count * 2, in: arena)
+        entries = EncodedEntries(capacity: entryCount, in: arena, hash: hash)
+        offsets = ScratchArray(capacity: count * 3, in: arena)
+        references = ScratchArray(capacity: count * 3, in: arena)
+        output.append("bplist00")
+        try writeLeaves(of: value, with: edits)
+        writeContainers()
+        writeTrailer()
+    }
+}
+
+extension BinaryWriter {
+    private mutating func writeLeaves(of root: PropertyListValue, with edits: [String: PropertyListValue?]) throws(PropertyListError) {
+        _ = try object(for: root, depth: 1)
+        while let container = pending.popLast() {
+            let start = references.count
+            let depth = container.depth + 1
+            switch container.value {
+            case .array(let elements):
+                for element in elements { references.append(UInt32(try object(for: element, depth: depth))) }
+            case .dictionary(let dictionary):
+                try writeEntries(of: dictionary, with: container.depth == 1 ? edits : [:], depth: depth)
+            default: break
+            }
+            containers.append((container.object, container.value.isDictionary, start..<references.count))
+        }
+    }
+
+    /// Writes the entries of a dictionary in the order of their keys.
+    private mutating func writeEntries(
+        of dictionary: [String: PropertyListValue], with edits: [String: PropertyListValue?], depth: Int
+    ) throws(PropertyListError) {
+        entries.encode(dictionary, with: edits)
+        let (keys, values) = (references.count, references.count + entries.count)
+        references.append(repeating: 0, count: entries.count * 2)
+        for position in 0..<entries.count {
+            let entry = entries[position]
+            let (key, value) = entry.isDeferred ? try objects(forDeferred: entry, depth: depth) : objects(for: entry)
+            references[keys + position] = UInt32(key)
+            references[values + position] = UInt32(value)
+        }
+    }
+
+    private mutating func object(for value: borrowing PropertyListValue, depth: Int) throws(PropertyListError) -> Int {
+        if value.isContainer { return try object(forContainer: copy value, depth: depth) }
+        let start = output.count
+        let hash = output.append(leaf: value, hash)
+        guard let known = known(output.bytes(from: start, to: output.count), hash: hash) else {
+            offsets.append(start)
+            return offsets.count - 1
+        }
+        output.truncate(to: start)
+        return known
+    }
+
+    private mutating func object(forContainer value: consuming PropertyListValue, depth: Int) throws(PropertyListError) -> Int {
+        guard depth <= DecodingLimits.depth else { throw .tooDeep(at: nil) }
+        cost = cost.saturatingSum(1)
+        let object = offsets.count
+        offsets.append(0)
+        pending.append((value, object, depth))
+        return object
+    }
+
+    private mutating func objects(
+        forDeferred entry: EncodedEntries.Entry, depth: Int
+    ) throws(PropertyListError) -> (key: Int, value: Int) {
+        let key = object(for: entries.bytes(from: entry.start, to: entry.middle), hash: entry.keyHash)
+        let value = entries.takeValue(of: entry)
+        return (key, value.isContainer ? try object(forContainer: value, depth: depth) : try object(for: value, depth: depth))
+    }
+
+    // Inlined, as `known` below: see BinaryLeaves, binary.write 1.08.
+    /// Writes a key and its value, both encoded already, unless there are equal ones.
+    @inline(__always)
+    private mutating func objects(for entry: EncodedEntries.Entry) -> (key: Int, value: Int) {
+        let value = entries.bytes(from: entry.middle, to: entry.end)
+        if let key = known(entries.bytes(from: entry.start, to: entry.middle), hash: entry.keyHash) {
+            return (key, object(for: value, hash: entry.valueHash))
+        }
+        let key = offsets.count
+        offsets.append(output.count)
+        // Most values are new as well, and one copy costs less than two.
+        output.append(entries.bytes(from: entry.start, to: entry.end))
+        let start = output.count - value.count
+        if let known = known(value, hash: entry.valueHash) {
+            output.truncate(to: start)
+            return (key, known)
+        }
+        offsets.append(start)
+        return (key, key + 1)
+    }
+
+    /// Writes a leaf that is encoded already, unless there is an equal one.
+    private mutating func object(for bytes: UnsafeRawBufferPointer, hash: UInt32) -> Int {
+        if let known = known(bytes, hash: hash) { return known }
+        offsets.append(output.count)
+        output.append(bytes)
+        return offsets.count - 1
+    }
+
+    /// Counts a leaf, and returns the object that has its bytes already, or nil after noting that the next object has them.
+    @inline(__always)
+    private mutating func known(_ bytes: UnsafeRawBufferPointer, hash: UInt32) -> Int? {
+        // UTF-16 grows by half when a reader makes UTF-8 of it.
+        let size = bytes[0] >> 4 == 6 ? bytes.count.saturatingSum(bytes.count / 2) : bytes.count
+        cost = cost.saturatingSum(DecodingLimits.cost(ofLeafSize: size))
+        guard size <= maximumSharedSize else { return nil }
+        return leaves.find(bytes, hash: hash, in: output.bytes, offsets: offsets, orAdd: offsets.count)
+    }
+
+    private mutating func writeContainers() {
+        let referenceSize = UInt64(offsets.count).minimumSize
+        for (object, isDictionary, range) in containers {
+            offsets[object] = output.count
+            output.append(marker: isDictionary ? 0xD0 : 0xA0, count: isDictionary ? range.count / 2 : range.count)
+            output.append(references.elements[range], size: referenceSize)
+        }
+    }
+
+    private mutating func writeTrailer() {
+        let table = output.count
+        let offsetSize = UInt64(table).minimumSize
+        output.append(offsets.elements, size: offsetSize)
+        output.append(0, size: 6)
+        output.append(UInt8(offsetSize))
+        output.append(UInt8(UInt64(offsets.count).minimumSize))
+        output.append(UInt64(offsets.count), size: 8)
+        output.append(0, size: 8)
+        output.append(UInt64(table), size: 8)
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+
+/// The entries of a dictionary as encoded leaves: encoded in the order that they have in memory, read in the order of their keys.
+///
+/// Looking each entry up in the dictionary in the order of the keys would wait for memory every time.
+struct EncodedEntries: ~Copyable {
+    /// A key and its value, one after the other.
+    struct Entry: BitwiseCopyable {
+        var start = 0
+        var middle = 0
+        var end = 0
+        var keyHash: UInt32 = 0
+        /// The hash of the value; for one that is not encoded here, its index among those.
+        var valueHash: UInt32 = 0
+
+        /// Whether the value is not encoded here, because it is a container or costs more to copy than to look up.
+        var isDeferred: Bool { middle == end }
+    }
+
+    private var sorter: KeySorter
+    private var bytes = OutputBuffer()
+    private var entries: ScratchArray<Entry>
+    private var deferred: [PropertyListValue] = []
+    private let hash: LeafHash
+
+    /// Creates room in an arena for so many entries; a dictionary may have more.
+    init(capacity: Int, in arena: ScratchArena, hash: LeafHash) {
+        sorter = KeySorter(capacity: capacity, in: arena)
+        entries = ScratchArray(capacity: capacity, in: arena)
+        self.hash = hash
+    }
+
+    static func scratchSize(for count: Int) -> Int {
+        KeySorter.scratchSize(for: count) + ScratchArena.size(of: Entry.self, count: count)
+    }
+
+    var count: Int { entries.count }
+
+    /// The entry at a position of the sorted order.
+    subscript(position: Int) -> Entry {
+        entries[sorter[position]]
+    }
+
+    /// A part of the encoded bytes.
+    func bytes(from start: Int, to end: Int) -> UnsafeRawBufferPointer {
+        bytes.bytes(from: start, to: end)
+    }
+
+    /// Moves out the value of an entry that is not encoded.
+    mutating func takeValue(of entry: Entry) -> PropertyListValue {
+        var value = PropertyListValue.boolean(false)
+        swap(&deferred[Int(entry.valueHash)], &value)
+        return value
+    }
+
+    /// Encodes the entries of a dictionary in which some were set or removed, in place of those of the one before.
+    mutating func encode(_ dictionary: [String: PropertyListValue], with edits: [String: PropertyListValue?]) {
+        let capacity = dictionary.count + edits.count
+        sorter.removeAll(reserving: capacity)
+        bytes.truncate(to: 0)
+        bytes.reserve(capacity * 32)
+        entries.removeAll()
+        entries.reserve(capacity)
+        deferred.removeAll(keepingCapacity: true)
+        if edits.isEmpty {
+            for (key, value) in dictionary { append(key, value) }
+        } else {
+            append(dictionary, with: edits)
+        }
+        sorter.sort(in: bytes.bytes)
+    }
+
+    /// Appends what a copy with the edits would hold, without making the copy; an entry that was set keeps its key.
+    private mutating func append(_ dictionary: [String: PropertyListValue], with edits: [String: PropertyListValue?]) {
+        var replaced: [(index: Dictionary<String, PropertyListValue>.Index, value: PropertyListValue?)] = []
+        for (key, value) in edits {
+            if let index = dictionary.index(forKey: key) {
+                replaced.append((index, value))
+            } else if let value {
+                append(key, value)
+            }
+        }
+        replaced.sort { $0.index < $1.index }
+        var next = dictionary.startIndex
+        for (index, value) in replaced {
+            for (key, value) in dictionary[next..<index] { append(key, value) }
+            if let value { append(dictionary[index].key, value) }
+            next = dictionary.index(after: index)
+        }
+        for (key, value) in dictionary[next...] { append(key, value) }
+    }
+
+    // Inlined: see BinaryLeaves, binary.write 1.08.
+    @inline(__always)
+    private mutating func append(_ key: String, _ value: consuming PropertyListValue) {
+        var entry = Entry()
+        key.withBytes { append(key: $0, to: &entry) }
+        if value.isContainer || value.isLong {
+            entry.valueHash = UInt32(deferred.count)
+            deferred.append(consume value)
+        } else {
+            entry.valueHash = bytes.append(leaf: value, hash)
+        }
+        entry.end = bytes.count
+        entries.append(entry)
+    }
+
+    @inline(__always)
+    private mutating func append(key text: UnsafeRawBufferPointer, to entry: inout Entry) {
+        // Keys are sorted by their UTF-8, which is part of an ASCII object and not of a UTF-16 one.
+        let isASCII = text.isASCII
+        if !isASCII { bytes.append(text) }
+        entry.start = bytes.count
+        entry.keyHash = bytes.append(utf8: text, isASCII: isASCII, hash)
+        entry.middle = bytes.count
+        sorter.append(from: (isASCII ? entry.middle : entry.start) - text.count, count: text.count)
+    }
+}
+
+extension PropertyListValue {
+    fileprivate var isLong: Bool {
+        switch self {
+        case .string(let string): string.utf8.count > 4096
+        case .data(let data): data.count > 4096
+        default: false
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+
+/// A read-only view of bytes in which every access is checked, in release builds too.
+///
+/// The memory must outlive the view.
+struct ByteView {
+    private let start: UnsafeRawPointer
+    let count: Int
+
+    /// Creates a view of a buffer, or returns nil if the buffer is empty.
+    init?(_ buffer: UnsafeRawBufferPointer) {
+        guard let start = buffer.baseAddress, !buffer.isEmpty else { return nil }
+        (self.start, count) = (start, buffer.count)
+    }
+
+    subscript(offset: Int) -> UInt8 {
+        precondition(offset >= 0 && offset < count)
+        return start.load(fromByteOffset: offset, as: UInt8.self)
+    }
+
+    subscript(range: Range<Int>) -> UnsafeRawBufferPointer {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count)
+        return UnsafeRawBufferPointer(start: start + range.lowerBound, count: range.count)
+    }
+
+    /// A big-endian integer of 1 to 8 bytes. At least 8 bytes have to follow the offset, whatever the size.
+    func integer(at offset: Int, size: Int) -> UInt64 {
+        precondition(size >= 1 && size <= 8)
+        return word(at: offset).bigEndian &>> UInt64(64 - 8 * size)
+    }
+
+    /// Big-endian integers of one size, one after the other. At least 8 bytes have to follow the start of the last one.
+    func integers(at offset: Int, size: Int, count: Int) -> PackedIntegers {
+        precondition(size >= 1 && size <= 8 && count >= 0)
+        let byteCount = count * size + 8 - size
+        precondition(offset >= 0 && offset <= self.count && byteCount <= self.count - offset)
+        return PackedIntegers(start: start + offset, size: size, count: count, offset: offset)
+    }
+
+    /// A string of up to 15 ASCII bytes, or nil if one of them is not ASCII. At least 15 bytes have to follow the offset.
+    ///
+    /// A string of that size is stored without an allocation. Decoding it like a longer one, binary.parse takes 1.05 times as long.
+    func shortASCII(count: Int, at offset: Int) -> String? {
+        // The first 8 bytes, and the 8 from the last of those on, with zeros after the end of the text.
+        let low = word(at: offset) & .mask(bytes: count)
+        let high = word(at: offset + 7) & .mask(bytes: count - 7)
+        guard (low | high) & 0x8080_8080_8080_8080 == 0 else { return nil }
+        return String(unsafeUninitializedCapacity: 15) { text in
+            let text = UnsafeMutableRawBufferPointer(text)
+            text.storeBytes(of: low, as: UInt64.self)
+            text.storeBytes(of: high, toByteOffset: 7, as: UInt64.self)
+            return count
+        }
+    }
+
+    /// The 8 bytes at an offset, in memory order.
+    private func word(at offset: Int) -> UInt64 {
+        precondition(offset >= 0 && offset <= count - 8)
+        return start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+    }
+
+    /// Whether a text is found at an offset.
+    func has(_ text: StaticString, at offset: Int) -> Bool {
+        guard offset >= 0, offset <= count, text.utf8CodeUnitCount <= count - offset else { return false }
+        return self[offset..<offset + text.utf8CodeUnitCount].elementsEqual(
+            UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// The offset of the first of two bytes, at or after an offset.
+    func firstIndex(of one: UInt8, or other: UInt8, from offset: Int) -> Int? {
+        precondition(offset >= 0)
+        var index = offset
+        while index < count {
+            let byte = start.load(fromByteOffset: index, as: UInt8.self)
+            if byte == one || byte == other { return index }
+            index += 1
+        }
+        return nil
+    }
+}
+
+/// Big-endian integers of one size, one after the other: their bounds are checked once, and each takes one load.
+///
+/// Like the view they come from, they must not outlive the memory.
+struct PackedIntegers {
+    private let start: UnsafeRawPointer
+    private let size: Int
+    private let shift: UInt64
+    let count: Int
+    /// The offset of the first integer in the view.
+    let offset: Int
+
+    fileprivate init(start: UnsafeRawPointer, size: Int, count: Int, offset: Int) {
+        (self.start, self.size, self.count, self.offset) = (start, size, count, offset)
+        shift = UInt64(64 - 8 * size)
+    }
+
+    subscript(index: Int) -> UInt64 {
+        precondition(index >= 0 && index < count)
+        // One load and a shift for every size cost less than a branch on the size.
+        return UInt64(bigEndian: start.loadUnaligned(fromByteOffset: index &* size, as: UInt64.self)) &>> shift
+    }
+
+    /// The offset of an integer in the view.
+    func offset(of index: Int) -> Int {
+        offset + index * size
+    }
+}
+
+extension UInt64 {
+    /// A mask of the lowest bytes: empty for a negative number of bytes, full for more than 8.
+    fileprivate static func mask(bytes: Int) -> UInt64 {
+        bytes >= 8 ? .max : ~(.max << UInt64(8 * Swift.max(bytes, 0)))
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether the same bytes are found in another buffer at an offset.
+    func isRepeated(in other: UnsafeRawBufferPointer, at offset: Int) -> Bool {
+        precondition(offset >= 0 && offset <= other.count)
+        guard count <= other.count - offset else { return false }
+        guard let start = baseAddress, let otherStart = other.baseAddress else { return true }
+        return memcmp(start, otherStart + offset, count) == 0
+    }
+
+    /// The number of bytes with which both buffers begin, of at most `limit`.
+    func commonPrefixLength(with other: UnsafeRawBufferPointer, limit: Int = .max) -> Int {
+        let limit = Swift.min(limit, count, other.count)
+        var length = 0
+        while length + 8 <= limit {
+            let difference =
+                loadUnaligned(fromByteOffset: length, as: UInt64.self) ^ other.loadUnaligned(fromByteOffset: length, as: UInt64.self)
+            if difference != 0 { return length + difference.littleEndian.trailingZeroBitCount / 8 }
+            length += 8
+        }
+        while length < limit, self[length] == other[length] { length += 1 }
+        return length
+    }
+
+    /// The number of bytes with which both buffers end.
+    func commonSuffixLength(with other: UnsafeRawBufferPointer) -> Int {
+        let limit = Swift.min(count, other.count)
+        var length = 0
+        while length + 8 <= limit,
+            loadUnaligned(fromByteOffset: count - length - 8, as: UInt64.self)
+                == other.loadUnaligned(fromByteOffset: other.count - length - 8, as: UInt64.self)
+        {
+            length += 8
+        }
+        while length < limit, self[count - length - 1] == other[other.count - length - 1] { length += 1 }
+        return length
+    }
+
+    /// The last 8 bytes, or all of them if there are fewer; some bytes may occur twice, which is faster than reading them one by one.
+    var lastBytes: UInt64 {
+        if count >= 8 { return loadUnaligned(fromByteOffset: count - 8, as: UInt64.self) }
+        if count >= 4 {
+            let first = loadUnaligned(fromByteOffset: 0, as: UInt32.self)
+            return UInt64(first) << 32 | UInt64(loadUnaligned(fromByteOffset: count - 4, as: UInt32.self))
+        }
+        guard count > 0 else { return 0 }
+        return UInt64(self[0]) << 16 | UInt64(self[count / 2]) << 8 | UInt64(self[count - 1])
+    }
+}

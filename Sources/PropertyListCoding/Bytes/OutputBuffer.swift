@@ -1,0 +1,120 @@
+import Foundation
+
+/// A growing buffer of output bytes that becomes `Data` without a copy.
+struct OutputBuffer: ~Copyable {
+    private(set) var count = 0
+    private var capacity: Int
+    private var start: UnsafeMutableRawPointer
+
+    init(capacity: Int = 4096) {
+        self.capacity = max(capacity, 16)
+        start = Self.reallocate(nil, size: self.capacity)
+    }
+
+    deinit {
+        free(start)
+    }
+
+    // The system moves large blocks by mapping, without copying them.
+    private static func reallocate(_ memory: UnsafeMutableRawPointer?, size: Int) -> UnsafeMutableRawPointer {
+        guard let memory = realloc(memory, size) else { fatalError("there is no memory for \(size) bytes") }
+        return memory
+    }
+
+    /// The bytes written so far; valid until the next mutation.
+    var bytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: start, count: count)
+    }
+
+    /// A part of the bytes written so far; valid until the next mutation.
+    func bytes(from start: Int, to end: Int) -> UnsafeRawBufferPointer {
+        precondition(start >= 0 && start <= end && end <= count)
+        return UnsafeRawBufferPointer(start: self.start + start, count: end - start)
+    }
+
+    /// Turns the buffer into data.
+    consuming func data() -> Data {
+        let spare = capacity - count
+        if spare > Self.maximumSpareCapacity, spare > count / 8 {
+            start = Self.reallocate(start, size: max(count, 1))
+        }
+        let (start, count) = (start, count)
+        discard self
+        return Data(bytesNoCopy: start, count: count, deallocator: .free)
+    }
+
+    /// The unused memory that data may keep: shrinking a smaller block costs more than it saves.
+    private static var maximumSpareCapacity: Int { 4_194_304 }
+
+    // The inlining in this file: xml.write takes 1.12 times as long without.
+
+    @inline(__always)
+    mutating func append(_ byte: UInt8) {
+        reserve(1)
+        start.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+        count += 1
+    }
+
+    @inline(__always)
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        guard let source = bytes.baseAddress else { return }
+        reserve(bytes.count)
+        (start + count).copyMemory(from: source, byteCount: bytes.count)
+        count += bytes.count
+    }
+
+    mutating func append(_ text: StaticString) {
+        append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Appends a byte and the lowest 1 to 8 bytes of an integer, most significant first.
+    mutating func append(_ first: UInt8, _ integer: UInt64, size: Int) {
+        precondition(size >= 1 && size <= 8)
+        reserve(9)
+        start.storeBytes(of: first, toByteOffset: count, as: UInt8.self)
+        start.storeBytes(of: (integer << UInt64(64 - 8 * size)).bigEndian, toByteOffset: count + 1, as: UInt64.self)
+        count += 1 + size
+    }
+
+    /// Appends a byte and others after it.
+    mutating func append(_ first: UInt8, _ others: UnsafeRawBufferPointer) {
+        reserve(1 + others.count)
+        start.storeBytes(of: first, toByteOffset: count, as: UInt8.self)
+        if let source = others.baseAddress { (start + count + 1).copyMemory(from: source, byteCount: others.count) }
+        count += 1 + others.count
+    }
+
+    /// Appends the lowest 1 to 8 bytes of an integer, most significant first.
+    @inline(__always)
+    mutating func append(_ integer: UInt64, size: Int) {
+        precondition(size >= 1 && size <= 8)
+        // Stores all 8 bytes, which takes no branch; what follows overwrites the surplus.
+        reserve(8)
+        start.storeBytes(of: (integer << UInt64(64 - 8 * size)).bigEndian, toByteOffset: count, as: UInt64.self)
+        count += size
+    }
+
+    /// Appends the lowest bytes of each integer, most significant first.
+    mutating func append(_ integers: some Collection<some BinaryInteger>, size: Int) {
+        reserve(integers.count * size + 8)
+        for integer in integers { append(UInt64(truncatingIfNeeded: integer), size: size) }
+    }
+
+    /// Removes the bytes after an offset.
+    mutating func truncate(to newCount: Int) {
+        precondition(newCount >= 0 && newCount <= count)
+        count = newCount
+    }
+
+    /// Makes room for more bytes.
+    @inline(__always)
+    mutating func reserve(_ additional: Int) {
+        if capacity - count < additional { grow(additional) }
+    }
+
+    @inline(never)
+    private mutating func grow(_ additional: Int) {
+        capacity = max(capacity * 2, count + additional)
+        start = Self.reallocate(start, size: capacity)
+    }
+}

@@ -1,0 +1,59 @@
+/// The limits to which both readers and both writers hold every property list.
+///
+/// The expansion cost of a value is its size with everything shared in it written out: one for each value, and one more for each 32 bytes
+/// of text or data.
+enum DecodingLimits {
+    /// The number of containers that may be nested.
+    static let depth = 512
+
+    /// The largest text or data for which the cost of each reference is covered by the one byte that the reference takes at least.
+    static let freelySharedSize = 15 * 32
+
+    /// The largest expansion cost of a property list read from so many bytes: 16 for each of them, and some for small ones.
+    static func maximumCost(forInput bytes: Int) -> Int {
+        let (cost, overflow) = bytes.multipliedReportingOverflow(by: 16)
+        return overflow ? .max : cost.saturatingSum(262_144)
+    }
+
+    /// The expansion cost of a leaf with so many bytes of text or data.
+    static func cost(ofLeafSize bytes: Int) -> Int {
+        1 + bytes / 32
+    }
+
+    /// The expansion cost of a leaf.
+    static func cost(of leaf: PropertyListValue) -> Int {
+        switch leaf {
+        case .string(let text): cost(ofLeafSize: text.utf8.count)
+        case .data(let data): cost(ofLeafSize: data.count)
+        default: 1
+        }
+    }
+}
+
+extension PropertyListValue {
+    /// Makes sure that the value can be written as binary and read back: arrays and dictionaries at most 512 deep.
+    ///
+    /// - Throws: ``PropertyListError`` without an offset.
+    public func validate() throws(PropertyListError) {
+        guard isContainer else { return }
+        var pending = [(container: self, depth: 1)]
+        while let (container, depth) = pending.popLast() {
+            guard depth <= DecodingLimits.depth else { throw .tooDeep(at: nil) }
+            switch container {
+            case .array(let elements):
+                for element in elements where element.isContainer { pending.append((element, depth + 1)) }
+            case .dictionary(let entries):
+                for element in entries.values where element.isContainer { pending.append((element, depth + 1)) }
+            default: break
+            }
+        }
+    }
+}
+
+extension Int {
+    /// The sum, or `Int.max` if it overflows.
+    func saturatingSum(_ other: Int) -> Int {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+}

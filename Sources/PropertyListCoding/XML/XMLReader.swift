@@ -1,0 +1,108 @@
+/// Reads Apple's XML property lists from valid UTF-8.
+///
+/// Lenient where Foundation is: the `<plist>` around the root may be missing, attributes are ignored, whatever follows
+/// `</plist>` is ignored, and of two entries with the same key the later one counts.
+struct XMLReader {
+    var scanner: XMLScanner
+
+    init(_ bytes: ByteView, from start: Int) {
+        scanner = XMLScanner(bytes: bytes, offset: start)
+    }
+
+    /// Decodes the root.
+    mutating func read() throws(PropertyListError) -> PropertyListValue {
+        repeat { try scanner.skipBetweenTags() } while try scanner.skipDocumentType()
+        let tag = try scanner.tag()
+        guard tag.element == .plist, !tag.isClosing else {
+            let value = try value(of: tag)
+            try scanner.skipBetweenTags()
+            guard scanner.isAtEnd else { throw PropertyListError(offset: scanner.offset, reason: "something follows the root") }
+            return value
+        }
+        if tag.isEmpty { throw PropertyListError(offset: tag.offset, reason: "an empty <plist>") }
+        try scanner.skipBetweenTags()
+        let root = try scanner.tag()
+        if root.isClosing { throw PropertyListError(offset: tag.offset, reason: "an empty <plist>") }
+        let value = try value(of: root)
+        try scanner.skipBetweenTags()
+        let close = try scanner.tag()
+        guard close.isClosing, close.element == .plist else {
+            throw PropertyListError(offset: close.offset, reason: "something other than </plist> follows the root")
+        }
+        return value
+    }
+}
+
+extension XMLReader {
+    /// A container of which some children are read.
+    private struct Frame {
+        let tag: XMLTag
+        var elements: [PropertyListValue] = []
+        var entries: [String: PropertyListValue] = [:]
+        /// The key of the next value, and its offset.
+        var key: (name: String, offset: Int)?
+
+        var isDictionary: Bool { tag.element == .dictionary }
+    }
+
+    private mutating func value(of root: XMLTag) throws(PropertyListError) -> PropertyListValue {
+        if let leaf = try leaf(root) { return leaf }
+        var parents: [Frame] = []
+        var frame = Frame(tag: root)
+        while true {
+            try scanner.skipBetweenTags()
+            guard !scanner.isAtEnd else { throw scanner.ended("inside <\(frame.tag.element.name)>") }
+            let tag = try scanner.tag()
+            if tag.isClosing {
+                let value = try close(frame, tag)
+                guard let parent = parents.popLast() else { return value }
+                frame = parent
+                try add(value, to: &frame)
+            } else if frame.isDictionary, frame.key == nil {
+                guard tag.element == .key else {
+                    throw PropertyListError(offset: tag.offset, reason: "<\(tag.element.name)> where a key should be")
+                }
+                frame.key = (try string(tag), tag.offset)
+            } else if let leaf = try leaf(tag) {
+                try add(leaf, to: &frame)
+            } else {
+                guard parents.count + 1 < DecodingLimits.depth else { throw .tooDeep(at: tag.offset) }
+                parents.append(frame)
+                frame = Frame(tag: tag)
+            }
+        }
+    }
+
+    private func close(_ frame: Frame, _ tag: XMLTag) throws(PropertyListError) -> PropertyListValue {
+        guard tag.element == frame.tag.element else {
+            throw PropertyListError(offset: tag.offset, reason: "</\(tag.element.name)> closes <\(frame.tag.element.name)>")
+        }
+        if let key = frame.key {
+            throw PropertyListError(offset: key.offset, reason: "the key \(key.name.debugDescription) has no value")
+        }
+        guard frame.isDictionary else { return .array(frame.elements) }
+        return frame.entries.uid.map(PropertyListValue.uid) ?? .dictionary(frame.entries)
+    }
+
+    private func add(_ value: PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
+        guard let key = frame.key else {
+            frame.elements.append(value)
+            return
+        }
+        frame.key = nil
+        if frame.entries.updateValue(value, forKey: key.name) != nil, !frame.entries.hasSameBytes(key.name) {
+            throw .equivalentKey(key.name, at: key.offset)
+        }
+    }
+}
+
+extension [String: PropertyListValue] {
+    /// The only key of a dictionary that represents a uid in XML.
+    static var uidKey: String { "CF$UID" }
+
+    /// The uid that the dictionary represents in XML.
+    fileprivate var uid: UInt64? {
+        guard count == 1, case .integer(let number)? = self[Self.uidKey] else { return nil }
+        return number.value()
+    }
+}

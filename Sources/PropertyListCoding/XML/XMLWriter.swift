@@ -1,0 +1,260 @@
+import Foundation
+
+/// Writes Apple's XML, in the layout that Foundation gives it.
+struct XMLWriter: ~Copyable {
+    private var output: OutputBuffer
+    private var sorter: KeySorter
+    /// The keys of a dictionary, one after the other, to be sorted.
+    private var keys = OutputBuffer()
+
+    // Indenting every line of a deep container would make the file as many times larger as it is deep.
+    private static let maximumTabs = 16
+
+    private static let header: StaticString = """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <plist version="1.0">
+
+        """
+
+    /// Encodes a value.
+    static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
+        var writer = XMLWriter(for: value)
+        writer.put(header)
+        try writer.put(root: value)
+        writer.put("</plist>\n")
+        return writer.output.data()
+    }
+
+    private init(for value: PropertyListValue) {
+        // Roughly what it will take: growing by doubling costs as much as all the rest.
+        output = OutputBuffer(capacity: 1024 + value.childCount * 96)
+        let count = value.isDictionary ? value.childCount : 0
+        sorter = KeySorter(capacity: count, in: ScratchArena(size: KeySorter.scratchSize(for: count)))
+    }
+}
+
+// Containers.
+extension XMLWriter {
+    /// A container of which some children are written.
+    private struct Frame {
+        let isDictionary: Bool
+        var elements: [PropertyListValue] = []
+        var entries: [(key: String, value: PropertyListValue)] = []
+        /// The indices of the entries in the order of their keys.
+        var order: [Int] = []
+        var next = 0
+
+        var count: Int { isDictionary ? entries.count : elements.count }
+    }
+
+    private mutating func put(root: PropertyListValue) throws(PropertyListError) {
+        var parents: [Frame] = []
+        guard var frame = try open(root, depth: 0) else { return }
+        while true {
+            let depth = parents.count + 1
+            if frame.next < frame.count {
+                let next = frame.isDictionary ? frame.order[frame.next] : frame.next
+                frame.next += 1
+                if frame.isDictionary {
+                    indent(depth)
+                    try put(frame.entries[next].key, as: "key")
+                }
+                let value = frame.isDictionary ? frame.entries[next].value : frame.elements[next]
+                if let child = try open(value, depth: depth) {
+                    guard depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
+                    parents.append(frame)
+                    frame = child
+                }
+            } else {
+                indent(depth - 1)
+                put(frame.isDictionary ? "</dict>\n" : "</array>\n" as StaticString)
+                guard let parent = parents.popLast() else { return }
+                frame = parent
+            }
+        }
+    }
+
+    /// Writes a leaf, an empty container, or the opening tag of another container, whose frame is returned.
+    private mutating func open(_ value: PropertyListValue, depth: Int) throws(PropertyListError) -> Frame? {
+        indent(depth)
+        switch value {
+        case .array(let elements):
+            put(elements.isEmpty ? "<array/>\n" : "<array>\n" as StaticString)
+            return elements.isEmpty ? nil : Frame(isDictionary: false, elements: elements)
+        case .dictionary(let entries):
+            try refuseUIDLookalike(entries)
+            put(entries.isEmpty ? "<dict/>\n" : "<dict>\n" as StaticString)
+            return entries.isEmpty ? nil : frame(of: entries)
+        case .string(let string): try put(string, as: "string")
+        case .integer(let integer): put(number: integer, as: "integer")
+        case .real(let real): put(real)
+        case .boolean(let boolean): put(boolean ? "<true/>\n" : "<false/>\n" as StaticString)
+        case .date(let date): try put(date)
+        case .data(let data): put(data, depth: depth)
+        case .uid(let uid): try put(uid: uid, depth: depth)
+        }
+        return nil
+    }
+
+    private mutating func frame(of dictionary: [String: PropertyListValue]) -> Frame {
+        let entries = Array(dictionary)
+        sorter.removeAll(reserving: entries.count)
+        keys.truncate(to: 0)
+        for (key, _) in entries {
+            let start = keys.count
+            key.withBytes { keys.append($0) }
+            sorter.append(from: start, count: keys.count - start)
+        }
+        sorter.sort(in: keys.bytes)
+        return Frame(isDictionary: true, entries: entries, order: (0..<sorter.count).map { sorter[$0] })
+    }
+
+    private func refuseUIDLookalike(_ entries: [String: PropertyListValue]) throws(PropertyListError) {
+        guard entries.count == 1, let value = entries[[String: PropertyListValue].uidKey] else { return }
+        switch value {
+        case .integer, .real:
+            throw PropertyListError(offset: nil, reason: "XML cannot tell a dictionary of the one key CF$UID from a uid")
+        default: return
+        }
+    }
+}
+
+// Leaves.
+extension XMLWriter {
+    /// Appends text as it is.
+    private mutating func put(_ text: StaticString) {
+        output.append(text)
+    }
+
+    private mutating func indent(_ depth: Int) {
+        for _ in 0..<min(depth, Self.maximumTabs) { output.append(0x09) }
+    }
+
+    private mutating func open(_ element: StaticString) {
+        output.append(0x3C)
+        put(element)
+        output.append(0x3E)
+    }
+
+    private mutating func close(_ element: StaticString) {
+        put("</" as StaticString)
+        put(element)
+        put(">\n" as StaticString)
+    }
+
+    private mutating func put(_ text: String, as element: StaticString) throws(PropertyListError) {
+        open(element)
+        try put(escaped: text)
+        close(element)
+    }
+
+    /// Writes a number, which needs no escapes.
+    private mutating func put(number: some CustomStringConvertible, as element: StaticString) {
+        open(element)
+        number.description.withBytes { output.append($0) }
+        close(element)
+    }
+
+    private mutating func put(_ real: Double) {
+        open("real")
+        let text = real.isNaN ? "nan" : real.isInfinite ? (real < 0 ? "-infinity" : "+infinity") : real.description
+        text.withBytes { output.append($0) }
+        close("real")
+    }
+
+    private mutating func put(uid: UInt64, depth: Int) throws(PropertyListError) {
+        // It reads as a dictionary, so it has to keep within the depth of one.
+        guard depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
+        put("<dict>\n" as StaticString)
+        indent(depth + 1)
+        put("<key>CF$UID</key>\n" as StaticString)
+        indent(depth + 1)
+        put(number: uid, as: "integer")
+        indent(depth)
+        put("</dict>\n" as StaticString)
+    }
+
+    private mutating func put(_ data: Data, depth: Int) {
+        put("<data>\n" as StaticString)
+        // Foundation's lines: at most 8 tabs, and 76 columns less 8 for each tab.
+        let tabs = min(depth, 8)
+        let lineSize = (76 - 8 * tabs) / 4 * 3
+        data.withUnsafeBytes { bytes in
+            for start in stride(from: 0, to: bytes.count, by: lineSize) {
+                indent(tabs)
+                output.append(base64: bytes[start..<min(start + lineSize, bytes.count)])
+                output.append(0x0A)
+            }
+        }
+        indent(depth)
+        put("</data>\n" as StaticString)
+    }
+
+    private mutating func put(_ date: Date) throws(PropertyListError) {
+        let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
+        guard let whole = Int(exactly: seconds), Self.writableSeconds.contains(whole) else {
+            throw PropertyListError(offset: nil, reason: "XML cannot hold a date outside the years 1 to 9999")
+        }
+        let date = CalendarDate(secondsSinceReference: whole)
+        put("<date>" as StaticString)
+        put(date.year / 100)
+        put(date.year % 100)
+        for (separator, number) in [
+            (0x2D, date.month), (0x2D, date.day), (0x54, date.hour), (0x3A, date.minute), (0x3A, date.second),
+        ] as [(UInt8, Int)] {
+            output.append(separator)
+            put(number)
+        }
+        put("Z</date>\n" as StaticString)
+    }
+
+    /// The seconds from 0001-01-01 00:00:00 to 9999-12-31 23:59:59.
+    private static let writableSeconds = -63_113_904_000...252_423_993_599
+
+    /// Writes a number below 100 in two digits.
+    private mutating func put(_ number: Int) {
+        output.append(0x30 + UInt8(number / 10))
+        output.append(0x30 + UInt8(number % 10))
+    }
+
+    private mutating func put(escaped text: String) throws(PropertyListError) {
+        var text = text
+        // Without a reference it would be taken for a byte order mark.
+        if text.unicodeScalars.first == "\u{FEFF}" {
+            put("&#xFEFF;" as StaticString)
+            text.unicodeScalars.removeFirst()
+        }
+        let refused = text.withBytes { text -> Int? in
+            var start = 0
+            for index in 0..<text.count {
+                let byte = text[index]
+                guard byte < 0x20 || byte == 0x26 || byte == 0x3C || byte == 0x3E || byte == 0xEF else { continue }
+                let escape: StaticString
+                switch byte {
+                case 0x26: escape = "&amp;"
+                case 0x3C: escape = "&lt;"
+                case 0x3E: escape = "&gt;"
+                // As it is, a reader would take it for the end of a line.
+                case 0x0D: escape = "&#13;"
+                case 0x09, 0x0A: continue
+                case 0xEF:
+                    // U+FFFE and U+FFFF are EF BF BE and EF BF BF.
+                    guard text[index + 1] == 0xBF, text[index + 2] >= 0xBE else { continue }
+                    return Int(text[index + 2]) - 0xBE + 0xFFFE
+                default: return Int(byte)
+                }
+                output.append(UnsafeRawBufferPointer(rebasing: text[start..<index]))
+                put(escape)
+                start = index + 1
+            }
+            output.append(UnsafeRawBufferPointer(rebasing: text[start...]))
+            return nil
+        }
+        if let refused {
+            let code = String(refused, radix: 16, uppercase: true)
+            let name = "U+" + String(repeating: "0", count: 4 - code.count) + code
+            throw PropertyListError(offset: nil, reason: "XML cannot hold the character \(name); write the value as binary")
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import PropertyListCoding
+import Testing
+
+@Suite("Text encodings") struct TextEncodingTests {
+    static let text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><plist><string>aé中🙂\u{FEFF}</string></plist>"
+    static let encodings: [(String.Encoding, [UInt8])] = [
+        (.utf16BigEndian, [0xFE, 0xFF]), (.utf16LittleEndian, [0xFF, 0xFE]), (.utf32BigEndian, [0, 0, 0xFE, 0xFF]),
+        (.utf32LittleEndian, [0xFF, 0xFE, 0, 0]),
+    ]
+
+    @Test("UTF-16 and UTF-32 are read with and without a byte order mark, whatever the declaration says", arguments: encodings)
+    func wide(encoding: String.Encoding, mark: [UInt8]) throws {
+        let data = try #require(Self.text.data(using: encoding))
+        #expect(try PropertyListValue.decode(Data(mark) + data).value == "aé中🙂\u{FEFF}")
+        #expect(try PropertyListValue.decode(data).value == "aé中🙂\u{FEFF}")
+    }
+
+    @Test("A byte order mark in UTF-8 is skipped")
+    func mark() throws {
+        #expect(try PropertyListValue.decode(Data("\u{FEFF}\(Self.text)".utf8)).value == "aé中🙂\u{FEFF}")
+        #expect(failure(of: Data("\u{FEFF}".utf8))?.offset == 3)
+    }
+
+    @Test("Latin-1 and ASCII are read when they are declared")
+    func declared() throws {
+        let latin = Data("<?xml version=\"1.0\" encoding='iso-8859-1'?><string>".utf8) + Data([0xE9, 0x80, 0xFF]) + Data("</string>".utf8)
+        #expect(try PropertyListValue.decode(latin).value == "é\u{80}ÿ")
+        let ascii = "<?xml version=\"1.0\" encoding=\"US-ASCII\"?><string>a"
+        #expect(try PropertyListValue.decode(Data("\(ascii)</string>".utf8)).value == "a")
+        let error = try #require(failure(of: Data("\(ascii)é</string>".utf8)))
+        #expect(error.offset == ascii.utf8.count)
+        #expect(error.reason.contains("not ASCII"))
+    }
+
+    @Test("Other encodings, and declarations that are untrue, are errors that say so")
+    func refused() throws {
+        for name in ["windows-1252", "bogus", "Shift_JIS"] {
+            let error = try #require(failure(of: Data("<?xml version=\"1.0\" encoding=\"\(name)\"?><true/>".utf8)))
+            #expect(error.offset == 30)
+            #expect(error.reason.contains(name))
+        }
+        #expect(failure(of: Data("<?xml version=\"1.0\" encoding=\"UTF-16\"?><true/>".utf8))?.reason.contains("bytes are not") == true)
+        // What cannot be made out is taken for UTF-8, as Foundation does.
+        #expect(try PropertyListValue.decode(Data("<?xml version=\"1.0?><true/>".utf8)).value == true)
+        #expect(try PropertyListValue.decode(Data("<?xml encoding=?><true/>".utf8)).value == true)
+    }
+
+    @Test("Offsets count the bytes of the input, not of its UTF-8", arguments: encodings)
+    func offsets(encoding: String.Encoding, mark: [UInt8]) throws {
+        let start = "<array><string>é中🙂</string>"
+        let data = try #require((start + "<wrong/></array>").data(using: encoding))
+        let place = try #require(start.data(using: encoding)).count
+        #expect(failure(of: Data(mark) + data)?.offset == mark.count + place)
+        #expect(failure(of: data)?.offset == place)
+        #expect(failure(of: data.dropLast(mark.count / 2)) != nil)
+    }
+
+    @Test("Half of a surrogate pair and a number that is no character are errors where they stand")
+    func invalid() throws {
+        let half = Data([0xFE, 0xFF, 0, 0x3C, 0xD8, 0x00, 0, 0x3E])
+        #expect(failure(of: half)?.offset == 4)
+        #expect(failure(of: half)?.reason.contains("UTF-16") == true)
+        #expect(failure(of: Data([0xFE, 0xFF, 0, 0x3C, 0]))?.offset == 4)
+        let wide = Data([0, 0, 0xFE, 0xFF, 0, 0, 0, 0x3C, 0, 0, 0xD8, 0])
+        #expect(failure(of: wide)?.offset == 8)
+        #expect(failure(of: wide)?.reason.contains("UTF-32") == true)
+        #expect(failure(of: wide.prefix(10))?.offset == 8)
+    }
+}
