@@ -91,9 +91,9 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
 
     /// Reports that user defaults have changed, as far as Foundation or another backend of this kind tells.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
-        let isOver = Gate()
+        let life = SubscriptionLife()
         let tell: @Sendable () -> Void = {
-            queue.async { if !isOver.isShut { report(.changed) } }
+            queue.async { if !life.isEnded { report(.changed) } }
         }
         let observer = NotificationObserver(of: UserDefaults.didChangeNotification) { [domain] notification in
             // Foundation does not say which domain it is about; this backend does.
@@ -102,7 +102,7 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
         }
         tell()
         return ObservationToken {
-            isOver.shut()
+            life.end()
             observer.cancel()
         }
     }
@@ -130,5 +130,22 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
             throw .unwritable(file: name, reason: "Foundation could not store it, or another domain of this process")
         }
         return StorageEntries(edits.outcome)
+    }
+}
+
+/// Hears notifications of one name until it is cancelled.
+///
+/// The unchecked conformance holds because the observer is never touched: it is only handed back to the center, which any thread may do.
+private final class NotificationObserver: @unchecked Sendable {
+    private let observer: any NSObjectProtocol
+
+    /// Calls a closure with each notification, on the thread that posts it.
+    init(of name: Notification.Name, _ onPost: @escaping @Sendable (Notification) -> Void) {
+        observer = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil, using: onPost)
+    }
+
+    /// Hears no more.
+    func cancel() {
+        NotificationCenter.default.removeObserver(observer)
     }
 }

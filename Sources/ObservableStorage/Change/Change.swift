@@ -26,3 +26,13 @@ public struct Change<Value: Sendable>: Sendable {
 
 extension Change: Equatable where Value: Equatable {}
 extension Change: Hashable where Value: Hashable {}
+
+/// What happened to an entry.
+public enum ChangeKind: Sendable, Hashable {
+    /// A value is stored now.
+    case set
+    /// Nothing is stored any more.
+    case removed
+    /// What is stored now is not a value of the key's type; it stays as it is.
+    case undecodable(StorageError)
+}

@@ -106,7 +106,7 @@ extension ChangePublisher {
                 return
             }
             // Made by whoever comes first, for both.
-            let shared = listeners.isEmpty ? nil : LazyValue(makeElement)
+            let shared = listeners.isEmpty ? nil : Once(makeElement)
             let (slots, streams) = (state.slots.subscribers, state.streams.subscribers)
             deliveries.append(to: reading) { [boxing] in
                 let element = shared?.value ?? makeElement()

@@ -194,11 +194,11 @@ extension DeliveryQueue {
 
     /// Waits until the delivery at a position has been made, or until a deadline.
     func waitForDelivery(at position: UInt64, until deadline: DispatchTime) async {
-        await withCheckedContinuation { continuation in
-            let waiter = Waiter(continuation)
-            guard wake(after: position, waiter.resume) else { return waiter.resume() }
-            DispatchQueue.global().asyncAfter(deadline: deadline, execute: waiter.resume)
+        let end = AsyncStream<Never> { continuation in
+            guard wake(after: position, { continuation.finish() }) else { return continuation.finish() }
+            DispatchQueue.global().asyncAfter(deadline: deadline) { continuation.finish() }
         }
+        for await _ in end {}
     }
 
     /// Whether somebody waits.
@@ -212,18 +212,5 @@ extension DeliveryQueue {
             state.waiters.append((position, wake))
             return true
         }
-    }
-}
-
-/// A task that waits, resumed by whoever comes first.
-private final class Waiter: Sendable {
-    private let continuation: Guarded<CheckedContinuation<Void, Never>?>
-
-    init(_ continuation: CheckedContinuation<Void, Never>) {
-        self.continuation = Guarded(continuation)
-    }
-
-    @Sendable func resume() {
-        continuation.withLock { $0.take() }?.resume()
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// A value behind a `Mutex`, whose lock the thread sanitizer sees too.
@@ -38,3 +39,40 @@ package struct Guarded<Value>: ~Copyable, Sendable {
         return taken
     }
 }
+
+/// A lock as the thread sanitizer is told of it; there is none in a process that does not run under it.
+final class SanitizedLock: Sendable {
+    typealias Note = @convention(c) (_ lock: UnsafeMutableRawPointer) -> Void
+
+    private let notes: (acquired: Note, releases: Note)
+
+    init?() {
+        guard let notes = Self.notes else { return nil }
+        self.notes = notes
+    }
+
+    /// Says that what was done before the lock was last released has been done before now.
+    func acquired() {
+        notes.acquired(Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Says that what has been done before now will have been done when the lock is acquired next.
+    func releases() {
+        notes.releases(Unmanaged.passUnretained(self).toOpaque())
+    }
+}
+
+#if os(Linux)
+    extension SanitizedLock {
+        /// The part of the sanitizer's interface that is about locks, in a process that runs under it.
+        fileprivate static let notes: (acquired: Note, releases: Note)? = {
+            guard let acquired = dlsym(nil, "__tsan_acquire"), let releases = dlsym(nil, "__tsan_release") else { return nil }
+            return (unsafeBitCast(acquired, to: Note.self), unsafeBitCast(releases, to: Note.self))
+        }()
+    }
+#else
+    extension SanitizedLock {
+        /// Elsewhere the sanitizer knows every lock there is.
+        fileprivate static let notes: (acquired: Note, releases: Note)? = nil
+    }
+#endif

@@ -19,7 +19,8 @@ final class Entry: @unchecked Sendable {
     @exclusivity(unchecked) var content: Content
 
     private let changes = Atomic<UInt64>(0)
-    private let caches = Guarded(Caches())
+    // Those of the keys that have read the entry.
+    private let caches = Guarded<(known: [ReadingCache], sweepThreshold: Int)>(([], 4))
     private let isAnchored = Atomic(false)
     private let madeAnchor = Guarded<ObservationAnchor?>(nil)
 
@@ -124,12 +125,6 @@ extension Entry {
 
 // What has been read belongs to the entry, so that it goes with the entry and its store, however long the keys live that it was read with.
 extension Entry {
-    private struct Caches {
-        // Those of the keys that have read the entry.
-        var known: [ReadingCache] = []
-        var sweepThreshold = 4
-    }
-
     /// What a codec decoded at a version, with whichever key.
     func reading(at version: UInt64, by codec: UInt64) -> Reading? {
         caches.withLock { caches -> Reading? in
@@ -156,7 +151,7 @@ extension Entry {
     /// Releases everything that has been read. Not to be called while a lock is held: a user-defined deinit may run.
     func releaseReadings() {
         let known = caches.take { caches in
-            defer { caches = Caches() }
+            defer { caches = ([], 4) }
             return caches.known
         }
         for cache in known { cache.release(of: self) }

@@ -50,7 +50,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var fallback: [StorageKey<Value>] = []
         /// Whether what is set becomes the fallback's value too.
         var writesThrough = false
-        let lazyDefault: LazyValue<Value>
+        let lazyDefault: Once<Value>
         let isNil: @Sendable (Value) -> Bool
     }
 

@@ -33,10 +33,7 @@ extension StorageKey {
 }
 
 /// What reading a key has to change about what is stored: a new name, a new shape, a default that is to be kept.
-struct MigrationOnRead: Sendable {
-    let edits: EntryEdits
-    let origin: ChangeOrigin
-}
+typealias MigrationOnRead = (edits: EntryEdits, origin: ChangeOrigin)
 
 extension StorageKey {
     /// The entries that have to be looked at for that.
@@ -52,13 +49,12 @@ extension StorageKey {
     func migration(of stored: [String: PropertyListValue], in entry: Entry? = nil, at version: UInt64 = 0) -> MigrationOnRead? {
         guard let current = stored[name] else {
             if let earlier = definition.traits.earlierNames.first(where: { stored[$0] != nil }), let value = stored[earlier] {
-                return MigrationOnRead(
-                    edits: [name: .some(reshaped(value) ?? value), earlier: PropertyListValue?.none], origin: .migration)
+                return ([name: .some(reshaped(value) ?? value), earlier: PropertyListValue?.none], .migration)
             }
             return persistsDefault.contains(.whenMissing) ? keptDefault : nil
         }
         guard !isPresentShape(current, in: entry, at: version) else { return nil }
-        if let value = reshaped(current) { return MigrationOnRead(edits: [name: .some(value)], origin: .migration) }
+        if let value = reshaped(current) { return ([name: .some(value)], .migration) }
         return persistsDefault.contains(.onFailure) ? keptDefault : nil
     }
 
@@ -69,7 +65,7 @@ extension StorageKey {
     }
 
     private var keptDefault: MigrationOnRead? {
-        storedOrNil(defaultValue).map { MigrationOnRead(edits: [name: .some($0)], origin: .local) }
+        storedOrNil(defaultValue).map { ([name: .some($0)], .local) }
     }
 
     private func storedOrNil(_ value: Value) -> PropertyListValue? {

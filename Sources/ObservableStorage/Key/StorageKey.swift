@@ -27,7 +27,7 @@ public struct StorageKey<Value: Sendable>: Sendable {
     ) {
         self.init(
             KeyDefinition.Traits(
-                name: name, persistsDefault: persistsDefault, codec: codec, lazyDefault: LazyValue(makeDefault), isNil: Self.nilCheck()))
+                name: name, persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault), isNil: Self.nilCheck()))
     }
 
     private init(_ traits: KeyDefinition<Value>.Traits) {
@@ -116,4 +116,20 @@ public struct DefaultPersistence: OptionSet, Sendable, Hashable {
     public static let whenMissing = DefaultPersistence(rawValue: 1)
     /// When what is stored cannot be decoded, which is lost then.
     public static let onFailure = DefaultPersistence(rawValue: 2)
+}
+
+/// Tells whether a value of a type known only at run time is nil.
+protocol OptionalValue {
+    var isNil: Bool { get }
+}
+
+extension Optional: OptionalValue {
+    /// Whether nothing is wrapped, at any depth.
+    var isNil: Bool {
+        switch self {
+        case .none: true
+        case .some(let wrapped as any OptionalValue): wrapped.isNil
+        case .some: false
+        }
+    }
 }

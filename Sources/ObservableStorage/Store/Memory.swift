@@ -136,22 +136,15 @@ final class Memory: Sendable {
         guarded.take { $0.state.register(value, for: name) }
     }
 
-    /// What a change calls for.
-    struct Outcome: Sendable {
-        /// What is to be told.
-        let news: Deliveries
-        /// Whether a flush has to be scheduled.
-        let needsFlush: Bool
-    }
-
     /// Changes the state and queues what observers are to be told about it; ``deliver(_:)`` tells them.
     ///
     /// - Parameters:
     ///   - muted: the subscription that is not told.
     ///   - body: returns the changes that it made.
+    /// - Returns: what is to be told, and whether a flush has to be scheduled.
     func change<Failure: Error>(
         muting muted: UInt64 = 0, _ body: (inout MemoryState) throws(Failure) -> [EntryChange]
-    ) throws(Failure) -> Outcome {
+    ) throws(Failure) -> (news: Deliveries, needsFlush: Bool) {
         // The changes are taken out of the lock with the old values.
         let taken = try guarded.take { (guarded) throws(Failure) in
             let changes = try body(&guarded.state)
@@ -161,12 +154,10 @@ final class Memory: Sendable {
                 post(change, of: entry, among: changes, to: guarded, muting: muted, &news)
                 if change.isRemoval { removed.append(entry) }
             }
-            return (
-                changes: changes, removed: removed, outcome: Outcome(news: news, needsFlush: guarded.state.needsFlushScheduled())
-            )
+            return (changes: changes, removed: removed, news: news, needsFlush: guarded.state.needsFlushScheduled())
         }
         releaseReadings(of: taken.removed)
-        return taken.outcome
+        return (taken.news, taken.needsFlush)
     }
 
     /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.

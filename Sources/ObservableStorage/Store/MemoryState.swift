@@ -177,3 +177,45 @@ extension MemoryState {
         entries.hasPending ? flushes.schedule(at: time) : nil
     }
 }
+
+/// When the edits in memory are written next: one attempt at most is on its way, queued or at a set time.
+struct FlushSchedule: Sendable {
+    // On the store's queue.
+    private var isQueued = false
+    // The number tells the attempt from an earlier one, which is void.
+    private var timed: (number: UInt64, time: DispatchTime)?
+    private var lastNumber: UInt64 = 0
+
+    /// Queues an attempt; returns false if there is one, which takes all edits with it.
+    mutating func enqueue() -> Bool {
+        if isQueued || timed != nil { return false }
+        isQueued = true
+        return true
+    }
+
+    /// Notes that the queued attempt begins.
+    mutating func beginQueued() {
+        isQueued = false
+    }
+
+    /// Sets a time for an attempt and returns its number; nil if one is queued, or comes earlier.
+    mutating func schedule(at time: DispatchTime) -> UInt64? {
+        if isQueued { return nil }
+        if let timed, timed.time <= time { return nil }
+        lastNumber += 1
+        timed = (lastNumber, time)
+        return lastNumber
+    }
+
+    /// Notes that an attempt begins whose time has come; returns false if it is void.
+    mutating func begin(_ number: UInt64) -> Bool {
+        guard timed?.number == number else { return false }
+        timed = nil
+        return true
+    }
+
+    /// Makes the timed attempt void: writing has just succeeded, and what is edited from now on need not wait for it.
+    mutating func cancelTimed() {
+        timed = nil
+    }
+}

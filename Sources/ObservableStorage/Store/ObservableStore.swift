@@ -113,3 +113,67 @@ public actor ObservableStore {
         availability.finish()
     }
 }
+
+extension ObservableStore {
+    /// The application's own store, opened on first use, where its settings belong: see ``init(suiteName:)`` with the application's name.
+    ///
+    /// If it cannot be opened, values live in memory until it can; see ``availability``.
+    public static let standard = ObservableStore(suiteName: SettingsFolder.applicationName)
+
+    /// Opens the store of a suite where settings belong: `NAME.plist` in the configuration folder on Linux, which is the file of
+    /// `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` is the same file.
+    ///
+    /// If it cannot be opened, values live in memory until it can: ``flush()`` throws the reason, ``failures`` has it, and ``availability``
+    /// tells when that is over.
+    public init(suiteName: String) {
+        let file = PropertyListFile(suiteName: suiteName)
+        do {
+            try self.init(backend: file)
+        } catch {
+            self.init(backend: file, unavailableBecause: error)
+        }
+    }
+}
+
+extension ObservableStore {
+    private struct Reference: Sendable {
+        weak var store: ObservableStore?
+    }
+
+    private static let sharedStores = Guarded<[ResolvedPath: Reference]>([:])
+
+    /// The one store of this process for a property list, opened on first use; every path to the same file gives the same store.
+    ///
+    /// It lives as long as somebody keeps it; once it is closed, the next call opens another one. Which file a path leads to is
+    /// decided when this is called: a store follows the links of the path that it was opened with.
+    ///
+    /// - Throws: ``StorageError`` when the file cannot be read.
+    public static func shared(at url: URL) throws(StorageError) -> ObservableStore {
+        let place = try PropertyListFile.place(of: url)
+        if let open = openStore(at: place) { return open }
+        // Opening reads the file, which takes too long for a lock: whoever comes second uses what the first one opened.
+        let opened = try ObservableStore(at: url)
+        return openStore(at: place, or: opened)
+    }
+
+    private static func openStore(at place: ResolvedPath) -> ObservableStore? {
+        let store = sharedStores.withLock { $0[place]?.store }
+        return store.flatMap { $0.isClosed ? nil : $0 }
+    }
+
+    private static func openStore(at place: ResolvedPath, or opened: ObservableStore) -> ObservableStore {
+        // The stores are taken out of the lock: whoever releases a store last ends it.
+        let (store, _) = sharedStores.take { stores in
+            let alive = stores.compactMapValues(\.store)
+            let known = alive[place].flatMap { $0.isClosed ? nil : $0 } ?? opened
+            stores = stores.filter { alive[$0.key] != nil }
+            stores[place] = Reference(store: known)
+            return (known, alive)
+        }
+        return store
+    }
+
+    private nonisolated var isClosed: Bool {
+        memory.update { $0.isClosed }
+    }
+}

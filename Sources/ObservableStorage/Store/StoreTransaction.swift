@@ -1,4 +1,5 @@
 public import PropertyListCoding
+import Synchronization
 
 /// The entries inside a transaction: the latest ones, with the transaction's own edits over them.
 ///
@@ -124,7 +125,7 @@ public struct StoreTransaction: ValueAccess {
         guard key.definition.needsMigration else { return }
         if let fallback = key.fallback { migrateIfNeeded(fallback) }
         let stored = key.migrationNames.reduce(into: [String: PropertyListValue]()) { $0[$1] = contents.latest[$1] }
-        if let migration = key.migration(of: stored)?.storable(in: backend, memory, reports) { apply(migration.edits) }
+        if let migration = memory.storable(key.migration(of: stored), in: backend, reports) { apply(migration.edits) }
     }
 
     private func apply(_ edits: EntryEdits) {
@@ -135,5 +136,36 @@ public struct StoreTransaction: ValueAccess {
     func finish() throws(StorageError) -> EntryEdits {
         if let failure = contents.failure { throw failure }
         return contents.latest.editedKeys.reduce(into: [:]) { $0.updateValue(contents.latest[$1], forKey: $1) }
+    }
+}
+
+/// Marks the tasks that run or were started inside a transaction, for as long as it is open.
+final class OpenTransaction: Sendable {
+    @TaskLocal private static var current: OpenTransaction?
+
+    private let store: ObjectIdentifier
+    private let outer: OpenTransaction?
+    private let hasEnded = Atomic(false)
+
+    private init(of store: ObservableStore) {
+        self.store = ObjectIdentifier(store)
+        outer = Self.current
+    }
+
+    /// Runs a closure inside a transaction of a store.
+    static func during<Result>(_ store: ObservableStore, _ body: () throws -> Result) rethrows -> Result {
+        let transaction = OpenTransaction(of: store)
+        defer { transaction.hasEnded.store(true, ordering: .releasing) }
+        return try $current.withValue(transaction, operation: body)
+    }
+
+    /// Whether the caller runs inside a transaction of a store that has not ended.
+    static func isOpen(of store: ObservableStore) -> Bool {
+        var transaction = current
+        while let open = transaction {
+            if open.store == ObjectIdentifier(store), !open.hasEnded.load(ordering: .acquiring) { return true }
+            transaction = open.outer
+        }
+        return false
     }
 }

@@ -1,3 +1,5 @@
+import PropertyListCoding
+
 /// What can go wrong between a typed value and the disk.
 ///
 /// Its `description` names the file or the key, the place, the reason, and what to do about it.
@@ -105,5 +107,21 @@ extension StorageError {
     /// Says that a backend could not be written; an error that says so itself is kept.
     static func writing(_ name: String, _ error: any Error) -> StorageError {
         error as? StorageError ?? .unwritable(file: name, reason: String(describing: error))
+    }
+}
+
+extension StorageError {
+    /// What decoding threw, as an error about a key: its place inside the value is added to the key's name.
+    static func undecodable(
+        key: String, as type: Any.Type, stored: PropertyListValue, because error: any Error
+    ) -> StorageError {
+        let mismatch = DecodingMismatch(error, decoding: stored, as: type)
+        return .undecodable(key: "\(key)\(mismatch.path)", expected: mismatch.expected, found: mismatch.found)
+    }
+
+    /// What encoding threw, as an error about a key: its place inside the value is added to the key's name.
+    static func unencodable(key: String, because error: any Error) -> StorageError {
+        let refusal = EncodingRefusal(error)
+        return .unencodable(key: "\(key)\(refusal.path)", reason: refusal.reason)
     }
 }

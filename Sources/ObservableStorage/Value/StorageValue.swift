@@ -23,3 +23,100 @@ public protocol StorageValue: Sendable {
     /// Throws any error when the value cannot be stored; what was stored before is kept then.
     var propertyListValue: PropertyListValue { get throws }
 }
+
+extension StorageValue where Self: RawRepresentable, RawValue: StorageValue {
+    /// The value whose raw value is stored.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard let value = Self(rawValue: try RawValue(propertyListValue: propertyListValue)) else {
+            throw DecodingMismatch(Self.self, found: propertyListValue.briefDescription)
+        }
+        self = value
+    }
+
+    /// The raw value.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            try rawValue.propertyListValue
+        }
+    }
+}
+
+extension Array: StorageValue where Element: StorageValue {
+    /// A stored array whose elements are all of the element's type: a wrong one is not left out, it is an error.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard case .array(let array) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        self.init()
+        reserveCapacity(array.count)
+        for stored in array {
+            do {
+                append(try Element(propertyListValue: stored))
+            } catch {
+                throw DecodingMismatch(error, decoding: stored, as: Element.self).inside(index: count)
+            }
+        }
+    }
+
+    /// An array.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            var array: [PropertyListValue] = []
+            array.reserveCapacity(count)
+            for element in self {
+                do {
+                    array.append(try element.propertyListValue)
+                } catch {
+                    throw EncodingRefusal(error).inside(index: array.count)
+                }
+            }
+            return .array(array)
+        }
+    }
+}
+
+extension Dictionary: StorageValue where Key == String, Value: StorageValue {
+    /// A stored dictionary whose values are all of the value's type: a wrong one is not left out, it is an error.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard case .dictionary(let dictionary) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        self.init(minimumCapacity: dictionary.count)
+        for (name, stored) in dictionary {
+            do {
+                self[name] = .some(try Value(propertyListValue: stored))
+            } catch {
+                throw DecodingMismatch(error, decoding: stored, as: Value.self).inside(name: name)
+            }
+        }
+    }
+
+    /// A dictionary.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            var dictionary: [String: PropertyListValue] = [:]
+            dictionary.reserveCapacity(count)
+            for (name, value) in self {
+                do {
+                    dictionary[name] = try value.propertyListValue
+                } catch {
+                    throw EncodingRefusal(error).inside(name: name)
+                }
+            }
+            return .dictionary(dictionary)
+        }
+    }
+}
+
+extension Optional: StorageValue where Wrapped: StorageValue {
+    /// A stored value of the wrapped type; nothing that is stored is nil.
+    public init(propertyListValue: PropertyListValue) throws {
+        self = .some(try Wrapped(propertyListValue: propertyListValue))
+    }
+
+    /// The wrapped value.
+    ///
+    /// Throws for nil: a property list has nothing to put in its place. A key whose whole value is nil removes its entry.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            guard let self else { throw EncodingRefusal("a property list cannot hold nil") }
+            return try self.propertyListValue
+        }
+    }
+}

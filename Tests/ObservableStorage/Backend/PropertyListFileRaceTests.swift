@@ -25,11 +25,11 @@ struct PropertyListFileRaceTests {
         onCorruption: CorruptionPolicy = .refuse, whilePausing action: @escaping @Sendable () throws -> Void
     ) -> PropertyListFile {
         var calls = FileSystemCalls.live
-        let gate = Gate()
+        let gate = SubscriptionLife()
         let pause = calls.pause
         calls.pause = { duration in
-            if !gate.isShut {
-                gate.shut()
+            if !gate.isEnded {
+                gate.end()
                 do { try action() } catch { Issue.record(error) }
             }
             pause(duration)

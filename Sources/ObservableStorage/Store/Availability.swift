@@ -8,16 +8,11 @@ public enum StorageAvailability: Sendable, Hashable {
 
 /// What is known of a storage's availability, and those who wait for it.
 final class AvailabilityState: Sendable {
-    private struct State {
-        var availability: StorageAvailability
-        var isOpened: Bool
-    }
-
-    private let state: Guarded<State>
+    private let state: Guarded<(availability: StorageAvailability, isOpened: Bool)>
     private let publisher = ChangePublisher<StorageAvailability>()
 
     init(_ availability: StorageAvailability) {
-        state = Guarded(State(availability: availability, isOpened: availability == .available))
+        state = Guarded((availability, availability == .available))
     }
 
     var value: StorageAvailability {

@@ -1,0 +1,153 @@
+import PropertyListCoding
+
+extension ObservableStore {
+    /// Changes a key's value in one step, whatever other threads do; see ``update(_:)`` for other processes.
+    ///
+    /// The closure runs again if another thread was faster, on its value; only the last run counts.
+    ///
+    /// - Returns: what the closure returns.
+    /// - Throws: what the closure throws, and nothing changes; ``StorageError`` when the value cannot be stored, or what is stored is not a
+    ///   value of the key's type, which is kept then.
+    @discardableResult
+    public nonisolated func modify<Value, Result>(
+        _ key: StorageKey<Value>, _ body: (inout Value) throws -> Result
+    ) throws -> Result {
+        while true {
+            let (found, failure, _, entry) = readValue(of: key)
+            if let failure { throw failure }
+            var value = found
+            let result = try body(&value)
+            let stored = try storable(value, for: key)
+            let isDone = try edit(of: key.name, origin: .local) { state in
+                guard state.entry(key.definition.entryName) == entry else { return nil }
+                return key.edits(storing: stored) { state.entries[$0] }
+            }
+            if isDone { return result }
+        }
+    }
+
+    /// Moves an entry to its present name and shape, or writes the default, as the key asks for.
+    nonisolated func migrateIfNeeded<Value>(_ key: StorageKey<Value>) {
+        // Of a storage that could not be opened nobody knows what is stored there.
+        guard key.definition.needsMigration, availabilityState.isOpened else { return }
+        if let fallback = key.fallback { migrateIfNeeded(fallback) }
+        do {
+            while true {
+                let names = key.migrationNames
+                let (stored, entry, version) = memory.update { state in
+                    let entry = state.madeEntry(key.name)
+                    return (names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.entries[$1] }, entry, entry.version)
+                }
+                let migration = memory.storable(key.migration(of: stored, in: entry, at: version), in: backend, reports)
+                guard let migration else { return }
+                let expected = names.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }
+                let isDone = try edit(of: key.name, origin: migration.origin, condition: expected) { state in
+                    state.isCurrent(expected) ? migration.edits : nil
+                }
+                if isDone { return }
+            }
+        } catch {
+            // A closed store keeps what it has; reading gives the value all the same.
+        }
+    }
+
+    /// Makes edits that depend on what is there; does nothing and returns false where there are none to be made of it.
+    private nonisolated func edit(
+        of principal: String, origin: ChangeOrigin, condition: EntryEdits = [:], _ makeEdits: (MemoryState) -> EntryEdits?
+    ) throws(StorageError) -> Bool {
+        var isDone = false
+        try tell { (state) throws(StorageError) in
+            guard let edits = makeEdits(state) else { return [] }
+            isDone = true
+            return try state.edit(edits, of: principal, origin: origin, condition: condition)
+        }
+        return isDone
+    }
+}
+
+extension Memory {
+    /// What reading has to change as it will be read once it is stored; nil if it cannot be stored, which is reported once.
+    func storable(_ migration: MigrationOnRead?, in backend: any StorageBackend, _ reports: FailureReports) -> MigrationOnRead? {
+        guard let migration else { return nil }
+        var storable = migration.edits
+        for case (let name, let value?) in migration.edits {
+            do throws(StorageError) {
+                if update({ $0.isRefused(value, of: name) }) { return nil }
+                storable[name] = .some(try backend.storable(value, for: name))
+            } catch {
+                if update({ $0.noteRefused(value, of: name) }) { reports.report(error) }
+                return nil
+            }
+        }
+        return (storable, migration.origin)
+    }
+}
+
+/// A numbered step that brings a whole store from an earlier layout to a newer one, once.
+public struct StoreMigration: Sendable {
+    /// The version that the store has after the step; the first one is 1.
+    public let version: Int
+    let body: @Sendable (inout StoreTransaction) throws -> Void
+
+    /// Makes a step.
+    ///
+    /// - Parameters:
+    ///   - version: the version that the store has after it.
+    ///   - body: edits the entries; what it throws leaves everything as it was.
+    public init(to version: Int, _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void) {
+        self.version = version
+        self.body = body
+    }
+}
+
+extension ObservableStore {
+    private static let versionKey = StorageKey("ObservableStorage.version", default: 0)
+    private static let importsKey = StorageKey<[String]>("ObservableStorage.imports", default: [])
+
+    /// The number of the last migration that the stored entries have been through; 0 before the first.
+    public nonisolated var version: Int {
+        self[Self.versionKey]
+    }
+
+    /// Runs the migrations that the stored entries have not been through yet, in the order of their numbers, as one transaction.
+    ///
+    /// They count once across all processes, and either all of them do or none does; they run again if somebody else changed the file
+    /// meanwhile. What they change has the origin ``ChangeOrigin/migration``.
+    ///
+    /// - Throws: what a migration throws, and nothing changes; ``StorageError`` as ``update(_:)`` does.
+    public nonisolated func migrate(_ migrations: [StoreMigration]) async throws {
+        guard let last = migrations.map(\.version).max(), version < last else { return }
+        try await update(origin: .migration) { transaction in
+            let done = try transaction.value(for: Self.versionKey)
+            for migration in migrations.sorted(by: { $0.version < $1.version }) where migration.version > done {
+                try migration.body(&transaction)
+                transaction[Self.versionKey] = migration.version
+            }
+        }
+    }
+
+    /// Copies the entries of another storage into this one, once: a store of an earlier version, a domain of `UserDefaults`.
+    ///
+    /// Entries that are stored here already are kept. What is copied has the origin ``ChangeOrigin/migration``.
+    ///
+    /// - Parameters:
+    ///   - backend: the other storage, which stays as it is.
+    ///   - name: tells this import from others; what has been imported under a name is not imported again.
+    /// - Throws: ``StorageError`` when the other storage cannot be read or this one not be written.
+    public nonisolated func importEntries(from backend: any StorageBackend, once name: String) async throws {
+        guard !self[Self.importsKey].contains(name) else { return }
+        let entries: StorageEntries
+        do {
+            entries = try backend.load()
+        } catch {
+            throw StorageError.reading(backend.name, error)
+        }
+        try await update(origin: .migration) { transaction in
+            guard !transaction[Self.importsKey].contains(name) else { return }
+            for (key, value) in entries.values where transaction.entries[key] == nil {
+                try transaction.set(value, for: StorageKey<PropertyListValue?>(key))
+            }
+            transaction[Self.importsKey].append(name)
+        }
+    }
+}

@@ -1,0 +1,143 @@
+public import Foundation
+public import PropertyListCoding
+
+extension PropertyListValue: StorageValue {
+    /// What is stored, as it is.
+    public init(propertyListValue: PropertyListValue) {
+        self = propertyListValue
+    }
+
+    /// The value itself.
+    public var propertyListValue: PropertyListValue { self }
+}
+
+extension Bool: StorageValue {
+    /// A stored boolean; 0 and 1 are none.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard case .boolean(let boolean) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        self = boolean
+    }
+
+    /// A boolean.
+    public var propertyListValue: PropertyListValue { .boolean(self) }
+}
+
+extension String: StorageValue {
+    /// A stored string.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard case .string(let string) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        self = string
+    }
+
+    /// A string.
+    public var propertyListValue: PropertyListValue { .string(self) }
+}
+
+extension Data: StorageValue {
+    /// Stored data.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard case .data(let data) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        self = data
+    }
+
+    /// Data.
+    public var propertyListValue: PropertyListValue { .data(self) }
+}
+
+extension Date: StorageValue {
+    /// A stored date.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard case .date(let date) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        self = date
+    }
+
+    /// A date; an XML property list keeps whole seconds of it.
+    public var propertyListValue: PropertyListValue { .date(self) }
+}
+
+extension StorageValue where Self: FixedWidthInteger {
+    /// A stored integer within the type's range; a boolean or a real is none.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard case .integer(let integer) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        guard let number = integer.value(as: Self.self) else {
+            throw DecodingMismatch(Self.self, found: "integer \(integer), which is out of range")
+        }
+        self = number
+    }
+
+    /// An integer.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            // Asking for the exact number in a generic way would cost as much as storing it.
+            if Self.bitWidth <= 64 {
+                let bits = UInt64(truncatingIfNeeded: self)
+                return .integer(Self.isSigned ? PropertyListInteger(Int64(bitPattern: bits)) : PropertyListInteger(bits))
+            }
+            guard let integer = PropertyListInteger(exactly: self) else {
+                throw EncodingRefusal("\(self) is beyond 64 bits")
+            }
+            return .integer(integer)
+        }
+    }
+}
+
+extension Int: StorageValue {}
+extension Int8: StorageValue {}
+extension Int16: StorageValue {}
+extension Int32: StorageValue {}
+extension Int64: StorageValue {}
+extension UInt: StorageValue {}
+extension UInt8: StorageValue {}
+extension UInt16: StorageValue {}
+extension UInt32: StorageValue {}
+extension UInt64: StorageValue {}
+
+extension Double: StorageValue {
+    /// A stored real, or an integer that a `Double` holds exactly.
+    public init(propertyListValue: PropertyListValue) throws {
+        switch propertyListValue {
+        case .real(let real): self = real
+        case .integer(let integer): self = try integer.exactReal()
+        default: throw DecodingMismatch(Self.self, propertyListValue)
+        }
+    }
+
+    /// A real, bit for bit.
+    public var propertyListValue: PropertyListValue { .real(self) }
+}
+
+extension Float: StorageValue {
+    /// A stored real within the type's range, rounded to its precision, or an integer that a `Float` holds exactly.
+    public init(propertyListValue: PropertyListValue) throws {
+        switch propertyListValue {
+        case .real(let real):
+            self.init(real)
+            guard isFinite || !real.isFinite else { throw DecodingMismatch(Self.self, found: "real \(real), which is out of range") }
+        case .integer(let integer): self = try integer.exactReal()
+        default: throw DecodingMismatch(Self.self, propertyListValue)
+        }
+    }
+
+    /// A real.
+    public var propertyListValue: PropertyListValue { .real(Double(self)) }
+}
+
+extension CGFloat: StorageValue {
+    /// A stored real, or an integer that a `CGFloat` holds exactly.
+    public init(propertyListValue: PropertyListValue) throws {
+        self.init(try NativeType(propertyListValue: propertyListValue))
+    }
+
+    /// A real.
+    public var propertyListValue: PropertyListValue { .real(Double(native)) }
+}
+
+extension PropertyListInteger {
+    fileprivate func exactReal<Real: BinaryFloatingPoint>() throws -> Real {
+        let real = value(as: Int64.self).map(Real.init(exactly:)) ?? value(as: UInt64.self).flatMap(Real.init(exactly:))
+        guard let real else {
+            throw DecodingMismatch(Real.self, found: "integer \(self), which it cannot hold exactly")
+        }
+        return real
+    }
+}
