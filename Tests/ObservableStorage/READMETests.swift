@@ -12,7 +12,7 @@ extension StorageKey<Double> {
 /// The README's snippets, word for word, doing what the README says.
 @Suite("The README", .timeLimit(.minutes(5)))
 struct READMETests {
-    enum Theme: String, StorageValue { case light, dark }
+    enum Theme: String, Storable { case light, dark }
 
     struct EditorKeys: KeyGroup {
         let theme = StorageKey("theme", default: Theme.light)

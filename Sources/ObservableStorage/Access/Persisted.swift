@@ -39,12 +39,12 @@ public struct Persisted<Value: Sendable>: Sendable {
     }
 
     /// Stores the property; it is nil when nothing is stored.
-    public init<Wrapped: StorageValue>(_ name: String, in store: ObservableStore = .standard) where Value == Wrapped? {
+    public init<Wrapped: Storable>(_ name: String, in store: ObservableStore = .standard) where Value == Wrapped? {
         self.init(StorageKey(name), in: store)
     }
 }
 
-extension Persisted where Value: StorageValue {
+extension Persisted where Value: Storable {
     /// Stores the property; its initial value is the default.
     public init(
         wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String, in store: ObservableStore = .standard

@@ -9,7 +9,7 @@ extension StorageKey {
     /// - Parameters:
     ///   - type: the earlier type.
     ///   - transform: makes today's value of it; what it throws leaves everything stored as it was.
-    public func migrating<Old: StorageValue>(
+    public func migrating<Old: Storable>(
         from type: Old.Type = Old.self, _ transform: @escaping @Sendable (Old) throws -> Value
     ) -> StorageKey {
         migrating(from: type, codec: .native, transform)

@@ -52,7 +52,7 @@ public struct StorageKey<Value: Sendable>: Sendable {
     }
 }
 
-extension StorageKey where Value: StorageValue {
+extension StorageKey where Value: Storable {
     /// Names an entry that has a value even when nothing is stored.
     ///
     /// - Parameters:
@@ -87,12 +87,12 @@ extension StorageKey {
     }
 
     /// Names an entry that is nil when nothing is stored; setting nil removes it.
-    public init<Wrapped: StorageValue>(_ name: String) where Value == Wrapped? {
+    public init<Wrapped: Storable>(_ name: String) where Value == Wrapped? {
         self.init(name, .native, makeDefault: { nil })
     }
 
     /// Names an entry after the computed property that returns the key: `var note: StorageKey<String?> { .init() }`.
-    public init<Wrapped: StorageValue>(name: String = #function) where Value == Wrapped? {
+    public init<Wrapped: Storable>(name: String = #function) where Value == Wrapped? {
         self.init(name, .native, makeDefault: { nil })
     }
 

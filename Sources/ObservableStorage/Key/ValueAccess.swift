@@ -10,7 +10,7 @@ public protocol ValueAccess {
 /// Raw access, by name: nil where nothing is stored, or something that is not of the type; see ``StorageKey`` for values with a default.
 extension ValueAccess {
     /// What is stored under a name, if it is a value of a type.
-    public func value<Value: StorageValue>(_ type: Value.Type = Value.self, forKey name: String) -> Value? {
+    public func value<Value: Storable>(_ type: Value.Type = Value.self, forKey name: String) -> Value? {
         // What a key would keep of an earlier value is not asked for here.
         guard let stored = self[StorageKey<PropertyListValue?>(name)] else { return nil }
         do {
@@ -21,7 +21,7 @@ extension ValueAccess {
     }
 
     /// Stores a value of any type under a name; nil removes what is there.
-    public func set<Value: StorageValue>(_ value: Value?, forKey name: String) {
+    public func set<Value: Storable>(_ value: Value?, forKey name: String) {
         self[StorageKey<Value?>(name)] = value
     }
 

@@ -28,7 +28,7 @@ public struct SceneStored<Value: Sendable> {
     }
 
     /// Stores the property; it is nil when neither the scene nor the application has a value.
-    public init<Wrapped: StorageValue>(_ name: String) where Value == Wrapped? {
+    public init<Wrapped: Storable>(_ name: String) where Value == Wrapped? {
         self.init(StorageKey(name))
     }
 
@@ -69,7 +69,7 @@ public struct SceneStored<Value: Sendable> {
     }
 }
 
-extension SceneStored where Value: StorageValue {
+extension SceneStored where Value: Storable {
     /// Stores the property; its initial value is the default.
     public init(wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String) {
         self.init(StorageKey(name, default: wrappedValue()))

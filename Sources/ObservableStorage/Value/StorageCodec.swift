@@ -11,16 +11,11 @@ public struct StorageCodec<Value: Sendable>: Sendable {
     let encode: @Sendable (Value) throws -> PropertyListValue
     /// The value that is stored.
     let decode: @Sendable (PropertyListValue) throws -> Value
-    /// Whether this is the value's own stored form, and nothing else runs than its conformance to ``StorageValue``: decoding it costs less
+    /// Whether this is the value's own stored form, and nothing else runs than its conformance to ``Storable``: decoding it costs less
     /// than remembering.
     private(set) var isNative = false
 
-    /// Makes a codec of two closures.
-    ///
-    /// - Parameters:
-    ///   - encode: returns what to store; whatever it throws leaves what was stored before.
-    ///   - decode: returns the value that is stored; whatever it throws leaves readers the last good value, or else the default.
-    public init(
+    private init(
         encode: @escaping @Sendable (Value) throws -> PropertyListValue, decode: @escaping @Sendable (PropertyListValue) throws -> Value
     ) {
         self.encode = encode
@@ -29,7 +24,11 @@ public struct StorageCodec<Value: Sendable>: Sendable {
 }
 
 extension StorageCodec {
-    /// A codec of two closures; see ``init(encode:decode:)``.
+    /// A codec of two closures.
+    ///
+    /// - Parameters:
+    ///   - encode: returns what to store; whatever it throws leaves what was stored before.
+    ///   - decode: returns the value that is stored; whatever it throws leaves readers the last good value, or else the default.
     public static func custom(
         encode: @escaping @Sendable (Value) throws -> PropertyListValue, decode: @escaping @Sendable (PropertyListValue) throws -> Value
     ) -> StorageCodec {
@@ -39,7 +38,7 @@ extension StorageCodec {
     /// A codec whose outcome goes through another one before it is stored: JSON that is compressed, say.
     ///
     /// - Parameter next: takes what this codec stores as its value.
-    public func then<Stored: StorageValue>(_ next: StorageCodec<Stored>) -> StorageCodec {
+    public func then<Stored: Storable>(_ next: StorageCodec<Stored>) -> StorageCodec {
         StorageCodec(
             encode: { try next.encode(Stored(propertyListValue: encode($0))) },
             decode: { try decode(next.decode($0).propertyListValue) })
@@ -55,7 +54,7 @@ extension StorageCodec {
     }
 }
 
-extension StorageCodec where Value: StorageValue {
+extension StorageCodec where Value: Storable {
     /// The value's own stored form.
     public static var native: StorageCodec {
         var codec = StorageCodec(encode: { try $0.propertyListValue }, decode: { try Value(propertyListValue: $0) })
@@ -64,8 +63,8 @@ extension StorageCodec where Value: StorageValue {
     }
 }
 
-extension StorageCodec where Value: RawRepresentable, Value.RawValue: StorageValue {
-    /// The raw value's stored form, for types that do not conform to ``StorageValue`` themselves.
+extension StorageCodec where Value: RawRepresentable, Value.RawValue: Storable {
+    /// The raw value's stored form, for types that do not conform to ``Storable`` themselves.
     public static var rawValue: StorageCodec {
         StorageCodec(
             encode: { try $0.rawValue.propertyListValue },
@@ -82,7 +81,7 @@ extension StorageCodec {
     /// The element's stored form in an array from which elements that cannot be decoded are left out.
     ///
     /// What is left out stays stored until the array is written again.
-    public static func lossy<Element: StorageValue>() -> StorageCodec where Value == [Element] {
+    public static func lossy<Element: Storable>() -> StorageCodec where Value == [Element] {
         StorageCodec(
             encode: { try $0.propertyListValue },
             decode: { stored in

@@ -9,7 +9,7 @@ import Testing
 @Suite("Reading by a handle", .timeLimit(.minutes(5)))
 struct HandleReadingTests {
     /// Two numbers that are set together.
-    struct Halves: StorageValue {
+    struct Halves: Storable {
         let number: Int32
         let negated: Int32
 

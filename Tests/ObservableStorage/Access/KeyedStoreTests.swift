@@ -3,6 +3,8 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
+@testable import struct ObservableStorage.StorageKey
+
 private struct DebugKeys: KeyGroup {
     let showConsole = StorageKey("showConsole", default: false)
     let level = LevelKeys()
@@ -36,6 +38,20 @@ struct KeyedStoreTests {
         #expect(store.entries == ["launchCount": 1, "nickname": "Jo", "showConsole": true, "verbosity": 3])
         settings.nickname = nil
         #expect(!settings.isSet(\.nickname))
+    }
+
+    @Test("Keys that are found by path, prefix or scene are made once, whoever asks for them", arguments: [nil, "group"])
+    func madeOnce(prefix: String?) throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let settings = KeyedStore<AppKeys>(store, prefix: prefix)
+        let copy = settings
+        // Each path here is an object of its own.
+        #expect(settings.stored(\.launchCount).key.definition === copy.stored(\.launchCount).key.definition)
+        #expect(settings.debug.stored(\.showConsole).key.definition === copy.debug.stored(\.showConsole).key.definition)
+        #expect(settings.debug.level.stored(\.verbosity).key.definition === copy.debug.level.stored(\.verbosity).key.definition)
+        let scene = SceneStore(sceneID: "one", base: store)
+        #expect(scene.stored(.volume).key.definition === scene.stored(.volume).key.definition)
+        #expect(scene.stored(.volume).key.definition !== StorageKey.volume.definition)
     }
 
     @Test("Static keys read as phrases", arguments: Fixture.allCases)

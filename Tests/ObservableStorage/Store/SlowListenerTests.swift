@@ -250,7 +250,7 @@ struct SlowListenerTests {
         @Sendable func note(_ place: String, _ store: ObservableStore?) {
             if store?.executor.isCurrent == true { isInside.record(place) }
         }
-        let codec = StorageCodec<Int>(
+        let codec = StorageCodec<Int>.custom(
             encode: { try $0.propertyListValue },
             decode: { [weak store] stored in
                 note("decoding", store)

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-private struct Unencodable: StorageValue, Equatable {
+private struct Unencodable: Storable, Equatable {
     struct Refusal: Error {}
     init() {}
     init(propertyListValue: PropertyListValue) throws { throw Refusal() }

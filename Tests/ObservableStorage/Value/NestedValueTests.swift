@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Errors inside collections", .timeLimit(.minutes(5))) struct NestedValueTests {
     /// A user's own type with an error of its own.
-    private struct Even: StorageValue {
+    private struct Even: Storable {
         struct Odd: Error, CustomStringConvertible {
             let description = "it is odd"
         }
@@ -30,12 +30,12 @@ import Testing
         }
     }
 
-    private func failure<Value: StorageValue>(decoding stored: PropertyListValue, as type: Value.Type) throws -> StorageError {
+    private func failure<Value: Storable>(decoding stored: PropertyListValue, as type: Value.Type) throws -> StorageError {
         let error = try #require(throws: (any Error).self) { try Value(propertyListValue: stored) }
         return .undecodable(key: "servers", as: type, stored: stored, because: error)
     }
 
-    private func failure(encoding value: some StorageValue) throws -> StorageError {
+    private func failure(encoding value: some Storable) throws -> StorageError {
         let error = try #require(throws: (any Error).self) { _ = try value.propertyListValue }
         return .unencodable(key: "servers", because: error)
     }

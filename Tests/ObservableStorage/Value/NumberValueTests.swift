@@ -9,7 +9,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let check: @Sendable () throws -> Void
 
-    init<Number: FixedWidthInteger & StorageValue>(_ type: Number.Type) {
+    init<Number: FixedWidthInteger & Storable>(_ type: Number.Type) {
         testDescription = "\(type)"
         check = { () throws in
             for number in [Number.min, 0, 1, .max] {
@@ -30,7 +30,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("Numbers as StorageValue", .timeLimit(.minutes(5))) struct NumberValueTests {
+@Suite("Numbers as Storable", .timeLimit(.minutes(5))) struct NumberValueTests {
     @Test(
         "An integer keeps its whole range, and nothing beyond it is cut to fit",
         arguments: [

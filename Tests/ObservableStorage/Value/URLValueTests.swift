@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("URL as StorageValue", .timeLimit(.minutes(5))) struct URLValueTests {
+@Suite("URL as Storable", .timeLimit(.minutes(5))) struct URLValueTests {
     @Test(
         "A URL comes back whole",
         arguments: [

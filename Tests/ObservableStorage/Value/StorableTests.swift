@@ -4,10 +4,10 @@ import Testing
 
 @testable import ObservableStorage
 
-private enum Theme: String, StorageValue { case light, dark }
-private enum Level: Int8, StorageValue { case low = -1, high = 1 }
+private enum Theme: String, Storable { case light, dark }
+private enum Level: Int8, Storable { case low = -1, high = 1 }
 
-private struct Range: StorageValue, Equatable {
+private struct Range: Storable, Equatable {
     let lower: Int
     let upper: Int
 
@@ -39,7 +39,7 @@ private struct RoundTrip: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let check: @Sendable () throws -> Void
 
-    init<Value: StorageValue & Equatable>(_ value: Value, _ stored: PropertyListValue) {
+    init<Value: Storable & Equatable>(_ value: Value, _ stored: PropertyListValue) {
         testDescription = "\(Value.self) \(stored)"
         check = { () throws in
             #expect(try value.propertyListValue == stored)
@@ -53,7 +53,7 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let check: @Sendable () throws -> Void
 
-    init<Value: StorageValue>(_ type: Value.Type, _ kinds: String...) {
+    init<Value: Storable>(_ type: Value.Type, _ kinds: String...) {
         testDescription = "\(type)"
         check = { () throws in
             for sample in samples where !kinds.contains(sample.typeName) {
@@ -64,7 +64,7 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("StorageValue", .timeLimit(.minutes(5))) struct StorageValueTests {
+@Suite("Storable", .timeLimit(.minutes(5))) struct StorableTests {
     private static let date = Date(timeIntervalSinceReferenceDate: 0.123456789)
     private static let uuid = UUID()
 

@@ -7,12 +7,12 @@ public import PropertyListCoding
 /// needs only to say so:
 ///
 /// ```swift
-/// enum Theme: String, StorageValue { case light, dark }
+/// enum Theme: String, Storable { case light, dark }
 /// ```
 ///
 /// Nothing is converted, with one exception: a real accepts a stored integer, because `<integer>1</integer>` is what people
 /// write for a volume of 1.
-public protocol StorageValue: Sendable {
+public protocol Storable: Sendable {
     /// Makes the value from what is stored.
     ///
     /// - Throws: any error when it is not a value of this type; readers keep the last good value then, or else the default, and what is stored is kept.
@@ -24,7 +24,7 @@ public protocol StorageValue: Sendable {
     var propertyListValue: PropertyListValue { get throws }
 }
 
-extension StorageValue where Self: RawRepresentable, RawValue: StorageValue {
+extension Storable where Self: RawRepresentable, RawValue: Storable {
     /// The value whose raw value is stored.
     public init(propertyListValue: PropertyListValue) throws {
         guard let value = Self(rawValue: try RawValue(propertyListValue: propertyListValue)) else {
@@ -41,7 +41,7 @@ extension StorageValue where Self: RawRepresentable, RawValue: StorageValue {
     }
 }
 
-extension Array: StorageValue where Element: StorageValue {
+extension Array: Storable where Element: Storable {
     /// A stored array whose elements are all of the element's type: a wrong one is not left out, it is an error.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .array(let array) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
@@ -73,7 +73,7 @@ extension Array: StorageValue where Element: StorageValue {
     }
 }
 
-extension Dictionary: StorageValue where Key == String, Value: StorageValue {
+extension Dictionary: Storable where Key == String, Value: Storable {
     /// A stored dictionary whose values are all of the value's type: a wrong one is not left out, it is an error.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .dictionary(let dictionary) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
@@ -104,7 +104,7 @@ extension Dictionary: StorageValue where Key == String, Value: StorageValue {
     }
 }
 
-extension Optional: StorageValue where Wrapped: StorageValue {
+extension Optional: Storable where Wrapped: Storable {
     /// A stored value of the wrapped type; nothing that is stored is nil.
     public init(propertyListValue: PropertyListValue) throws {
         self = .some(try Wrapped(propertyListValue: propertyListValue))

@@ -1,7 +1,7 @@
 public import Foundation
 public import PropertyListCoding
 
-extension URL: StorageValue {
+extension URL: Storable {
     /// A stored string that is a whole URL, relative or absolute; nothing in it is escaped or left out to make it one.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
@@ -15,7 +15,7 @@ extension URL: StorageValue {
     public var propertyListValue: PropertyListValue { .string(absoluteString) }
 }
 
-extension UUID: StorageValue {
+extension UUID: Storable {
     /// A stored string of 36 characters, in upper or lower case.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
@@ -27,7 +27,7 @@ extension UUID: StorageValue {
     public var propertyListValue: PropertyListValue { .string(uuidString) }
 }
 
-extension Decimal: StorageValue {
+extension Decimal: Storable {
     // The one where a point is a point.
     private static let locale = Locale(identifier: "en_US_POSIX")
 

@@ -1,7 +1,7 @@
 public import Foundation
 public import PropertyListCoding
 
-extension PropertyListValue: StorageValue {
+extension PropertyListValue: Storable {
     /// What is stored, as it is.
     public init(propertyListValue: PropertyListValue) {
         self = propertyListValue
@@ -11,7 +11,7 @@ extension PropertyListValue: StorageValue {
     public var propertyListValue: PropertyListValue { self }
 }
 
-extension Bool: StorageValue {
+extension Bool: Storable {
     /// A stored boolean; 0 and 1 are none.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .boolean(let boolean) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
@@ -22,7 +22,7 @@ extension Bool: StorageValue {
     public var propertyListValue: PropertyListValue { .boolean(self) }
 }
 
-extension String: StorageValue {
+extension String: Storable {
     /// A stored string.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .string(let string) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
@@ -33,7 +33,7 @@ extension String: StorageValue {
     public var propertyListValue: PropertyListValue { .string(self) }
 }
 
-extension Data: StorageValue {
+extension Data: Storable {
     /// Stored data.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .data(let data) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
@@ -44,7 +44,7 @@ extension Data: StorageValue {
     public var propertyListValue: PropertyListValue { .data(self) }
 }
 
-extension Date: StorageValue {
+extension Date: Storable {
     /// A stored date.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .date(let date) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
@@ -55,7 +55,7 @@ extension Date: StorageValue {
     public var propertyListValue: PropertyListValue { .date(self) }
 }
 
-extension StorageValue where Self: FixedWidthInteger {
+extension Storable where Self: FixedWidthInteger {
     /// A stored integer within the type's range; a boolean or a real is none.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .integer(let integer) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
@@ -81,18 +81,18 @@ extension StorageValue where Self: FixedWidthInteger {
     }
 }
 
-extension Int: StorageValue {}
-extension Int8: StorageValue {}
-extension Int16: StorageValue {}
-extension Int32: StorageValue {}
-extension Int64: StorageValue {}
-extension UInt: StorageValue {}
-extension UInt8: StorageValue {}
-extension UInt16: StorageValue {}
-extension UInt32: StorageValue {}
-extension UInt64: StorageValue {}
+extension Int: Storable {}
+extension Int8: Storable {}
+extension Int16: Storable {}
+extension Int32: Storable {}
+extension Int64: Storable {}
+extension UInt: Storable {}
+extension UInt8: Storable {}
+extension UInt16: Storable {}
+extension UInt32: Storable {}
+extension UInt64: Storable {}
 
-extension Double: StorageValue {
+extension Double: Storable {
     /// A stored real, or an integer that a `Double` holds exactly.
     public init(propertyListValue: PropertyListValue) throws {
         switch propertyListValue {
@@ -106,7 +106,7 @@ extension Double: StorageValue {
     public var propertyListValue: PropertyListValue { .real(self) }
 }
 
-extension Float: StorageValue {
+extension Float: Storable {
     /// A stored real within the type's range, rounded to its precision, or an integer that a `Float` holds exactly.
     public init(propertyListValue: PropertyListValue) throws {
         switch propertyListValue {
@@ -122,7 +122,7 @@ extension Float: StorageValue {
     public var propertyListValue: PropertyListValue { .real(Double(self)) }
 }
 
-extension CGFloat: StorageValue {
+extension CGFloat: Storable {
     /// A stored real, or an integer that a `CGFloat` holds exactly.
     public init(propertyListValue: PropertyListValue) throws {
         self.init(try NativeType(propertyListValue: propertyListValue))
