@@ -148,8 +148,11 @@ extension PropertyListFile {
             return leftovers.temporaries
         }
         guard isNeeded else { return }
-        AtomicFile.removeLeftovers(of: target, calls: calls)
-        if let copy = try inPlace.copy(of: target, calls: calls) { AtomicFile.removeLeftovers(of: copy, calls: calls) }
+        var isComplete = AtomicFile.removeLeftovers(of: target, calls: calls)
+        if let copy = try inPlace.copy(of: target, calls: calls) {
+            isComplete = AtomicFile.removeLeftovers(of: copy, calls: calls) && isComplete
+        }
+        if !isComplete { leftovers.withLock { $0.temporaries = true } }
     }
 }
 

@@ -188,17 +188,27 @@ extension AtomicFile {
     /// Removes the temporary files of a path whose writers died.
     ///
     /// A writer keeps its temporary file locked. One that cannot be removed stays, and does no harm.
-    static func removeLeftovers(of target: ResolvedPath, calls: FileSystemCalls = .live) {
+    ///
+    /// - Returns: whether no file of this process is left that was in use, by another writer or by a child that has just been forked and holds
+    ///   the descriptors of its parent.
+    @discardableResult
+    static func removeLeftovers(of target: ResolvedPath, calls: FileSystemCalls = .live) -> Bool {
+        var isComplete = true
         do {
             let names = SidecarNames(of: target.name)
             for name in try calls.list(target.folder) {
                 guard let process = names.process(ofTemporary: name), process == getpid() || !calls.isRunning(process) else { continue }
                 let path = target.sibling(name)
-                if !isInUse(path, calls: calls) { calls.discardFile(path) }
+                if !isInUse(path, calls: calls) {
+                    calls.discardFile(path)
+                } else if process == getpid() {
+                    isComplete = false
+                }
             }
         } catch {
             // Not a reason for a write to fail; the next process tries again.
         }
+        return isComplete
     }
 
     /// Whether a writer has a temporary file locked, or that cannot be determined: in another container, the number in its name may be that of

@@ -1,4 +1,5 @@
 import Foundation
+import PropertyListCoding
 import TestSupport
 import Testing
 
@@ -24,6 +25,22 @@ import Testing
         }
         try AtomicFile.removeLeftovers(of: ResolvedPath(path))
         #expect(try folder.names() == staying.sorted())
+    }
+
+    @Test("One that is in use stays, and is looked for again at the next write")
+    func inUse() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("list")
+        let leftover = ".list.\(getpid())-abc.tmp"
+        try folder.make(leftover)
+        let user = open(folder.path(leftover), O_RDONLY | O_CLOEXEC)
+        #expect(flock(user, LOCK_EX) == 0)
+        let file = PropertyListFile(at: URL(fileURLWithPath: path))
+        _ = try file.edit { $0["a"] = 1 }
+        #expect(try folder.names().contains(leftover))
+        close(user)
+        _ = try file.edit { $0["a"] = 2 }
+        #expect(try !folder.names().contains(leftover))
     }
 
     @Test("They are looked for where the link leads, and only links themselves are removed")
