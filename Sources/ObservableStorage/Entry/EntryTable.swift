@@ -76,6 +76,19 @@ struct EntryTable: Sendable {
         return entries.count - 1
     }
 
+    /// Forgets an entry that holds nothing and that nobody refers to, and returns it, for release outside of locks.
+    mutating func forgetIfVacant(_ name: String) -> Entry? {
+        guard let index = indices[name], entries[index].content.isVacant, isKnownUniquelyReferenced(&entries[index]) else { return nil }
+        let entry = entries[index]
+        let last = entries.removeLast()
+        indices[name] = nil
+        if index < entries.count {
+            entries[index] = last
+            indices[last.name] = index
+        }
+        return entry
+    }
+
     // Names may be made without end: whenever there are twice as many, those go that hold nothing and that nobody refers to.
     private mutating func sweep() {
         var kept: [Entry] = []

@@ -303,12 +303,11 @@ extension Memory {
     }
 
     private func forgetIfIdle<Value>(_ observers: KeyObservers<Value>) {
-        guarded.take { contents in
-            guard observers.isIdle else { return }
-            for name in [observers.name.own, observers.name.fallback] {
-                guard let name else { continue }
-                contents.state.entries.entry(name)?.content.observers.removeAll { $0 === observers }
-            }
+        guarded.take { contents -> [Entry] in
+            guard observers.isIdle else { return [] }
+            let names = [observers.name.own, observers.name.fallback].compactMap { $0 }
+            for name in names { contents.state.entries.entry(name)?.content.observers.removeAll { $0 === observers } }
+            return names.compactMap { contents.state.entries.forgetIfVacant($0) }
         }
     }
 

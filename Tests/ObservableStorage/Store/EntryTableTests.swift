@@ -47,6 +47,32 @@ struct EntryTableTests {
         #expect(table.count < 200 && table.values.isEmpty)
     }
 
+    @Test("An entry that was only observed is forgotten with its last observer")
+    func observedOnly() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["kept": 1]))
+        let before = store.memory.update { $0.entries.count }
+        let kept = store.addUpdateListener(for: StorageKey("kept", default: 0)) { _ in }
+        for number in 0..<10 {
+            let token = store.addUpdateListener(for: StorageKey("\(number)", default: 0)) { _ in }
+            let scene = SceneStore(sceneID: "one", base: store).stored(StorageKey("\(number)", default: 0)).key
+            let other = store.addUpdateListener(for: scene) { _ in }
+            token.cancel()
+            other.cancel()
+        }
+        #expect(store.memory.update { $0.entries.count } < before + 5)
+        kept.cancel()
+        #expect(store.entries == ["kept": 1])
+    }
+
+    @Test("Forgetting one entry leaves the others where they are found")
+    func forgotten() {
+        var table = EntryTable(["a": 1, "b": 2, "c": 3], store: 1)
+        for name in ["a", "x", "b", "y", "c"] { _ = table.madeEntry(name) }
+        #expect(["x", "a", "y", "nothing"].map { table.forgetIfVacant($0)?.name } == ["x", nil, "y", nil])
+        #expect(table.values == ["a": 1, "b": 2, "c": 3] && table.count == 3)
+        #expect(["a", "b", "c"].allSatisfy { table.entry($0)?.name == $0 })
+    }
+
     @Test("A key knows its entries in several stores")
     func remembered() throws {
         let stores = try [ObservableStore(backend: InMemoryBackend()), ObservableStore(backend: InMemoryBackend(["other": 1]))]
