@@ -78,10 +78,9 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     ///
     /// - Parameter isPlainEntry: whether nothing but the entry decides what is read.
     func keep(_ reading: ValueReading<Value>, isPlainEntry: Bool = false) {
-        if isPlain {
-            if isPlainEntry { plain.remember(PlainCell.bits(of: reading.value), of: reading.entry, at: reading.version) }
-            return cache.keep(reading)
-        }
+        if isPlain, isPlainEntry { plain.remember(PlainCell.bits(of: reading.value), of: reading.entry, at: reading.version) }
+        // What a codec has decoded has to be known to the entry, plain or not, or others would decode it again.
+        if isPlain, traits.codec.isNative { return cache.keep(reading) }
         reading.entry.add(cache)
         cache.keep(reading)
         // The entry may have been removed between the two.

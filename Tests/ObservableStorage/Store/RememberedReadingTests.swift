@@ -94,6 +94,36 @@ struct RememberedReadingTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("A number that a codec stores is decoded once, too, whoever reads or observes it", arguments: Fixture.quick)
+    func plainDecodedOnce(fixture: Fixture) async throws {
+        let storage = try fixture.make(["count": "1"])
+        let store = try storage.open()
+        let decoded = Recorder<Int>()
+        let key = StorageKey<Int>(
+            "count",
+            codec: .custom(
+                encode: { .string("\($0)") },
+                decode: { stored in
+                    let number = try #require(Int(String(propertyListValue: stored)))
+                    decoded.record(number)
+                    return number
+                }), default: 0)
+        let migrating = key.migrating(from: Bool.self) { $0 ? 1 : 0 }
+        #expect(store[key] == 1)
+        let heard = Recorder<Int>()
+        let token = store.addUpdateListener(for: key) { heard.record($0.newValue) }
+        for number in 2...3 {
+            _ = try storage.edit { $0["count"] = .string("\(number)") }
+            _ = try await heard.elements(count: number - 1)
+            for _ in 0..<2 {
+                #expect(store[key] == number && store.stored(key).value == number && store[migrating] == number)
+                #expect(try await store.update { $0[key] } == number)
+            }
+        }
+        #expect(decoded.elements == [1, 2, 3])
+        withExtendedLifetime(token) {}
+    }
+
     @Test("Changes that a listener hears only after several others are decoded once each")
     func burst() async throws {
         let (decoded, heard, begun) = (Recorder<String>(), Recorder<String>(), Recorder<Void>())
