@@ -6,7 +6,8 @@ typealias EntryEdits = [String: PropertyListValue?]
 
 /// What a store holds under one name: its value, the edit that is not on disk yet, what has been read of it, and who observes it.
 ///
-/// A store has one for each name that has been read, written or observed. Keys keep a reference to it, so that they look the name up once.
+/// A store has one for each name that has been read, written or observed. Keys know where in the table it stands, and keep what
+/// they have read of it.
 final class Entry: @unchecked Sendable {
     // Sendable because `content` is used only while the lock of the entry's store is held; everything else is constant, atomic or locked.
 

@@ -150,9 +150,8 @@ final class Memory: Sendable {
             let changes = try body(&guarded.state)
             var (news, removed) = (Deliveries(), [Entry]())
             for change in changes {
-                guard let entry = guarded.state.entries.entry(change.key) else { continue }
-                post(change, of: entry, among: changes, to: guarded, muting: muted, &news)
-                if change.isRemoval { removed.append(entry) }
+                post(change, among: changes, to: guarded, muting: muted, &news)
+                if change.isRemoval { removed.append(change.entry) }
             }
             return (changes: changes, removed: removed, news: news, needsFlush: guarded.state.needsFlushScheduled())
         }
@@ -179,7 +178,7 @@ final class Memory: Sendable {
             if contents.hasAllObservers || !entry.content.observers.isEmpty || entry.accessedAnchor != nil {
                 let change = contents.state.change(entry, from: replaced, to: value, origin: .local, revision: contents.state.revision)
                 var posted = Deliveries()
-                post(change, of: entry, among: [change], to: contents, muting: muted, &posted)
+                post(change, among: [change], to: contents, muting: muted, &posted)
                 news = posted
             }
             return contents.state.needsFlushScheduled()
@@ -212,15 +211,15 @@ final class Memory: Sendable {
 // Telling observers.
 extension Memory {
     private func post(
-        _ change: EntryChange, of entry: Entry, among changes: [EntryChange], to contents: Contents, muting muted: UInt64,
+        _ change: EntryChange, among changes: [EntryChange], to contents: Contents, muting muted: UInt64,
         _ deliveries: inout Deliveries
     ) {
-        for observers in entry.content.observers {
+        for observers in change.entry.content.observers {
             guard let seen = Self.change(change, among: changes, asSeenBy: observers.name, contents.state) else { continue }
             observers.post(seen, muting: muted, to: &deliveries)
         }
         if contents.hasAllObservers { allObservers.post(muting: muted, to: &deliveries) { change } }
-        entry.accessedAnchor?.post(to: &deliveries, group: id)
+        change.entry.accessedAnchor?.post(to: &deliveries, group: id)
     }
 
     /// A change as those see it who observe the entry, or one that falls back to it; nil if they do not.

@@ -28,16 +28,11 @@ struct DecodingMismatch: Error, Sendable, Hashable {
     }
 
     /// The same, seen from one level further out.
-    func inside(index: Int) -> DecodingMismatch {
+    ///
+    /// - Parameter step: the way from there.
+    func inside(_ step: String) -> DecodingMismatch {
         var outer = self
-        outer.path = .step(to: index) + path
-        return outer
-    }
-
-    /// The same, seen from one level further out.
-    func inside(name: String) -> DecodingMismatch {
-        var outer = self
-        outer.path = .step(to: name) + path
+        outer.path = step + path
         return outer
     }
 }
@@ -65,16 +60,11 @@ struct EncodingRefusal: Error, Sendable, Hashable {
     }
 
     /// The same, seen from one level further out.
-    func inside(index: Int) -> EncodingRefusal {
+    ///
+    /// - Parameter step: the way from there.
+    func inside(_ step: String) -> EncodingRefusal {
         var outer = self
-        outer.path = .step(to: index) + path
-        return outer
-    }
-
-    /// The same, seen from one level further out.
-    func inside(name: String) -> EncodingRefusal {
-        var outer = self
-        outer.path = .step(to: name) + path
+        outer.path = step + path
         return outer
     }
 }
@@ -87,12 +77,12 @@ extension EncodingRefusal: CustomStringConvertible {
 
 extension String {
     /// The way to an element inside a value, as it stands after a key: `[2]`.
-    fileprivate static func step(to index: Int) -> String {
+    static func step(to index: Int) -> String {
         "[\(index)]"
     }
 
     /// The way to an entry inside a value, as it stands after a key: `.port`.
-    fileprivate static func step(to name: String) -> String {
+    static func step(to name: String) -> String {
         name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } && !name.isEmpty ? ".\(name)" : "[\"\(name)\"]"
     }
 }

@@ -51,7 +51,7 @@ extension Array: Storable where Element: Storable {
             do {
                 append(try Element(propertyListValue: stored))
             } catch {
-                throw DecodingMismatch(error, decoding: stored, as: Element.self).inside(index: count)
+                throw DecodingMismatch(error, decoding: stored, as: Element.self).inside(.step(to: count))
             }
         }
     }
@@ -65,7 +65,7 @@ extension Array: Storable where Element: Storable {
                 do {
                     array.append(try element.propertyListValue)
                 } catch {
-                    throw EncodingRefusal(error).inside(index: array.count)
+                    throw EncodingRefusal(error).inside(.step(to: array.count))
                 }
             }
             return .array(array)
@@ -82,7 +82,7 @@ extension Dictionary: Storable where Key == String, Value: Storable {
             do {
                 self[name] = .some(try Value(propertyListValue: stored))
             } catch {
-                throw DecodingMismatch(error, decoding: stored, as: Value.self).inside(name: name)
+                throw DecodingMismatch(error, decoding: stored, as: Value.self).inside(.step(to: name))
             }
         }
     }
@@ -96,7 +96,7 @@ extension Dictionary: Storable where Key == String, Value: Storable {
                 do {
                     dictionary[name] = try value.propertyListValue
                 } catch {
-                    throw EncodingRefusal(error).inside(name: name)
+                    throw EncodingRefusal(error).inside(.step(to: name))
                 }
             }
             return .dictionary(dictionary)

@@ -44,12 +44,7 @@
             // Before the path is resolved, so that no mount in between is missed.
             watchMounts()
             let registration = InotifyRegistration(hub: self, path: path, handler: handler)
-            do throws(WatchError) {
-                _ = try registration.update(after: .rerouted)
-            } catch {
-                registration.cancel()
-                throw error
-            }
+            try registration.start()
             return registration
         }
 

@@ -7,12 +7,7 @@
         static func vnode(calls: FileSystemCalls = .live) -> WatchService {
             WatchService(mechanism: .vnode) { path, handler throws(WatchError) in
                 let registration = VnodeRegistration(path: path, calls: calls, handler: handler)
-                do throws(WatchError) {
-                    _ = try registration.update(after: .rerouted)
-                } catch {
-                    registration.cancel()
-                    throw error
-                }
+                try registration.start()
                 return registration
             }
         }

@@ -42,6 +42,18 @@ protocol WatchRegistration: AnyObject, Sendable {
     func cancel()
 }
 
+extension WatchRegistration {
+    /// Watches what the path leads to for the first time; what cannot be watched is cancelled.
+    func start() throws(WatchError) {
+        do throws(WatchError) {
+            _ = try update(after: .rerouted)
+        } catch {
+            cancel()
+            throw error
+        }
+    }
+}
+
 /// What stood at the end of a path when it was watched again.
 enum TargetState: Sendable, Hashable {
     /// Nothing on the path or at its end has changed.
