@@ -108,6 +108,7 @@ private struct BinaryComparison {
         return equal
     }
 
+    @inline(__always)
     private func isLeaf(at old: Int, equalTo new: Range<Int>) throws(PropertyListError) -> Bool {
         if new.lowerBound == old, new.upperBound <= prefix { return true }
         let distance = later.objectsEnd - new.lowerBound

@@ -94,6 +94,7 @@ struct LeafHash {
     }()
 
     /// The hash of a text or data; the marker tells one from the other.
+    @inline(__always)
     func callAsFunction(of bytes: UnsafeRawBufferPointer, marker: UInt8) -> UInt32 {
         let count = bytes.count
         var hash = seed ^ UInt64(count) << 8 ^ UInt64(marker)

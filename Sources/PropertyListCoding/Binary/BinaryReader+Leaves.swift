@@ -40,6 +40,7 @@ extension BinaryReader {
     }
 
     /// The offset after the leaf at an offset, or nil for a container or an unknown object.
+    @inline(__always)
     func endOfLeaf(at offset: Int) throws(PropertyListError) -> Int? {
         let marker = bytes[offset]
         let end: Int

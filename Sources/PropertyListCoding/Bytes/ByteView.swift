@@ -152,6 +152,7 @@ extension UnsafeRawBufferPointer {
     }
 
     /// The last 8 bytes, or all of them if there are fewer; some bytes may occur twice, which is faster than reading them one by one.
+    @inline(__always)
     var lastBytes: UInt64 {
         if count >= 8 { return loadUnaligned(fromByteOffset: count - 8, as: UInt64.self) }
         if count >= 4 {

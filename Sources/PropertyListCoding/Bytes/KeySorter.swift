@@ -2,6 +2,8 @@
 ///
 /// One sorter serves all dictionaries of a property list, one after the other.
 struct KeySorter: ~Copyable {
+    private var texts: ScratchArray<Text>
+    /// Apart from the texts, because they are moved several times: with both in one, binary.write takes 1.1 times as long.
     private var keys: ScratchArray<Key>
     /// Room to distribute the keys into.
     private var spare: ScratchArray<Key>
@@ -13,12 +15,13 @@ struct KeySorter: ~Copyable {
 
     /// Creates a sorter in an arena that has room for so many keys; it may take more.
     init(capacity: Int, in arena: ScratchArena) {
+        texts = ScratchArray(capacity: capacity, in: arena)
         keys = ScratchArray(capacity: capacity, in: arena)
         spare = ScratchArray(capacity: capacity, in: arena)
     }
 
     static func scratchSize(for count: Int) -> Int {
-        ScratchArena.size(of: Key.self, count: count) * 2
+        ScratchArena.size(of: Text.self, count: count) + ScratchArena.size(of: Key.self, count: count) * 2
     }
 
     var count: Int { keys.count }
@@ -30,11 +33,14 @@ struct KeySorter: ~Copyable {
 
     /// Adds a key by where its UTF-8 is found in the bytes that `sort(in:)` is given.
     mutating func append(from start: Int, count: Int) {
-        keys.append(Key(index: keys.count, start: start, count: count))
+        keys.append(Key(index: keys.count))
+        texts.append(Text(start: start, count: count))
     }
 
     /// Removes the keys, and makes room for others.
     mutating func removeAll(reserving capacity: Int) {
+        texts.removeAll()
+        texts.reserve(capacity)
         keys.removeAll()
         keys.reserve(capacity)
     }
@@ -42,23 +48,27 @@ struct KeySorter: ~Copyable {
     /// Sorts the keys.
     mutating func sort(in bytes: UnsafeRawBufferPointer) {
         spare.removeAll()
-        spare.append(repeating: Key(index: 0, start: 0, count: 0), count: keys.count)
-        Self.sort(keys.elements, spare: spare.elements, in: bytes, depth: 0)
+        spare.append(repeating: Key(index: 0), count: keys.count)
+        let texts = UnsafeBufferPointer(texts.elements)
+        Self.sort(keys.elements, spare: spare.elements, depth: 0) { key in
+            let text = texts[key.index]
+            precondition(text.start >= 0 && text.count >= 0 && text.count <= bytes.count - text.start)
+            return UnsafeRawBufferPointer(rebasing: bytes[text.start..<text.start + text.count])
+        }
     }
 }
 
 extension KeySorter {
-    struct Key: BitwiseCopyable {
-        let index: Int
+    /// Where the UTF-8 of a key is found.
+    struct Text: BitwiseCopyable {
         let start: Int
         let count: Int
+    }
+
+    struct Key: BitwiseCopyable {
+        let index: Int
         /// The 8 bytes after the prefix that a group of keys has in common, most significant first: nearly every comparison is decided here.
         var word: UInt64 = 0
-
-        func text(in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-            precondition(start >= 0 && count >= 0 && count <= bytes.count - start)
-            return UnsafeRawBufferPointer(rebasing: bytes[start..<start + count])
-        }
 
         func byte(at shift: UInt64) -> Int {
             Int(truncatingIfNeeded: word &>> shift & 0xFF)
@@ -67,35 +77,35 @@ extension KeySorter {
 
     /// Sorts a group of keys by the bytes after their common prefix.
     private static func sort(
-        _ keys: UnsafeMutableBufferPointer<Key>, spare: UnsafeMutableBufferPointer<Key>, in bytes: UnsafeRawBufferPointer, depth: Int
+        _ keys: UnsafeMutableBufferPointer<Key>, spare: UnsafeMutableBufferPointer<Key>, depth: Int, text: (Key) -> UnsafeRawBufferPointer
     ) {
-        readWords(of: keys, in: bytes)
+        readWords(of: keys, text)
         guard keys.count >= fewestToDistribute, depth < maximumDepth else {
             var keys = keys
             return keys.sort { left, right in
                 if left.word != right.word { return left.word < right.word }
-                return left.text(in: bytes).lexicographicallyPrecedes(right.text(in: bytes))
+                return text(left).lexicographicallyPrecedes(text(right))
             }
         }
-        keys.distribute(with: spare)
-        // Keys with the same word have a longer common prefix, and are sorted by what follows it.
+        let sorted = keys.distribute(with: spare)
+        // Keys that are the same as far as they are sorted have a longer common prefix, and are sorted by what follows it.
         var start = 0
         while start < keys.count {
             var end = start + 1
-            while end < keys.count, keys[end].word == keys[start].word { end += 1 }
+            while end < keys.count, (keys[end].word ^ keys[start].word) & sorted == 0 { end += 1 }
             if end - start > 1 {
                 let group = start..<end
-                sort(.init(rebasing: keys[group]), spare: .init(rebasing: spare[group]), in: bytes, depth: depth + 1)
+                sort(.init(rebasing: keys[group]), spare: .init(rebasing: spare[group]), depth: depth + 1, text: text)
             }
             start = end
         }
     }
 
-    private static func readWords(of keys: UnsafeMutableBufferPointer<Key>, in bytes: UnsafeRawBufferPointer) {
-        guard let first = keys.first?.text(in: bytes) else { return }
+    private static func readWords(of keys: UnsafeMutableBufferPointer<Key>, _ text: (Key) -> UnsafeRawBufferPointer) {
+        guard let first = keys.first.map(text) else { return }
         var prefix = first.count
-        for key in keys { prefix = first.commonPrefixLength(with: key.text(in: bytes), limit: prefix) }
-        for index in keys.indices { keys[index].word = keys[index].text(in: bytes).word(from: prefix) }
+        for key in keys { prefix = first.commonPrefixLength(with: text(key), limit: prefix) }
+        for index in keys.indices { keys[index].word = text(keys[index]).word(from: prefix) }
     }
 }
 
@@ -112,18 +122,26 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeMutableBufferPointer<KeySorter.Key> {
-    /// Sorts by word: a radix sort, byte by byte from the last one.
-    fileprivate func distribute(with spare: Self) {
+    /// Sorts by word, byte by byte from the last one; by the first byte only, if the words differ in many.
+    ///
+    /// Returns the bits of the words by which the keys are sorted.
+    fileprivate func distribute(with spare: Self) -> UInt64 {
         var (keys, spare) = (self, spare)
         let first = self[0].word
         // The parentheses count: both operators have the same precedence.
         let differences = reduce(0) { $0 | ($1.word ^ first) }
-        for shift in stride(from: UInt64(0), to: 64, by: 8) where differences >> shift & 0xFF != 0 {
+        var shifts = stride(from: UInt64(0), to: 64, by: 8).filter { differences >> $0 & 0xFF != 0 }
+        // Without: binary.write 1.05, as one key that begins with another letter costs eight passes over all.
+        if shifts.count > Self.mostPasses { shifts = shifts.suffix(1) }
+        for shift in shifts {
             keys.distribute(into: spare, byByteAt: shift)
             swap(&keys, &spare)
         }
         if keys.baseAddress != baseAddress { _ = update(from: keys) }
+        return shifts.first.map { .max << $0 } ?? .max
     }
+
+    private static var mostPasses: Int { 4 }
 
     /// Moves the keys in the order of one byte of their words; keys with the same byte keep their order.
     private func distribute(into output: Self, byByteAt shift: UInt64) {
