@@ -67,13 +67,13 @@ struct READMETests {
 
     @Test("What is set is on disk after a flush")
     func flush() async throws {
-        let store = try ObservableStore(at: url)  // reads the file; what is no property list throws, and stays as it is
-        let editor = KeyedStore<EditorKeys>(store)  // sees the store through a group of keys
+        let store = try ObservableStore(at: url)  // throws if the file is not a property list
+        let editor = KeyedStore<EditorKeys>(store)  // typed access through a group of keys
 
-        editor.theme = .dark  // seen at once, written soon after
+        editor.theme = .dark  // visible immediately, written soon after
         editor.debug.showConsole = true
         store[.fontSize] = 15
-        try await store.flush()  // returns when all of it is on disk
+        try await store.flush()  // returns when every edit is on disk
 
         let other = try ObservableStore(at: url)
         #expect(other.entries == ["theme": "dark", "debug/showConsole": true, "fontSize": 15.0])
@@ -162,7 +162,7 @@ struct READMETests {
         let store = try ObservableStore(at: url)
         let editor = KeyedStore<EditorKeys>(store)
         let reader = Task {
-            let changes = editor.changes(of: \.theme)  // every change from here on
+            let changes = editor.changes(of: \.theme)  // every change from now on
             editor.theme = .dark
             for await change in changes {
                 print("\(change.oldValue) -> \(change.newValue), \(change.origin)")  // light -> dark, local
