@@ -14,14 +14,14 @@ struct DrawingTests {
         #expect(scale.decades == [10, 100, 1_000])
     }
 
-    @Test("The axis reaches from one power of ten to another around all numbers")
+    @Test("The axis extends from one power of ten to another around all numbers")
     func domain() {
         #expect(LogScale.decades(around: [23, 480, 7_000]) == 10...10_000)
         #expect(LogScale.decades(around: [100, 100]) == 100...1_000)
         #expect(LogScale.decades(around: []) == 1...10)
     }
 
-    @Test("Labels keep their order and their distance, and stay inside")
+    @Test("Labels keep their order and spacing, and stay inside")
     func labels() {
         #expect(LabelPlacement.spread([50, 10, 52], gap: 10, within: 0...100) == [50, 10, 60])
         #expect(LabelPlacement.spread([99, 100, 98], gap: 10, within: 0...100) == [90, 100, 80])

@@ -5,25 +5,25 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct FiguresTests {
     @Test(
-        "A time has the unit that suits it, and three digits",
+        "A time is printed in a suitable unit with three digits",
         arguments: [(0.5, "0.500 ns"), (71.26, "71.3 ns"), (1_500, "1.50 µs"), (2_345_678, "2.35 ms"), (1.2e9, "1.20 s")])
     func time(nanoseconds: Double, text: String) {
         #expect(Figures.time(nanoseconds) == text)
     }
 
     @Test(
-        "A ratio has three digits, and is a fraction where it is small",
+        "A ratio is printed with three digits, and as a fraction if it is small",
         arguments: [(5.503, "5.50 x"), (0.25, "0.250 x"), (0.0594, "1/16.8")])
     func ratio(ratio: Double, text: String) {
         #expect(Figures.ratio(ratio) == text)
     }
 
-    @Test("A goal reads as it is set", arguments: [(1.0 / 60, "1/60"), (0.25, "0.25 x"), (1.5, "1.5 x")])
+    @Test("A goal is printed as it was declared", arguments: [(1.0 / 60, "1/60"), (0.25, "0.25 x"), (1.5, "1.5 x")])
     func goal(goal: Double, text: String) {
         #expect(Figures.goal(goal) == text)
     }
 
-    @Test("A row as JSON has its figures under the names that are agreed on, and null for a goal that there is not")
+    @Test("A row as JSON has the documented field names, and null for a missing goal")
     func json() throws {
         let comparison = Comparison(subjects: [1], baselines: [2])
         let row = Row("a.b", "work", against: "bare", goal: 0.5) { _ in throw Failure("is not run") }
@@ -33,7 +33,7 @@ struct FiguresTests {
         #expect(try OutcomeLine.json(Outcome(row: free, comparison: comparison)).contains(#""goal":null"#))
     }
 
-    @Test("A goal is met up to the goal itself")
+    @Test("A goal is met by a value equal to it")
     func met() {
         let row = Row("a.b", "work", against: "bare", goal: 0.5) { _ in throw Failure("is not run") }
         #expect(Outcome(row: row, comparison: Comparison(subjects: [1], baselines: [2])).isMet == true)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct OptionsTests {
-    @Test("Without arguments all rows are asked for, as text")
+    @Test("Without arguments, all rows are selected and printed as text")
     func nothing() throws {
         let options = try Options([])
         #expect(options.action == .rows)
@@ -12,7 +12,7 @@ struct OptionsTests {
         #expect(options.names.isEmpty)
     }
 
-    @Test("Names, options and their values are told apart")
+    @Test("Names, options and their values are distinguished")
     func mixed() throws {
         let options = try Options(["read", "--json", "--in", "/dev/shm", "commit.1000"])
         #expect(options.action == .rows)
@@ -22,25 +22,25 @@ struct OptionsTests {
     }
 
     @Test(
-        "A picture is one of the curves, on whichever side of --curves it stands",
+        "--svg selects the curves, before, after or without --curves",
         arguments: [["--curves", "--svg", "a"], ["--svg", "a", "--curves"], ["--svg", "a"]])
     func picture(arguments: [String]) throws {
         #expect(try Options(arguments).action == .curves(picture: "a"))
     }
 
-    @Test("What cannot be understood is wrong usage", arguments: [["--fast"], ["--svg"], ["--in"], ["--watch"], ["--curves", "--json"]])
+    @Test("An invalid argument is a usage error", arguments: [["--fast"], ["--svg"], ["--in"], ["--watch"], ["--curves", "--json"]])
     func refused(arguments: [String]) {
         #expect(throws: UsageError.self) { try Options(arguments) }
     }
 
-    @Test("A name chooses what begins with it, in the order of the table")
+    @Test("A name selects the rows with that prefix, in the order of the table")
     func selection() throws {
         let names = ["read.key", "read.json", "write.key"]
         #expect(try Selection.choose(["write", "read.j"], from: names) { $0 } == ["read.json", "write.key"])
         #expect(throws: UsageError("nothing is named raed")) { try Selection.choose(["raed"], from: names) { $0 } }
     }
 
-    @Test("No row or curve has the name of another one")
+    @Test("Names of rows and curves are unique")
     func names() {
         let names = (Table.rows + Table.orientation).map(\.name) + CurveTable.curves.map(\.name)
         #expect(Set(names).count == names.count)

@@ -187,7 +187,7 @@ struct READMETests {
         try await store.close()
     }
 
-    @Test("Every Swift snippet of the README stands in this file")
+    @Test("Every Swift snippet of the README is in this file")
     func snippets() throws {
         let source = URL(filePath: #filePath)
         let package = source.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -200,7 +200,7 @@ struct READMETests {
         }
     }
 
-    @Test("Every test that the documentation names is there")
+    @Test("Every test that the documentation names exists")
     func namedTests() throws {
         let source = URL(filePath: #filePath)
         let package = source.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

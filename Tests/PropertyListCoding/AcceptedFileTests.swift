@@ -21,7 +21,7 @@ struct AcceptedFileTests {
 
     private static let count = isLong ? 100_000 : 3_000
 
-    @Test("Foundation reads the same, or else plistlib does, if need be without what is ignored here and a mistake to them")
+    @Test("Foundation reads the same, or else plistlib, if necessary without parts that are ignored here and errors there")
     func oracles() throws {
         var mutator = InputMutator(seed: firstSeed, files: [])
         var rest: [Accepted] = []

@@ -29,7 +29,7 @@ import Testing
         #expect(PropertyListValue.changes(in: binary, since: binary, of: { entries[$0] }) == [:])
     }
 
-    @Test("Each entry that is set, added or removed is told, and no other")
+    @Test("Each entry that is set, added or removed is reported, and no other")
     func oneEntry() throws {
         for key in entries.keys {
             for value in ["changed", 2, [1, "two", false], ["a": ["b": [1, 2, 4]]]] as [PropertyListValue] {
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("What only looks alike is told: 1, 1.0 and true, 0.0 and -0.0, text and data of the same bytes")
+    @Test("Values that only look equal are reported: 1, 1.0 and true, 0.0 and -0.0, text and data of the same bytes")
     func lookalikes() throws {
         let values: [PropertyListValue] = [
             1, 1.0, true, 0.0, -0.0, "A", .data(Data([0x41])), .uid(1), .date(Date(timeIntervalSinceReferenceDate: 1)),
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(
-        "What differs far inside is told, however deep it stands and whatever comes before and behind it", arguments: [1, 15, 16, 17, 500])
+        "Nested differences are reported, at any depth and whatever precedes and follows them", arguments: [1, 15, 16, 17, 500])
     func depths(_ depth: Int) throws {
         func nested(_ inner: PropertyListValue) -> PropertyListValue {
             (0..<depth).reduce(inner) { value, level in
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("Containers with fewer or more elements, or of another kind, are told")
+    @Test("Containers with fewer or more elements, or of another type, are reported")
     func containers() throws {
         let lists: [PropertyListValue] = [[], [1], [1, 2], [2, 1], [[1], [2]], [:], ["1": 2], ["2": 1], ["1": 2, "2": 1], 1, "12"]
         for old in lists {
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("An entry that refers to another object is told where the objects stay as they are, behind the root and in front of it")
+    @Test("An entry that refers to another object is reported if the objects are unchanged, before and after the root")
     func otherReferences() throws {
         let old: Entries = ["a": "one", "b": "two", "c": "one", "d": "two"]
         let new: Entries = ["a": "one", "b": "two", "c": "two", "d": "two"]
@@ -109,12 +109,12 @@ import Testing
         return Data(bytes)
     }
 
-    @Test("A key in another normalization is for the whole to be read")
+    @Test("A key in another normalization requires reading everything")
     func normalization() throws {
         #expect(try changes(from: ["a": 0, "\u{E9}": 1, "z": 0], to: ["a": 0, "e\u{301}": 1, "z": 0]) == nil)
     }
 
-    @Test("Bytes of another kind, and roots that are no dictionaries, are for the whole to be read")
+    @Test("Bytes of another format, and roots that are not dictionaries, require reading everything")
     func otherKinds() throws {
         let binary = try PropertyListValue.dictionary(entries).encoded(as: .binary)
         let others = [
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("A list that is too large written out is for the whole to be read, also where each of its entries is not")
+    @Test("A list whose expansion is too large requires reading everything, even if none of its entries is")
     func limit() throws {
         func list(_ root: [UInt8]) -> Data {
             let outer = [0xAF, 0x11] + BinaryList.bytes(1_000, 2) + [UInt8](repeating: 4, count: 1_000)
@@ -144,7 +144,7 @@ import Testing
         #expect(try told(list([0xD1, 1, 3]), since: list([0xD0]))?.keys.sorted() == ["a"])
     }
 
-    @Test("A new key that stands twice is for the whole to be read")
+    @Test("A repeated new key requires reading everything")
     func repeatedKey() throws {
         let earlier = BinaryList([0xD1, 1, 2], Array("Qa".utf8), [0x09]).data
         let later = BinaryList([0xD3, 1, 3, 3, 2, 2, 2], Array("Qa".utf8), [0x09], Array("Qb".utf8)).data
@@ -156,7 +156,7 @@ import Testing
         return PropertyListValue.changes(in: later, since: earlier, of: { old[$0] })
     }
 
-    @Test("Random edits of random entries: the difference makes of the earlier entries what reading the whole does", arguments: 0..<20)
+    @Test("Random edits of random entries: applying the difference to the earlier entries equals reading everything", arguments: 0..<20)
     func randomEdits(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         var old: Entries = [:]
@@ -175,7 +175,7 @@ import Testing
         #expect(told > 10)
     }
 
-    @Test("Of damaged bytes, a difference is told only where reading the whole gives the same")
+    @Test("For damaged bytes, a difference is reported only if reading everything gives the same result")
     func damaged() throws {
         let good = try PropertyListValue.dictionary(entries).encoded(as: .binary)
         var told = 0

@@ -41,7 +41,7 @@ import Testing
         #expect(try PropertyListValue.decode(list(keys.map(object)).data).value == .dictionary(expected))
     }
 
-    @Test("Each has its value, in whatever order they stand")
+    @Test("Each key has its value, in any order")
     func order() throws {
         try check(Self.keys)
         try check(Self.keys.reversed())
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("One that stands twice is found wherever it stands")
+    @Test("A repeated key is found at any position")
     func twice() throws {
         for all in [Self.keys, Self.plain] {
             for first in all.indices {
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(
-        "One that stands twice is found if it is written otherwise",
+        "A repeated key is found in another encoding",
         arguments: [[[0x51, 0x6B], [0x5F, 0x10, 1, 0x6B]], [[0x51, 0x6B], [0x61, 0, 0x6B]]])
     func twiceInOtherForm(keys: [[UInt8]]) throws {
         for keys in [keys, keys.reversed()] {

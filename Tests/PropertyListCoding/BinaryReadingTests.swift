@@ -3,7 +3,7 @@ import PropertyListCoding
 import Testing
 
 @Suite("Reading binary") struct BinaryReadingTests {
-    @Test("Integers of 1, 2 and 4 bytes have no sign, those of 8 have one, and 16 bytes are taken when they fit")
+    @Test("Integers of 1, 2 and 4 bytes are unsigned, those of 8 are signed, and those of 16 are accepted if they fit")
     func integers() throws {
         let cases: [([UInt8], PropertyListInteger)] = [
             ([0x10, 0xFF], 255), ([0x11, 0xFF, 0xFF], 65_535), ([0x12, 0xFF, 0xFF, 0xFF, 0xFF], 4_294_967_295),
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("Objects that are referred to more than once are read wherever they are")
+    @Test("Objects that are referenced more than once are read at any position")
     func shared() throws {
         let list = BinaryList([0xA4, 1, 1, 2, 2], [0xA1, 2], Array("Qs".utf8))
         #expect(try PropertyListValue.decode(list.data).value == [["s"], ["s"], "s", "s"])
@@ -58,7 +58,7 @@ import Testing
         #expect(try PropertyListValue.decode(aliased.data).value == ["s", "s"])
     }
 
-    @Test("A container that is referred to often is decoded twice at most, and shared from then on")
+    @Test("A container that is referenced often is decoded at most twice, and shared from then on")
     func sharedContainers() throws {
         let list = BinaryList([0xA5, 1, 1, 1, 1, 2], [0xA3, 2, 2, 2], [0xD1, 3, 4], Array("Qk".utf8), [0x09])
         let inner = PropertyListValue.array([["k": true], ["k": true], ["k": true]])
@@ -72,7 +72,7 @@ import Testing
         #expect(Set(places).count == 2)
     }
 
-    @Test("A leaf that is malformed is an error that says where and why", arguments: leaves)
+    @Test("A malformed leaf is an error with an offset and a reason", arguments: leaves)
     func malformedLeaf(bytes: [UInt8], place: Int, reason: String) throws {
         let list = BinaryList.entry(bytes)
         let error = try #require(failure(of: list.data))
@@ -109,7 +109,7 @@ import Testing
         ([0xD1, 2, 1], 0, "not a string"), ([0xD1, 0, 1], -5, "not a string"),
     ]
 
-    @Test("Short text is read to its end and no further, and each of its bytes has to be ASCII", arguments: 0...15)
+    @Test("Short text is read exactly to its end, and each of its bytes must be ASCII", arguments: 0...15)
     func shortText(size: Int) throws {
         let text = (0..<size).map { UInt8(0x61 + $0) }
         // A text that is as short as this may also have its count after the marker.
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test("A key that is not a string, stands twice or is canonically equal to another is an error")
+    @Test("A key that is not a string, is repeated or is canonically equal to another is an error")
     func keys() throws {
         let value: [UInt8] = [0x09]
         let cases: [(BinaryList, Int, String)] = [
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test("A trailer that does not fit is an error that says where and why", arguments: trailers)
+    @Test("An inconsistent trailer is an error with an offset and a reason", arguments: trailers)
     func malformedTrailer(change: @Sendable (inout BinaryList) -> Void, fromEnd: Int, reason: String) throws {
         var list = BinaryList.entry([0x09])
         change(&list)
@@ -171,7 +171,7 @@ import Testing
         ({ $0.offsets = [8, 255, 13] }, 34, "outside the objects"),
     ]
 
-    @Test("A version other than 0 and a file that is cut short are errors")
+    @Test("A version other than 0 and a truncated file are errors")
     func header() throws {
         var list = BinaryList.entry([0x09])
         list.header = Array("bplist15".utf8)
@@ -184,7 +184,7 @@ import Testing
         #expect(failure(of: Data("bplist00".utf8))?.reason.contains("cut short") == true)
     }
 
-    @Test("Every beginning of a valid file is an error, not a crash")
+    @Test("Every prefix of a valid file is an error, not a crash")
     func truncation() throws {
         let data = try Sample.common.encoded(as: .binary).prefix(6_000)
         let whole = try PropertyListValue.dictionary(["a": [1, "two", 3.5, true], "b": .data(Data(count: 40))]).encoded(as: .binary)

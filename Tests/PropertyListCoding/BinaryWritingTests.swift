@@ -24,7 +24,7 @@ import Testing
                 + [UInt8](repeating: 0xFF, count: 8))
     }
 
-    @Test("Text is ASCII or big-endian UTF-16, and counts from 15 on stand in an integer of their own")
+    @Test("Text is ASCII or big-endian UTF-16, and counts of 15 and more have an integer of their own")
     func text() throws {
         #expect(try object("ab") == [0x52, 0x61, 0x62])
         #expect(try object("é") == [0x61, 0, 0xE9])
@@ -42,7 +42,7 @@ import Testing
         #expect(try count([1, 1.0, true, "1", .uid(1)]) == 6)
     }
 
-    @Test("Keys stand in the order of their bytes, whatever they begin and end with, and so equal values are written alike")
+    @Test("Keys are sorted by their bytes, whatever their prefixes and suffixes, so equal values are written identically")
     func order() throws {
         let ends = ["", "\0", "\0\0", "a", "a\0", "aa", "b", "12345678", "123456789", "12345678\0"]
         let beginnings = ["", "\0", "a", "group.1.", "group.10.", "group.1.12345678.", "group.1.12345679."]
@@ -50,17 +50,17 @@ import Testing
         for _ in 0..<20 { try expectOrder(of: names) }
     }
 
-    @Test("Keys that are not ASCII stand in the order of their UTF-8, which is not that of their UTF-16")
+    @Test("Keys that are not ASCII are sorted by their UTF-8, which differs from the order of their UTF-16")
     func otherOrder() throws {
         try expectOrder(of: ["z", "\u{E9}", "\u{FFFD}", "\u{1F642}", "\u{65E5}\u{672C}", "", "\u{E9}1", "a\u{E9}", "a"])
     }
 
-    @Test("Many keys are sorted by however many bytes they differ in", arguments: 1...9)
+    @Test("Many keys are sorted, however many bytes they differ in", arguments: 1...9)
     func manyKeys(size: Int) throws {
         try expectOrder(of: Set((0x20..<0x7F as Range<UInt8>).map { String(repeating: Character(Unicode.Scalar($0)), count: size) }))
     }
 
-    @Test("Many keys behind the same beginnings are sorted, however often those go on, and where zeros follow")
+    @Test("Many keys with common prefixes are sorted, whatever the prefixes' length, and with zero bytes after them")
     func manyBeginnings() throws {
         let ends = (0..<70).map { "\($0)" }
         let levels = (0..<12).map { String(repeating: "12345678", count: $0) }
@@ -84,7 +84,7 @@ import Testing
         #expect(try object(.dictionary(entries)).starts(with: expected.joined()))
     }
 
-    @Test("Lists of all sizes that are written at the same time, and by one thread after the other, do not share what they are made in")
+    @Test("Lists of all sizes written concurrently and consecutively do not share scratch memory")
     func sameTime() throws {
         let lists = (0..<8).map { thread in
             PropertyListValue.dictionary(
@@ -101,7 +101,7 @@ import Testing
         for (list, bytes) in zip(lists, expected) { #expect(try PropertyListValue.decode(bytes).value == list) }
     }
 
-    @Test("References and offsets are as wide as they need to be", arguments: [10, 254, 255, 256, 300, 70_000])
+    @Test("References and offsets have the smallest sufficient width", arguments: [10, 254, 255, 256, 300, 70_000])
     func widths(count: Int) throws {
         let value = PropertyListValue.array((0..<count).map { .integer(PropertyListInteger(Int64($0 + 1_000))) })
         let data = try value.encoded(as: .binary)
@@ -109,7 +109,7 @@ import Testing
         #expect(try PropertyListValue.decode(data).value == value)
     }
 
-    @Test("Long leaves among short ones keep their places, and equal ones are written once")
+    @Test("Long leaves among short ones keep their positions, and equal ones are written once")
     func longLeaves() throws {
         let (text, data) = (String(repeating: "é", count: 5_000), Data(repeating: 7, count: 10_000))
         let entries: [String: PropertyListValue] = [
@@ -120,7 +120,7 @@ import Testing
         #expect(try PropertyListValue.decode(bytes).value == .dictionary(entries))
     }
 
-    @Test("Data keeps little more memory than it has bytes, however large")
+    @Test("Data uses little more memory than its count, however large")
     func spareMemory() throws {
         for size in [1, 40_000, 12_000_000] {
             let bytes = try PropertyListValue.array([.data(Data(count: size))]).encoded(as: .binary)

@@ -2,8 +2,8 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@Suite("Bounds", .timeLimit(.minutes(5))) struct DecodingLimitsTests {
-    @Test("512 levels are written and read, 513 are neither", arguments: PropertyListFormat.allCases)
+@Suite("Decoding limits", .timeLimit(.minutes(5))) struct DecodingLimitsTests {
+    @Test("512 levels are written and read, 513 are rejected by both", arguments: PropertyListFormat.allCases)
     func depth(format: PropertyListFormat) throws {
         let deepest = nested(512)
         #expect(try PropertyListValue.decode(deepest.encoded(as: format)).value == deepest)
@@ -13,7 +13,7 @@ import Testing
         #expect(throws: PropertyListError.self) { try tooDeep.validate() }
     }
 
-    @Test("Bytes that nest 513 levels are an error where the last of them begins")
+    @Test("Bytes that nest 513 levels are an error at the offset of the last level")
     func deepBytes() throws {
         func xml(_ depth: Int) -> Data {
             Data((String(repeating: "<array>", count: depth) + String(repeating: "</array>", count: depth)).utf8)
@@ -32,7 +32,7 @@ import Testing
         #expect(failure(of: binary(20_000))?.reason.contains("512 deep") == true)
     }
 
-    @Test("A shared object that is deep itself counts as deep wherever it is referred to")
+    @Test("The depth of a shared object counts at every reference")
     func sharedDepth() throws {
         // The root holds a chain of 300 first, and then a second chain of 300 that ends in the first one.
         var objects: [[UInt8]] = [[0xA2] + BinaryList.bytes(1, 2) + BinaryList.bytes(301, 2)]
@@ -44,7 +44,7 @@ import Testing
         #expect(failure(of: list.data)?.reason.contains("512 deep") == true)
     }
 
-    @Test("Shared references that would make the value huge are an error at once")
+    @Test("Shared references that would make the value huge are an error immediately")
     func bomb() throws {
         // Ten arrays of ten references each to the next one: ten thousand million leaves.
         let arrays = (0..<10).map { level in [0xAA] + [UInt8](repeating: UInt8(level + 1), count: 10) }
@@ -60,7 +60,7 @@ import Testing
         #expect(failure(of: long.data)?.reason.contains("much larger") == true)
     }
 
-    @Test("A long key counts in each dictionary that has it, whatever it stands for", arguments: [[0x09], [0xA0], [0xD0], [0xA1, 0, 1]])
+    @Test("A long key counts in each dictionary that has it, whatever its value", arguments: [[0x09], [0xA0], [0xD0], [0xA1, 0, 1]])
     func keyBomb(value: [UInt8]) throws {
         let count = 2_000
         // The root, the key, and of each dictionary its value in front of it, so that none is visited twice.
@@ -72,7 +72,7 @@ import Testing
         #expect(failure(of: list.data)?.reason.contains("much larger") == true)
     }
 
-    @Test("What is shared may come to 262,144 nodes and 16 for each byte, and not to one more")
+    @Test("Shared values can have up to 262,144 nodes plus 16 for each byte")
     func limit() throws {
         func list(_ extra: Int, size: Int) -> BinaryList {
             let root =
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("Each reference to a long text or data counts for its size", arguments: [UInt8(0x5F), 0x4F])
+    @Test("Each reference to a long text or data counts with its size", arguments: [UInt8(0x5F), 0x4F])
     func sharedLeaves(marker: UInt8) throws {
         func list(_ count: Int) -> Data {
             let root = [0xAF, 0x11] + BinaryList.bytes(UInt64(count), 2) + [UInt8](repeating: 1, count: count)
@@ -116,7 +116,7 @@ import Testing
         #expect(failure(of: BinaryList([0xD1, 1, 0], Array("Qk".utf8)).data)?.reason.contains("itself") == true)
     }
 
-    @Test("Objects that lie on top of one another cannot take more memory than a few times the input")
+    @Test("Overlapping objects cannot use more memory than a few times the input")
     func overlap() throws {
         // Every object is the rest of the file as one string.
         let count = 2_000
@@ -130,7 +130,7 @@ import Testing
         #expect(failure(of: list.data)?.reason.contains("overlap") == true)
     }
 
-    @Test("Containers inside one another that overlap are refused before there is room for all of them")
+    @Test("Overlapping nested containers are rejected before memory for all of them is allocated")
     func overlappingContainers() throws {
         // Each claims 60,000 references, of which the first is to the next container and the others are what stands behind it.
         let containers = (1...200).map { next in [0xAF, 0x11] + BinaryList.bytes(60_000, 2) + [UInt8(next)] }
@@ -142,7 +142,7 @@ import Testing
         #expect(try #require(error.offset) <= list.offset(of: 2))
     }
 
-    @Test("What shares much is written so that it can be read again")
+    @Test("A value with many shared parts is written so that it can be read again")
     func sharingOnWriting() throws {
         let long = String(repeating: "long text ", count: 10_000)
         let value = PropertyListValue.array(Array(repeating: .string(long), count: 400))
@@ -160,7 +160,7 @@ import Testing
         #expect(try few.encoded(as: .binary).count < 2 * long.utf8.count)
     }
 
-    @Test("A stack of 512 kilobytes is enough for everything at the greatest depth")
+    @Test("A stack of 512 kilobytes suffices at the maximum depth")
     func smallStack() throws {
         let finished = DispatchSemaphore(value: 0)
         let thread = Thread {

@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test("Entries at random, set, removed and added at random", arguments: 0..<UInt64(60))
+    @Test("Random entries are set, removed and added at random", arguments: 0..<UInt64(60))
     func random(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var base: [String: PropertyListValue] = [:]
@@ -31,7 +31,7 @@ import Testing
         try check(base, edits)
     }
 
-    @Test("Nothing is left, everything is new, or nothing was edited")
+    @Test("Every entry is removed, every entry is new, or none is edited")
     func extremes() throws {
         try check(["a": 1, "b": 2], ["a": nil, "b": nil])
         try check([:], ["a": 1, "b": ["a": 2]])
@@ -39,13 +39,13 @@ import Testing
         try check([:], ["a": nil])
     }
 
-    @Test("Only the entries of the dictionary itself are edited, not those of others in it")
+    @Test("Only the entries of the dictionary itself are edited, not those of nested ones")
     func nested() throws {
         let inner: PropertyListValue = ["a": 1, "b": ["a": 2]]
         try check(["a": inner, "b": [inner], "c": inner], ["a": 3, "b": nil, "d": inner])
     }
 
-    @Test("A key that is set in another normalization stays as it was")
+    @Test("A key set in another normalization stays unchanged")
     func normalization() throws {
         let edits: Edits = ["e\u{301}": 2, "A\u{30A}": nil]
         try check(["\u{E9}": 1, "\u{C5}": 1], edits)
@@ -54,7 +54,7 @@ import Testing
         #expect(entries.keys.map { Array($0.utf8) } == [Array("\u{E9}".utf8)])
     }
 
-    @Test("Texts that are shared too often to be read are written apart, edited or not")
+    @Test("Texts that are shared too often to be read are written repeatedly, edited or not")
     func sharing() throws {
         let texts = PropertyListValue.array(Array(repeating: .string(String(repeating: "text", count: 1_000)), count: 4_000))
         let edits: Edits = ["a": "short", "c": texts]

@@ -14,7 +14,7 @@ import Testing
         PropertyListValue(foundation: try PropertyListSerialization.propertyList(from: data, format: nil))
     }
 
-    @Test("Reads what is written, bit for bit", arguments: PropertyListFormat.allCases)
+    @Test("Reads what was written, bit for bit", arguments: PropertyListFormat.allCases)
     func reads(format: PropertyListFormat) throws {
         for value in Self.values {
             #expect(try read(value.encoded(as: format)) == value)
@@ -28,7 +28,7 @@ import Testing
         #expect(try read(value.encoded(as: .binary)) == value)
     }
 
-    @Test("Writes what is read, bit for bit but for the sign of zero in XML", arguments: PropertyListFormat.allCases)
+    @Test("Writes what was read, bit for bit except for the sign of zero in XML", arguments: PropertyListFormat.allCases)
     func writes(format: PropertyListFormat) throws {
         for value in Self.values {
             let data = try PropertyListSerialization.data(fromPropertyList: value.foundation, format: format.foundation, options: 0)
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("Writes control characters, U+FEFF and years before 1 as XML, and they are read")
+    @Test("Writes control characters, U+FEFF and years before 1 as XML, and they can be read")
     func writesOddXML() throws {
         let texts = Sample.binaryTexts + Sample.markedTexts
         let value = PropertyListValue.array(texts.map { .string($0) } + [.date(.distantPast), .date(.distantFuture)])
@@ -50,7 +50,7 @@ import Testing
         #expect(try PropertyListValue.decode(data).value == value)
     }
 
-    @Test("Keeps uids that it reads", arguments: PropertyListFormat.allCases)
+    @Test("Preserves uids that it reads", arguments: PropertyListFormat.allCases)
     func uids(format: PropertyListFormat) throws {
         let value = PropertyListValue.array(Sample.uids.map { .uid($0) })
         let object = try PropertyListSerialization.propertyList(from: value.encoded(as: format), format: nil)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test("Lays XML out in the same way")
+    @Test("Formats XML in the same way")
     func layout() throws {
         let value: PropertyListValue = [
             "array": [1, "two", true, [], [:], .data(Data(repeating: 7, count: 200))],

@@ -9,7 +9,7 @@ import Testing
     /// same way.
     private static let sizes = [0...4, 14...18, 60...72, 126...134, 253...259, 1_498...1_502].flatMap(Array.init)
 
-    @Test("Sorted, for any keys", arguments: sizes)
+    @Test("Any keys are sorted", arguments: sizes)
     func sorted(size: Int) throws {
         for seed in 0..<(size < 1_000 ? 8 : 2) {
             var generator = SeededGenerator(seed: UInt64(size * 100 + seed))
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("Sorted, for any keys that go on behind the same beginnings", arguments: 62...68)
+    @Test("Keys with common prefixes of any length are sorted", arguments: 62...68)
     func groups(size: Int) throws {
         for depth in 0...9 {
             var generator = SeededGenerator(seed: UInt64(size * 100 + depth))

@@ -2,7 +2,7 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@Suite("Time", .timeLimit(.minutes(5))) struct LinearTimeTests {
+@Suite("Linear time", .timeLimit(.minutes(5))) struct LinearTimeTests {
     /// A kind of input that can be made of any size.
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -22,7 +22,7 @@ import Testing
 
     // The processor's time of this thread, not the clock's: other work on the machine does not count. Twice the time for twice the
     // input would make 8 of it; twice the input squared, 64.
-    @Test("Eight times the input is read, or refused, in about eight times the time", arguments: shapes)
+    @Test("Eight times the input is read, or rejected, in about eight times the time", arguments: shapes)
     func eightfold(_ shape: Shape) throws {
         let (small, large) = (shape.make(2_000), shape.make(16_000))
         try #require(large.count > 7 * small.count)

@@ -8,7 +8,7 @@ import Testing
     static let inputsPerSeed = isLong ? 1_000_000 : 30_000
     static let seeds: [UInt64] = (0..<10).map { firstSeed + $0 }
 
-    @Test("Damage ends in an error with a place and a reason, or in a value that can be written and read again", arguments: Self.seeds)
+    @Test("Damaged bytes are an error with an offset and a reason, or a value that can be written and read again", arguments: Self.seeds)
     func mutations(seed: UInt64) async throws {
         var mutator = InputMutator(seed: seed, files: Self.corpus)
         var accepted = 0

@@ -3,7 +3,7 @@ import PropertyListCoding
 import Testing
 
 @Suite("What is not a property list") struct OtherFormatTests {
-    @Test("Old-style lists, JSON, and nothing at all are errors that say what they look like", arguments: others)
+    @Test("Old-style lists, JSON and empty input are errors that name the format", arguments: others)
     func looks(text: String, offset: Int, reason: String) throws {
         let error = try #require(failure(of: Data(text.utf8)))
         #expect(error.offset == offset)
@@ -20,13 +20,13 @@ import Testing
         ("\0\0\0\0", 0, "neither"), ("\u{1}", 0, "neither"), ("é", 0, "neither"), ("bplist15", 6, "version"), ("bplist", 6, "version"),
     ]
 
-    @Test("They are recognized in UTF-16, too")
+    @Test("They are also recognized in UTF-16")
     func utf16() throws {
         let data = try #require("{a = b;}".data(using: .utf16LittleEndian))
         #expect(failure(of: Data([0xFF, 0xFE]) + data)?.reason.contains("OpenStep") == true)
     }
 
-    @Test("An error's description gives the reason and the place")
+    @Test("An error's description contains the reason and the offset")
     func description() {
         #expect(PropertyListError(offset: 7, reason: "something").description == "something (at byte 7)")
         #expect(PropertyListError(offset: nil, reason: "something").description == "something")

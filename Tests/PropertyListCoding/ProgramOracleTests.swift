@@ -13,7 +13,7 @@ import Testing
         }
     }()
 
-    @Test("plistlib reads what is written, bit for bit, and what it writes of that is read", .enabled(if: Self.hasPython))
+    @Test("plistlib reads what was written, bit for bit, and its output is read", .enabled(if: Self.hasPython))
     func plistlib() throws {
         let marked = PropertyListValue.array(Sample.markedTexts.map { .string($0) })
         let cases =
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("plutil accepts and converts what is written", .enabled(if: Self.hasPlutil), arguments: ["binary1", "xml1"])
+    @Test("plutil accepts and converts what was written", .enabled(if: Self.hasPlutil), arguments: ["binary1", "xml1"])
     func plutil(format: String) throws {
         let folder = try TemporaryFolder()
         let names = Self.cases.indices.map { "\($0).plist" }

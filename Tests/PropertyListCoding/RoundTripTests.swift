@@ -3,7 +3,7 @@ import PropertyListCoding
 import Testing
 
 @Suite("Round trips") struct RoundTripTests {
-    @Test("Everything both formats hold comes back bit for bit", arguments: PropertyListFormat.allCases)
+    @Test("Values that both formats can represent are read back bit for bit", arguments: PropertyListFormat.allCases)
     func common(format: PropertyListFormat) throws {
         let data = try Sample.common.encoded(as: format)
         let (value, found) = try PropertyListValue.decode(data)
@@ -11,7 +11,7 @@ import Testing
         #expect(found == format)
     }
 
-    @Test("Every leaf comes back bit for bit, alone at the root", arguments: PropertyListFormat.allCases)
+    @Test("Every leaf is read back bit for bit, as the root", arguments: PropertyListFormat.allCases)
     func roots(format: PropertyListFormat) throws {
         var leaves: [PropertyListValue] = [true, false, [], [:]]
         leaves += (Sample.texts + Sample.markedTexts).map { .string($0) }
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test("Keys that look like paths, are empty or begin with a byte order mark come back", arguments: PropertyListFormat.allCases)
+    @Test("Keys that look like paths, are empty or begin with a byte order mark are read back", arguments: PropertyListFormat.allCases)
     func keys(format: PropertyListFormat) throws {
         let keys = Sample.keys + Sample.markedTexts + (format == .binary ? Sample.binaryTexts : [])
         let value = PropertyListValue.dictionary(
@@ -33,7 +33,7 @@ import Testing
         #expect(try PropertyListValue.decode(value.encoded(as: format)).value == value)
     }
 
-    @Test("Binary keeps control characters, fractions of seconds and the bits of what is not a number")
+    @Test("Binary preserves control characters, fractions of seconds and the bits of NaN")
     func binaryOnly() throws {
         let odd = Double(bitPattern: 0xFFF8_0000_0000_1234)
         let value: PropertyListValue = .array(
@@ -42,7 +42,9 @@ import Testing
         #expect(try PropertyListValue.decode(value.encoded(as: .binary)).value == value)
     }
 
-    @Test("The same value is written as the same bytes, whatever order its dictionary was made in", arguments: PropertyListFormat.allCases)
+    @Test(
+        "Equal values are written as the same bytes, whatever the order in which their dictionaries were made",
+        arguments: PropertyListFormat.allCases)
     func deterministic(format: PropertyListFormat) throws {
         let pairs = (0..<500).map { ("key\($0)", PropertyListValue.integer(PropertyListInteger(Int64($0)))) } + [("é", true), ("", false)]
         let forward = PropertyListValue.dictionary(Dictionary(uniqueKeysWithValues: pairs))

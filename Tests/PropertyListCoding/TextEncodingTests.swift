@@ -22,7 +22,7 @@ import Testing
         #expect(failure(of: Data("\u{FEFF}".utf8))?.offset == 3)
     }
 
-    @Test("Latin-1 and ASCII are read when they are declared")
+    @Test("Latin-1 and ASCII are read if they are declared")
     func declared() throws {
         let latin = Data("<?xml version=\"1.0\" encoding='iso-8859-1'?><string>".utf8) + Data([0xE9, 0x80, 0xFF]) + Data("</string>".utf8)
         #expect(try PropertyListValue.decode(latin).value == "é\u{80}ÿ")
@@ -33,7 +33,7 @@ import Testing
         #expect(error.reason.contains("not ASCII"))
     }
 
-    @Test("Other encodings, and declarations that are untrue, are errors that say so")
+    @Test("Other encodings and wrong declarations are errors that name the reason")
     func refused() throws {
         for name in ["windows-1252", "bogus", "Shift_JIS"] {
             let error = try #require(failure(of: Data("<?xml version=\"1.0\" encoding=\"\(name)\"?><true/>".utf8)))
@@ -56,7 +56,7 @@ import Testing
         #expect(failure(of: data.dropLast(mark.count / 2)) != nil)
     }
 
-    @Test("Half of a surrogate pair and a number that is no character are errors where they stand")
+    @Test("Half of a surrogate pair and an invalid character number are errors at their offset")
     func invalid() throws {
         let half = Data([0xFE, 0xFF, 0, 0x3C, 0xD8, 0x00, 0, 0x3E])
         #expect(failure(of: half)?.offset == 4)

@@ -11,7 +11,7 @@ import Testing
         #expect(PropertyListInteger(UInt64.max).value(as: Int64.self) == nil)
     }
 
-    @Test("Values differ when a bit of them does", arguments: differentPairs)
+    @Test("Values that differ in a bit are not equal", arguments: differentPairs)
     func different(left: PropertyListValue, right: PropertyListValue) {
         #expect(left != right)
         #expect(right != left)
@@ -30,7 +30,7 @@ import Testing
         (.data(Data([1])), .data(Data([2]))), ("", []), ("a", "aa"),
     ]
 
-    @Test("Equal values have equal hashes, whatever order their dictionaries were made in")
+    @Test("Equal values have equal hashes, whatever the order in which their dictionaries were made")
     func hashes() {
         var forward: [String: PropertyListValue] = [:]
         var backward: [String: PropertyListValue] = [:]
@@ -42,7 +42,7 @@ import Testing
         #expect(PropertyListValue.real(.nan).hashValue == PropertyListValue.real(.nan).hashValue)
     }
 
-    @Test("Rounding gives what comes back, for each format")
+    @Test("Rounding returns the value as it is read back, for each format")
     func rounding() throws {
         let odd = Double(bitPattern: 0xFFF8_0000_0000_1234)
         let value: PropertyListValue = [
@@ -62,7 +62,7 @@ import Testing
                 == .date(Date(timeIntervalSinceReferenceDate: -1)))
     }
 
-    @Test("Literals and names of types are those of the cases")
+    @Test("Literals and type names match the cases")
     func literals() {
         #expect(
             ["a": [1, 2.5, true, "b"]] as PropertyListValue

@@ -3,7 +3,7 @@ import PropertyListCoding
 import Testing
 
 @Suite("Malformed XML") struct XMLErrorTests {
-    @Test("What is wrong is an error that says where and why", arguments: documents)
+    @Test("Malformed XML is an error with an offset and a reason", arguments: documents)
     func malformed(xml: String, offset: Int, reason: String) throws {
         let error = try #require(failure(of: Data(xml.utf8)))
         #expect(error.offset == offset, "\(error)")
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("Every beginning of a document is an error, not a crash")
+    @Test("Every prefix of a document is an error, not a crash")
     func truncation() throws {
         let value: PropertyListValue = ["a": [1, "tü<&>o", 3.5, true, .uid(3)], "b": .data(Data(count: 40)), "c": .date(.distantFuture)]
         let whole = try value.encoded(as: .xml)

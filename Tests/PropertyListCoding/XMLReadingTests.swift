@@ -3,7 +3,7 @@ import PropertyListCoding
 import Testing
 
 @Suite("Reading XML") struct XMLReadingTests {
-    @Test("Elements, however they are written, are read", arguments: readable)
+    @Test("Elements are read in every notation", arguments: readable)
     func reads(xml: String, value: PropertyListValue) throws {
         let decoded = try PropertyListValue.decode(Data(xml.utf8))
         #expect(decoded.value == value)
@@ -67,7 +67,7 @@ import Testing
         ("1e3", nil), ("abc", nil), ("-0x-1", nil), ("1\u{B}", nil), ("1\u{A0}", nil), ("٣", nil),
     ]
 
-    @Test("Reals are decimal, or one of the names of infinity and of what is not a number", arguments: reals)
+    @Test("Reals are decimal, or one of the names of infinity and NaN", arguments: reals)
     func real(text: String, real: Double?) throws {
         let data = Data("<real>\(text)</real>".utf8)
         if let real {

@@ -11,7 +11,7 @@ import Testing
         return lines.dropFirst(3).dropLast(2).joined(separator: "\n")
     }
 
-    @Test("Markup, carriage returns and a leading U+FEFF are written so that every reader sees them")
+    @Test("Markup, carriage returns and a leading U+FEFF are written so that every reader preserves them")
     func escapes() throws {
         #expect(try body("<&>\"'") == "<string>&lt;&amp;&gt;\"'</string>")
         #expect(try body("a\r\n") == "<string>a&#13;\n</string>")
@@ -19,7 +19,7 @@ import Testing
         #expect(try body(["\r": true]) == "<dict>\n\t<key>&#13;</key>\n\t<true/>\n</dict>")
     }
 
-    @Test("Numbers are written short, and read by every reader")
+    @Test("Numbers are written in their shortest form, and every reader accepts them")
     func numbers() throws {
         #expect(
             try body([0.1, -0.0, 1e22, .real(.nan), .real(.infinity), .real(-.infinity)]).split(separator: "\n").dropFirst().dropLast().map
@@ -31,7 +31,7 @@ import Testing
         #expect(try body(.uid(7)) == "<dict>\n\t<key>CF$UID</key>\n\t<integer>7</integer>\n</dict>")
     }
 
-    @Test("Characters that XML cannot hold are an error that names them", arguments: Sample.binaryTexts)
+    @Test("Characters that XML cannot represent are an error that names them", arguments: Sample.binaryTexts)
     func unwritable(text: String) throws {
         for value in [.string(text), .dictionary([text: true])] as [PropertyListValue] {
             #expect {
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("Dates are cut down to whole seconds, and those outside the years 1 to 9999 are an error")
+    @Test("Dates are truncated to whole seconds, and those outside the years 1 to 9999 are an error")
     func dates() throws {
         func date(_ seconds: Double) -> PropertyListValue { .date(Date(timeIntervalSinceReferenceDate: seconds)) }
         #expect(try body(date(0.999)) == "<date>2001-01-01T00:00:00Z</date>")
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("Every day from 1890 to 2110 comes back, and months of the years 1600 to 9999 agree with Foundation's calendar")
+    @Test("Every day from 1890 to 2110 is read back, and months of the years 1600 to 9999 agree with Foundation's calendar")
     func calendar() throws {
         let days = PropertyListValue.array(
             (-40_500..<40_000).map { .date(Date(timeIntervalSinceReferenceDate: Double($0) * 86_400 + 43_210)) })
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("A dictionary that would read back as a uid, and a uid at the greatest depth, are errors")
+    @Test("A dictionary that would be read back as a uid, and a uid at the maximum depth, are errors")
     func uids() throws {
         #expect(throws: PropertyListError.self) { try PropertyListValue.array([["CF$UID": 1]]).encoded(as: .xml) }
         #expect(throws: PropertyListError.self) { try PropertyListValue.array([["CF$UID": 1.0]]).encoded(as: .xml) }
@@ -83,7 +83,7 @@ import Testing
         #expect(try PropertyListValue.decode(binary.encoded(as: .binary)).value == binary)
     }
 
-    @Test("Up to 16 levels are indented by a tab for each, and those below by no more")
+    @Test("Up to 16 levels are indented by a tab each, and deeper ones by no more")
     func indentation() throws {
         func nested(around core: PropertyListValue) -> PropertyListValue { (0..<40).reduce(core) { value, _ in [value] } }
         let lines = try body(nested(around: true)).split(separator: "\n")
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(
-        "Values in a deep container take not much more room than they need",
+        "Values in a deep container use little more space than necessary",
         arguments: [PropertyListValue.boolean(true), .data(Data()), .array([]), .data(Data([1]))])
     func deepSize(_ leaf: PropertyListValue) throws {
         let values = PropertyListValue.array(Array(repeating: leaf, count: 10_000))

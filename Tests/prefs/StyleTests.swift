@@ -2,9 +2,9 @@ import Testing
 
 @testable import prefs
 
-@Suite("Colours", .timeLimit(.minutes(5)))
+@Suite("Colors", .timeLimit(.minutes(5)))
 struct StyleTests {
-    @Test("A terminal gets them, unless it has none or NO_COLOR is set to something")
+    @Test("A terminal has colors, unless it supports none or NO_COLOR is set")
     func terminals() {
         #expect(Style(isTerminal: true, environment: [:]) == .coloured)
         #expect(Style(isTerminal: true, environment: ["NO_COLOR": ""]) == .coloured)

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// A handle keeps its entry, which keeps what was read; nothing of that may show.
-@Suite("Reading by a handle", .timeLimit(.minutes(5)))
+@Suite("Reading through a handle", .timeLimit(.minutes(5)))
 struct HandleReadingTests {
     /// Two numbers that are set together.
     struct Halves: Storable {
@@ -26,7 +26,8 @@ struct HandleReadingTests {
         }
     }
 
-    @Test("A handle has what was written, removed, registered or stored by others since", arguments: Fixture.quick)
+    @Test(
+        "A handle returns what was written, removed, registered or stored by another process since the last read", arguments: Fixture.quick)
     func changes(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -50,7 +51,7 @@ struct HandleReadingTests {
         for _ in 0..<2 { #expect(handle.value == 9) }
     }
 
-    @Test("Handles of one key in several stores each have their store's value")
+    @Test("Handles of one key in several stores each return the value of their store")
     func stores() throws {
         let key = StorageKey("count", default: 0)
         let handles = try (1...3).map {
@@ -61,7 +62,7 @@ struct HandleReadingTests {
         #expect(handles.map(\.value) == [4, 2, 3])
     }
 
-    @Test("Whoever reads while others write gets a whole value, and none that is older than the last one")
+    @Test("Reads concurrent with writes return a complete value, and never an older one than before")
     func mixtures() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let handle = store.stored(StorageKey("halves", default: Halves(0)))

@@ -22,9 +22,9 @@ private struct RepeatedKeys: KeyGroup {
     let second = StorageKey("same", default: "")
 }
 
-@Suite("Names of keys", .timeLimit(.minutes(5)))
+@Suite("Key names", .timeLimit(.minutes(5)))
 struct KeyNamesTests {
-    @Test("A group's prefix stands before its keys, and separators inside names are escaped", arguments: Fixture.allCases)
+    @Test("A group's prefix precedes its keys, and separators inside names are escaped", arguments: Fixture.allCases)
     func prefixes(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store)
@@ -38,7 +38,7 @@ struct KeyNamesTests {
         #expect(settings.debug.isSet(\.odd))
     }
 
-    @Test("A whole store of keys may have a prefix and make its names over, earlier names too", arguments: Fixture.allCases)
+    @Test("A keyed store can add a prefix and transform all names, including earlier ones", arguments: Fixture.allCases)
     func naming(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store, prefix: "app", naming: { $0.lowercased() })
@@ -67,7 +67,7 @@ struct KeyNamesTests {
     }
 
     @Test(
-        "Resetting a group removes its keys and those of groups inside it, as one revision, and nothing else", arguments: Fixture.allCases)
+        "Resetting a group removes its keys and those of nested groups in one revision, and nothing else", arguments: Fixture.allCases)
     func reset(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store)

@@ -26,7 +26,7 @@ extension StorageKey<Double> {
 
 @Suite("Keyed store", .timeLimit(.minutes(5)))
 struct KeyedStoreTests {
-    @Test("Keys of a group, and of groups inside it, are properties", arguments: Fixture.allCases)
+    @Test("Keys of a group, and of nested groups, are properties", arguments: Fixture.allCases)
     func properties(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store)
@@ -40,7 +40,7 @@ struct KeyedStoreTests {
         #expect(!settings.isSet(\.nickname))
     }
 
-    @Test("Keys that are found by path, prefix or scene are made once, whoever asks for them", arguments: [nil, "group"])
+    @Test("Keys accessed by key path, prefix or scene are created once, by whichever thread", arguments: [nil, "group"])
     func madeOnce(prefix: String?) throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let settings = KeyedStore<AppKeys>(store, prefix: prefix)
@@ -54,7 +54,7 @@ struct KeyedStoreTests {
         #expect(scene.stored(.volume).key.definition !== StorageKey.volume.definition)
     }
 
-    @Test("Static keys read as phrases", arguments: Fixture.allCases)
+    @Test("Static members can be used as keys", arguments: Fixture.allCases)
     func staticKeys(fixture: Fixture) throws {
         let store = try fixture.make().open()
         #expect(store[.volume] == 0.8)
@@ -62,7 +62,7 @@ struct KeyedStoreTests {
         #expect(try store.value(for: .volume) == 0.3)
     }
 
-    @Test("Values, changes and listeners hang off key paths", arguments: Fixture.allCases)
+    @Test("Values, changes and listeners are available through key paths", arguments: Fixture.allCases)
     func observation(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store)
@@ -80,7 +80,7 @@ struct KeyedStoreTests {
         #expect(try settings.value(for: \.launchCount) == 0)
     }
 
-    @Test("A transaction has the keys of the group, and of groups inside it, as properties", arguments: Fixture.allCases)
+    @Test("A transaction has the keys of the group, and of nested groups, as properties", arguments: Fixture.allCases)
     func transaction(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let settings = KeyedStore<AppKeys>(store)

@@ -40,7 +40,7 @@ struct StoredValueTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A publisher fans the changes out, and lasts as long as one of its subscriptions", arguments: Fixture.allCases)
+    @Test("A publisher delivers the changes of its key, and stays alive while one of its subscriptions does", arguments: Fixture.allCases)
     func publisher(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let seen = Recorder<Int>()
@@ -57,7 +57,7 @@ struct StoredValueTests {
         withExtendedLifetime(other) {}
     }
 
-    @Test("modify is one step, whatever other threads do", arguments: Fixture.allCases)
+    @Test("modify is atomic across threads", arguments: Fixture.allCases)
     func modify(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let count = store.stored(Keys.count)
@@ -88,7 +88,8 @@ struct StoredValueTests {
     }
 
     @Test(
-        "A wrapped property is a stored value, made in the owner's own initializer, with the store passed in", arguments: Fixture.allCases)
+        "A wrapped property is a stored property, created in the owner's own initializer with the store passed in",
+        arguments: Fixture.allCases)
     func wrapper(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let player = Player(store: store)

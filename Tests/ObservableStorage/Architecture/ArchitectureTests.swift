@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("The folders of the sources", .timeLimit(.minutes(5)))
+@Suite("Source folders", .timeLimit(.minutes(5)))
 struct ArchitectureTests {
     private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -14,7 +14,7 @@ struct ArchitectureTests {
     }
 
     /// Set `UPDATE_FOLDER_MAP` to write the map instead of comparing it.
-    @Test("CONTRIBUTING.md has the map of the folders as they are")
+    @Test("The dependency map in CONTRIBUTING.md is up to date")
     func map() throws {
         let text = try String(contentsOf: Self.page, encoding: .utf8)
         let begin = try #require(text.range(of: "<!-- The map of the folders -->\n```text\n"))
@@ -31,13 +31,13 @@ struct ArchitectureTests {
     }
 }
 
-@Suite("Checking the folders of sources", .timeLimit(.minutes(5)))
+@Suite("Checking source folders", .timeLimit(.minutes(5)))
 struct SourceFoldersTests {
     private func folders(_ files: [String: String]) -> SourceFolders {
         SourceFolders(files: files, order: ["Base", "Middle", "Top"])
     }
 
-    @Test("A use of a later folder's type is reported with the file, the type and both folders")
+    @Test("A use of a type of a later folder is reported with the file, the type and both folders")
     func backward() {
         let folders = folders([
             "Base/Lock.swift": "struct Lock { let owner: Store? }",
@@ -48,14 +48,14 @@ struct SourceFoldersTests {
         #expect(folders.map == "Base   -> Top\nMiddle -> Base\nTop    -> Middle\n")
     }
 
-    @Test("Uses of earlier folders and of the same folder are allowed, and folders of the order may be missing")
+    @Test("Uses of earlier folders and of the same folder are allowed, and folders of the order can be missing")
     func forward() {
         let folders = folders(["Base/A.swift": "struct A { var b: B }\nstruct B {}", "Top/C.swift": "extension A { enum C {} }"])
         #expect(folders.violations.isEmpty)
         #expect(folders.map == "Base\nTop  -> Base\n")
     }
 
-    @Test("A folder that is not in the order is reported, and so is a file in no folder")
+    @Test("A folder that is not in the order is reported, and so is a file outside all folders")
     func unknown() {
         let folders = folders(["Base/A.swift": "struct A {}", "Utilities/B.swift": "struct B {}", "C.swift": "struct C {}"])
         #expect(folders.violations == ["a file is in no folder", "Utilities/ is not in the order of the folders"])
@@ -74,7 +74,7 @@ struct SourceFoldersTests {
         #expect(folders(["Base/A.swift": text, "Top/Store.swift": "class Store {}"]).violations.isEmpty != isUse)
     }
 
-    @Test("Of types with one name, those of the file and its folder are meant first, then the earliest")
+    @Test("Of types with the same name, those of the file and its folder take precedence, then the earliest")
     func sameNames() {
         let isAllowed: ([String: String]) -> Bool = { files in
             folders(files.merging(["Top/T.swift": "struct T { enum Kind {} }"]) { $1 }).violations.isEmpty
@@ -86,7 +86,7 @@ struct SourceFoldersTests {
         #expect(isAllowed(["Middle/A.swift": "let a: Kind", "Base/B.swift": "enum Kind {}"]))
     }
 
-    @Test("All kinds of types count, whatever their modifiers, and `class func` does not")
+    @Test("All kinds of types are found, whatever their modifiers, and `class func` is not one")
     func declarations() {
         let text = """
             struct A {}; public final class B { class func c() {} }; package indirect enum D {}

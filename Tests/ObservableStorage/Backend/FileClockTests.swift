@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Writes in place of the same size, on file systems whose clocks are told what time it is.
-@Suite("Property-list file and the clock of its file system", .timeLimit(.minutes(5)))
+@Suite("Property-list file and timestamp resolution", .timeLimit(.minutes(5)))
 struct FileClockTests {
     /// A clock's tick, and the times at which a file is written, looked at, and written again within that tick, in nanoseconds.
     struct Tick: Sendable, CustomTestStringConvertible {
@@ -49,7 +49,7 @@ struct FileClockTests {
         #expect(try list.load().values == ["count": 2])
     }
 
-    @Test("What is written within the tick of the last look is seen", arguments: Tick.all)
+    @Test("A write within the same clock tick as the last check is detected", arguments: Tick.all)
     func seen(tick: Tick) throws {
         let list = list()
         try write(1, at: 0, by: tick)
@@ -58,13 +58,13 @@ struct FileClockTests {
         try expectNextWrite(by: tick, seenBy: list)
     }
 
-    @Test("It is seen though whoever wrote it set the time of modification back", arguments: Tick.all)
+    @Test("It is detected even if the writer set the modification time back", arguments: Tick.all)
     func pretended(tick: Tick) throws {
         clock.pretendModified(at: 1_000_000_000)
         try seen(tick: tick)
     }
 
-    @Test("It is not lost in an edit either", arguments: Tick.all)
+    @Test("It is not lost in an edit", arguments: Tick.all)
     func kept(tick: Tick) throws {
         let list = list()
         try write(1, at: 0, by: tick)
@@ -89,7 +89,7 @@ struct FileClockTests {
         try expectNextWrite(by: tick, seenBy: list)
     }
 
-    @Test("Nor if it came before the library's own write was on the medium", arguments: Tick.all)
+    @Test("Nor if it was made before the library's own write was synchronized", arguments: Tick.all)
     func written(tick: Tick) throws {
         let list = list()
         try write(1, at: 0, by: tick)
@@ -101,7 +101,7 @@ struct FileClockTests {
         #expect(try list.load().values == ["count": 2])
     }
 
-    @Test("A file that was looked at after the tick is not read again", arguments: Tick.all)
+    @Test("A file checked after the tick is not read again", arguments: Tick.all)
     func notReadAgain(tick: Tick) throws {
         let list = list()
         try write(1, at: 0, by: tick)

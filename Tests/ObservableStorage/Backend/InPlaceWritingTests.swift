@@ -37,7 +37,7 @@ struct InPlaceWritingTests {
         try PropertyListFile(at: file).load().values
     }
 
-    @Test("Without leave, it is an error that names the way out, and nothing is changed")
+    @Test("Without permission to write in place, the error names the remedy and nothing is changed")
     func refused() throws {
         let before = try Data(contentsOf: file)
         let error = #expect(throws: StorageError.self) { try list(.never).edit { $0["count"] = 2 } }
@@ -46,7 +46,7 @@ struct InPlaceWritingTests {
         #expect(try folder.names() == [".list.lock", "list"])
     }
 
-    @Test("The file keeps its inode, has the new content and nothing behind it, and nothing is left beside it")
+    @Test("The file keeps its inode, has exactly the new content, and no other file is left")
     func written() throws {
         let inode = try folder.status("list").identity.inode
         let list = list(.whenNecessary)
@@ -64,7 +64,8 @@ struct InPlaceWritingTests {
         #expect(try folder.status("list").identity.inode != inode)
     }
 
-    @Test("A writer that dies at any call leaves the old content or the new one to whoever opens the file next", arguments: [false, true])
+    @Test(
+        "After a writer dies in any call, the next process that opens the file finds the old or the new content", arguments: [false, true])
     func death(isElsewhere: Bool) throws {
         var outcomes: Set<PropertyListValue> = []
         let copies = isElsewhere ? folder.path("copies") : folder.url.path
@@ -99,7 +100,7 @@ struct InPlaceWritingTests {
         #expect(try folder.names() == [".list.lock"] + (isElsewhere ? ["copies"] : []) + ["list"])
     }
 
-    @Test("What others put in the place of the copy is not taken for one")
+    @Test("A file that others put in place of the copy is not used")
     func plantedCopy() throws {
         try folder.make(".list.copy", "planted", permissions: 0o666)
         for _ in 0..<2 {

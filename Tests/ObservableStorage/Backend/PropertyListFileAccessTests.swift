@@ -49,7 +49,7 @@ struct PropertyListFileAccessTests {
             testDescription: "a link into a folder of all", permissions: ["a/b/list": 0o600, "a/b": 0o777], link: "real/list", isOpen: true),
     ]
 
-    @Test("A file that others may write or replace is said to be so, and used like any other", arguments: ways)
+    @Test("A file that other users can write or replace is reported as such, and otherwise used normally", arguments: ways)
     func writableByOthers(_ way: Way) async throws {
         for (name, permissions) in way.permissions {
             if name.hasSuffix("list") { try folder.make(name, "") }
@@ -66,7 +66,7 @@ struct PropertyListFileAccessTests {
         if let permissions = way.permissions["a/b/list"] { #expect(try folder.status("a/b/list").permissions == permissions) }
     }
 
-    @Test("What belongs to another user is said to be so", .enabled(if: isSuperuser), arguments: ["a/b/list", "a/b", "a", "link"])
+    @Test("Ownership by another user is reported", .enabled(if: isSuperuser), arguments: ["a/b/list", "a/b", "a", "link"])
     func ownedByOthers(name: String) throws {
         try folder.make("a/b/list")
         let file = PropertyListFile(at: URL(fileURLWithPath: try folder.link("link", to: "a/b/list")))
@@ -75,7 +75,7 @@ struct PropertyListFileAccessTests {
         #expect(try file.isWritableByOthers)
     }
 
-    @Test("Where nobody can look, it is an error that names the file")
+    @Test("Missing permission to check is an error that names the file")
     func unfollowable() {
         let path = folder.path(String(repeating: "x", count: 256))
         #expect(throws: StorageError.unreadable(file: path, reason: SystemError(ENAMETOOLONG).reason)) {
@@ -83,7 +83,7 @@ struct PropertyListFileAccessTests {
         }
     }
 
-    @Test("Where reading and writing cannot follow the path, neither can the question who may write it")
+    @Test("A path that cannot be resolved for reading and writing is an error for isWritableByOthers too")
     func leadsNowhere() throws {
         try #require(symlink("loop", folder.path("loop")) == 0)
         try folder.make("list")
@@ -108,7 +108,8 @@ struct PropertyListFileAccessTests {
         }
     }
 
-    @Test("What is no file is an error at opening, at once, also where bad files are moved aside", arguments: Obstacle.allCases)
+    @Test(
+        "Anything but a regular file is an immediate error at opening, even if invalid files are moved aside", arguments: Obstacle.allCases)
     func opening(_ obstacle: Obstacle) throws {
         try make(obstacle)
         let names = try folder.names()
@@ -122,7 +123,7 @@ struct PropertyListFileAccessTests {
         #expect(try folder.names() == names)
     }
 
-    @Test("What takes the file's place later fails a flush, whose edits are written once it is gone", arguments: Obstacle.allCases)
+    @Test("Anything that later replaces the file fails a flush, whose edits are written after it is removed", arguments: Obstacle.allCases)
     func flushing(_ obstacle: Obstacle) async throws {
         let store = try ObservableStore(at: folder.file("list"))
         try make(obstacle)
@@ -134,7 +135,7 @@ struct PropertyListFileAccessTests {
         #expect(try PropertyListFile(at: folder.file("list")).load().values == ["count": 1])
     }
 
-    @Test("A store on a read-only file keeps its edits until the file may be written")
+    @Test("A store with a read-only file keeps its edits until the file is writable")
     func readOnly() async throws {
         let path = try folder.make("list", "<plist><dict><key>count</key><integer>1</integer></dict></plist>", permissions: 0o444)
         let store = try ObservableStore(at: folder.file("list"))

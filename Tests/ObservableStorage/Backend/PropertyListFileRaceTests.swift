@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// What others do to the file while the library waits: injected where it pauses.
-@Suite("Property-list file in a race", .timeLimit(.minutes(5)))
+@Suite("Concurrent access to a property-list file", .timeLimit(.minutes(5)))
 struct PropertyListFileRaceTests {
     private let folder: TemporaryFolder
     private let file: URL
@@ -37,7 +37,7 @@ struct PropertyListFileRaceTests {
         return PropertyListFile(at: file, onCorruption: onCorruption, lockTimeout: .seconds(10), calls: calls)
     }
 
-    @Test("A link that is turned while its lock is waited for is written through to its new target")
+    @Test("A link that is changed while its lock is awaited is written through to its new target")
     func turnedLink() throws {
         let (folder, file) = (folder, file)
         try write(["who": "a"], to: "a.plist")
@@ -78,7 +78,7 @@ struct PropertyListFileRaceTests {
         withExtendedLifetime(folder) {}
     }
 
-    @Test("An edit that others were faster than is run again on what they wrote, and theirs is kept", arguments: [1, 2, 3])
+    @Test("An edit whose file was replaced meanwhile runs again on the new content, which is preserved", arguments: [1, 2, 3])
     func fasterWriters(count: Int) throws {
         let runs = Guarded(0)
         let list = PropertyListFile(at: file)
@@ -96,7 +96,7 @@ struct PropertyListFileRaceTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 2)
     }
 
-    @Test("A writer whose lock file was removed while it held it does not undo what another one wrote with a new lock file")
+    @Test("A writer whose lock file was removed while it held the lock does not undo an edit made with a new lock file")
     func removedLockFile() throws {
         let (folder, file) = (folder, file)
         try write(["count": 1], to: "settings.plist")
@@ -125,7 +125,7 @@ struct PropertyListFileRaceTests {
         #expect(try ObservableStore(at: file).entries == ["count": 1, "theirs": true, "own": true])
     }
 
-    @Test("Of two writers that hold two lock files, because one was removed just before the rename, only one replaces the file")
+    @Test("Of two writers with different lock files, because one was removed before the rename, only one replaces the file")
     func twoLocks() throws {
         let file = file
         try write(["count": 1], to: "settings.plist")
@@ -160,7 +160,7 @@ struct PropertyListFileRaceTests {
         #expect(try ObservableStore(at: file).entries == ["count": 1, "own": true])
     }
 
-    @Test("The lock is held only for looking at the file and renaming")
+    @Test("The lock is held only for checking the file and renaming")
     func heldShortly() throws {
         try write(["count": 1], to: "settings.plist")
         let recorder = CallRecorder()
@@ -180,7 +180,7 @@ struct PropertyListFileRaceTests {
         #expect(names[unlocked...].contains("synchronize"))
     }
 
-    @Test("An edit reads the file once at most, and not at all when it is the one that was written last")
+    @Test("An edit reads the file at most once, and not at all if this store wrote it last")
     func reads() throws {
         try write(["count": 1], to: "settings.plist")
         let recorder = CallRecorder()
@@ -192,7 +192,7 @@ struct PropertyListFileRaceTests {
         #expect(recorder.names.count { $0 == "read" } == 1)
     }
 
-    @Test("What is made of one file is never written with the owner and permissions of another one that took its place")
+    @Test("Content made from one file is never written with the owner and permissions of another file that replaced it")
     func exchanged() throws {
         try write(["secret": 1], to: "settings.plist")
         try #require(chmod(file.path, 0o600) == 0)
@@ -212,7 +212,7 @@ struct PropertyListFileRaceTests {
         #expect(try ObservableStore(at: file).entries == ["public": 1, "own": true])
     }
 
-    @Test("A file that was bad while it was watched is not moved aside, only one that was bad at first", arguments: [true, false])
+    @Test("Only a file that was invalid when opened is moved aside, not one that became invalid later", arguments: [true, false])
     func badWhileRunning(isEdited: Bool) throws {
         try write(["count": 1], to: "settings.plist")
         let list = PropertyListFile(at: file, onCorruption: .quarantine)
@@ -224,7 +224,7 @@ struct PropertyListFileRaceTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).allSatisfy { !$0.contains("corrupt") })
     }
 
-    @Test("Reading waits for a writer that is in the middle of writing in place")
+    @Test("Reading waits for a writer that is writing in place")
     func halfWritten() throws {
         let file = file
         try write(["count": 1], to: "settings.plist")
@@ -234,7 +234,7 @@ struct PropertyListFileRaceTests {
         #expect(try backend.load().values == ["count": 2])
     }
 
-    @Test("An edit of a bad file that was never read moves it aside too")
+    @Test("An edit of an invalid file that was never read also moves it aside")
     func editOfBadFile() throws {
         try Data("bad".utf8).write(to: file)
         let backend = PropertyListFile(at: file, onCorruption: .quarantine)
@@ -242,7 +242,7 @@ struct PropertyListFileRaceTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.contains("corrupt") }.count == 1)
     }
 
-    @Test("A bad file that was just moved aside is kept whatever the clock said earlier, and nothing of others is removed")
+    @Test("An invalid file just moved aside is kept even if the clock was set back, and no other file is removed")
     func quarantineKeepsTheNewest() throws {
         let later = (1...4).map { "settings.plist.corrupt-29990101T00000\($0).000000Z" }
         for name in later { try Data("later".utf8).write(to: folder.file(name)) }
@@ -258,7 +258,7 @@ struct PropertyListFileRaceTests {
         #expect(left.contains(foreign.lastPathComponent))
     }
 
-    @Test("A shared store follows a link that is turned")
+    @Test("A shared store follows a link that is changed")
     func sharedStoreFollowsLinks() async throws {
         try write(["count": 1], to: "a.plist")
         try write(["count": 2], to: "b.plist")
@@ -269,7 +269,7 @@ struct PropertyListFileRaceTests {
         for await count in store.values(of: Keys.count) where count == 2 { break }
     }
 
-    @Test("A shared store that was closed is opened anew")
+    @Test("A shared store that was closed is opened again")
     func sharedStoreAfterClose() async throws {
         let first = try ObservableStore.shared(at: file)
         try await first.close()

@@ -28,7 +28,7 @@ struct PropertyListFileTests {
         #expect(try written() == (["count": 1], .binary))
     }
 
-    @Test("The format is kept as found, and so is what nobody here understands", arguments: PropertyListFormat.allCases)
+    @Test("The format of a file and unknown entries are preserved", arguments: PropertyListFormat.allCases)
     func formatIsKept(format: PropertyListFormat) async throws {
         let foreign: [String: PropertyListValue] = ["other": ["deep": [.uid(7), .data(Data([1, 2])), true]], "count": 1]
         try write(foreign, as: format)
@@ -39,7 +39,7 @@ struct PropertyListFileTests {
     private static let unwritable: [PropertyListValue] = ["\u{0}", .date(Date(timeIntervalSinceReferenceDate: 1e12)), ["CF$UID": -1]]
 
     @Test(
-        "What XML cannot hold fails the call that writes it, with the key and the reason, and the file stays as it is",
+        "Writing a value that XML cannot represent throws an error with the key and the reason, and the file is unchanged",
         arguments: unwritable)
     func refusedByXML(value: PropertyListValue) async throws {
         try write(["count": 1], as: .xml)
@@ -70,7 +70,7 @@ struct PropertyListFileTests {
         return #expect(throws: StorageError.self) { try store.flush() }
     }
 
-    @Test("A setter refuses what XML cannot hold, and leaves what was set before", arguments: unwritable)
+    @Test("A setter rejects a value that XML cannot represent, and keeps the previous one", arguments: unwritable)
     func refusedWhenSet(value: PropertyListValue) async throws {
         try write(["count": 1], as: .xml)
         let store = try ObservableStore(at: file)
@@ -83,7 +83,7 @@ struct PropertyListFileTests {
         #expect(try written() == (["count": 1, "value": 5], .xml))
     }
 
-    @Test("What is edited together with a value that cannot be stored is taken back with it: an entry under an earlier name stays")
+    @Test("Edits made together with a value that cannot be stored are reverted with it: the entry of an earlier name is kept")
     func takenBackTogether() async throws {
         try write(["old": "a"], as: .binary)
         let store = try ObservableStore(at: file)
@@ -102,7 +102,7 @@ struct PropertyListFileTests {
         #expect(try written() == (["new": "a", "count": 1], .xml))
     }
 
-    @Test("An earlier shape whose present one XML cannot hold stays, is read all the same, and is not tried at each reading")
+    @Test("A value whose migrated form XML cannot represent is kept, can be read, and is not migrated again at each read")
     func refusedMigration() async throws {
         try write(["shape": 4], as: .xml)
         let store = try ObservableStore(at: file)
@@ -123,7 +123,7 @@ struct PropertyListFileTests {
     }
 
     @Test(
-        "A value that XML cannot hold, as shows when it is written, is taken back, reported and told, and all others are stored",
+        "A value found to be unsupported by XML when written is reverted, reported and delivered; all others are stored",
         arguments: unwritable)
     // Swift 6.3.1 crashes when it optimizes this function.
     @_optimize(none)
@@ -152,7 +152,7 @@ struct PropertyListFileTests {
         #expect(told == [value, 1])
     }
 
-    @Test("With a policy that allows it, an XML file becomes a binary one where it has to", arguments: unwritable)
+    @Test("With a policy that permits it, an XML file becomes binary if necessary", arguments: unwritable)
     func formatPolicy(value: PropertyListValue) async throws {
         try write(["count": 1], as: .xml)
         let store = try ObservableStore(backend: PropertyListFile(at: file, formatPolicy: .binaryWhenNecessary))
@@ -167,7 +167,8 @@ struct PropertyListFileTests {
     }
 
     @Test(
-        "A date whose fraction XML cuts off is in memory as it is in the file; setting it again is no change", arguments: DateWay.allCases)
+        "A date whose fraction XML truncates has the same value in memory as in the file; setting it again is no change",
+        arguments: DateWay.allCases)
     func dateInXML(way: DateWay) async throws {
         try write(["count": 1], as: way == .setLate ? .binary : .xml)
         let key = StorageKey<Date?>("date")
@@ -203,7 +204,7 @@ struct PropertyListFileTests {
     }
 
     @Test(
-        "A bad file is refused with its name and the reason, and not touched",
+        "An invalid file is rejected with its name and the reason, and not modified",
         arguments: [
             "": "no bytes", "\n": "white space", "<plist><string>a</string></plist>": "string", "{ a = b; }": "plutil", "[1, 2]": "JSON",
             "bplist00": "cut short", "<plist><dict><key>a</key></dict></plist>": "no value",
@@ -221,7 +222,7 @@ struct PropertyListFileTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["settings.plist"])
     }
 
-    @Test("Two looks tell what another writer set, added and removed, and what was edited since", arguments: PropertyListFormat.allCases)
+    @Test("Two reads find what another writer set, added and removed, and what was edited since", arguments: PropertyListFormat.allCases)
     func differences(format: PropertyListFormat) throws {
         let list = PropertyListFile(at: file)
         try write(["a": 1, "b": "two", "c": [3], "d": 4], as: format)
@@ -238,7 +239,7 @@ struct PropertyListFileTests {
         #expect(third.changes(since: second) == ["b": 2, "d": .none, "e": 5])
     }
 
-    @Test("A bad file is moved aside when asked for, the newest three are kept, and the store starts empty")
+    @Test("An invalid file is moved aside if requested, the newest three are kept, and the store starts empty")
     func quarantine() async throws {
         for number in 1...5 {
             try Data("bad \(number)".utf8).write(to: file)
@@ -263,7 +264,7 @@ struct PropertyListFileTests {
         }
     }
 
-    @Test("New files and folders are for their owner alone")
+    @Test("New files and folders are accessible to their owner only")
     func access() async throws {
         let deep = folder.file("a/b/settings.plist")
         try await ObservableStore(at: deep).update { $0[Keys.count] = 1 }
@@ -283,7 +284,7 @@ struct PropertyListFileTests {
         #expect(try ObservableStore(at: folder.file("real.plist"))[Keys.count] == 1)
     }
 
-    @Test("A lock that another writer keeps is an error that names the file, and the edits wait for it")
+    @Test("A lock held by another writer is an error that names the file, and the edits are kept")
     func locked() async throws {
         let store = try ObservableStore(at: file, lockTimeout: .milliseconds(1))
         let lock = open(folder.path(".settings.plist.lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -295,7 +296,7 @@ struct PropertyListFileTests {
         #expect(try ObservableStore(at: file).entries == ["text": "waiting"])
     }
 
-    @Test("Other spellings of one path share a store, and so do links to it")
+    @Test("Equivalent paths of one file share a store, and so do links to it")
     func shared() throws {
         try FileManager.default.createSymbolicLink(atPath: folder.path("link.plist"), withDestinationPath: "settings.plist")
         try FileManager.default.createDirectory(at: folder.file("x"), withIntermediateDirectories: false)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Storage entries at random", .timeLimit(.minutes(5)))
+@Suite("Random operations on storage entries", .timeLimit(.minutes(5)))
 struct StorageEntriesModelTests {
     @Test(
-        "Entries that are copied, edited, taken as they are stored and made of others are values, and know their differences",
+        "Entries that are copied, edited, normalized and created from others have value semantics and exact differences",
         arguments: 0..<UInt64(40))
     func entries(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Storage entries")
 struct StorageEntriesTests {
-    @Test("Entries tell which of them were edited; setting what is there already is no edit")
+    @Test("Entries record which of them were edited; setting an equal value is no edit")
     func editedKeys() {
         var entries = StorageEntries(["a": 1, "b": 2, "c": 3])
         entries["a"] = 1
@@ -17,7 +17,7 @@ struct StorageEntriesTests {
         #expect(entries.values == ["a": 1, "b": 20])
     }
 
-    @Test("The difference from earlier entries is what was set and what was removed")
+    @Test("The difference from earlier entries contains what was set and what was removed")
     func difference() {
         let earlier = StorageEntries(["a": 1, "b": 2, "c": 3])
         let later = StorageEntries(["a": 1, "b": 2.0, "d": 4])
@@ -28,7 +28,7 @@ struct StorageEntriesTests {
     }
 
     @Test(
-        "However many entries are set, set back, removed and set again, the values are those of a dictionary", arguments: [0, 1, 40, 400])
+        "Entries that are set, reset, removed and set again any number of times equal those of a dictionary", arguments: [0, 1, 40, 400])
     func manyEdits(count: Int) {
         var expected = Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0)", PropertyListValue.integer(0)) })
         let original = StorageEntries(expected)
@@ -46,7 +46,7 @@ struct StorageEntriesTests {
     }
 
     @Test(
-        "What a large entry held is given up with the last copy that holds it, though few entries were edited",
+        "The storage of a large entry is released with the last copy that contains it, even after few edits",
         arguments: [{ $0 }, { .array([1, $0]) }, { ["a": ["b": $0]] }] as [@Sendable (PropertyListValue) -> PropertyListValue])
     func largeEntry(_ container: @Sendable (PropertyListValue) -> PropertyListValue) throws {
         let isGone = Guarded(false)

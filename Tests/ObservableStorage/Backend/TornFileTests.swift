@@ -33,20 +33,20 @@ struct TornFileTests {
 
     static let states = PropertyListFormat.allCases.map { States($0) }
 
-    @Test("A file that is cut off anywhere is an error with its place, or whole", arguments: Self.states)
+    @Test("A file truncated anywhere is complete or an error with an offset", arguments: Self.states)
     func truncation(_ states: States) throws {
         let whole = try states.bytes(states.after)
         for length in 0..<whole.count { try expectWholeOrError(whole.prefix(length), states) }
     }
 
-    @Test("A file that ends in zeros from anywhere on is an error with its place, or whole", arguments: Self.states)
+    @Test("A file with zeros from any offset to its end is complete or an error with an offset", arguments: Self.states)
     func zeroTail(_ states: States) throws {
         let whole = try states.bytes(states.after)
         for length in 0..<whole.count { try expectWholeOrError(whole.prefix(length) + Data(count: whole.count - length), states) }
         for length in [1, 100, 512, 4_096] { try expectWholeOrError(whole + Data(count: length), states) }
     }
 
-    @Test("A binary file of old and new blocks is an error with its place, or whole", arguments: [512, 1_024])
+    @Test("A binary file of old and new blocks is complete or an error with an offset", arguments: [512, 1_024])
     func mixture(block: Int) throws {
         // A property list has no checksum: where old and new lie alike, byte for byte, as they may in XML, a mixture of them is as good a
         // file as any. What is written here is never one, because a file is replaced as a whole; see the next test.
@@ -65,7 +65,7 @@ struct TornFileTests {
         }
     }
 
-    @Test("A store never writes into the blocks of the file that is there", arguments: Self.states)
+    @Test("A store never writes into the blocks of the existing file", arguments: Self.states)
     func noMixture(_ states: States) async throws {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")
@@ -81,7 +81,7 @@ struct TornFileTests {
         #expect(try ObservableStore(at: file)[Keys.text] == "new")
     }
 
-    @Test("A store on a torn file does not open, and leaves it as it is", arguments: Self.states)
+    @Test("A store with a torn file does not open, and leaves the file unchanged", arguments: Self.states)
     func store(_ states: States) throws {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")

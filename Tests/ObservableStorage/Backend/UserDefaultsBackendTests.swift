@@ -25,7 +25,7 @@ struct UserDefaultsBackendTests {
         "whole": .real(1),
     ]
 
-    @Test("What Foundation stores is read with its type, before it reaches the disk and after")
+    @Test("Values stored by Foundation are read with their types, before and after they reach the disk")
     func typesFromFoundation() throws {
         defaults.set(true, forKey: "true")
         defaults.set(1, forKey: "one")
@@ -88,7 +88,7 @@ struct UserDefaultsBackendTests {
         }
     }
 
-    @Test("Dates are cut to what Foundation holds, and the edit says so")
+    @Test("Dates are truncated to Foundation's precision, and the edit returns the truncated values")
     func rounding() throws {
         let date = PropertyListValue.date(Date(timeIntervalSinceReferenceDate: 5.25))
         let stored = try backend.edit { entries in
@@ -102,7 +102,7 @@ struct UserDefaultsBackendTests {
     }
 
     @Test(
-        "What Foundation cannot hold is refused, and nothing of the edit is stored",
+        "A value that Foundation cannot represent is rejected, and nothing of the edit is stored",
         arguments: [
             ("key", .uid(1)), ("key", [.uid(1)]), ("key", ["CF$UID": 1]), ("key", "a\u{0}"), ("key", ["a": ["\u{0}"]]), ("\u{0}", 1),
             ("\u{feff}x", 1), ("key", ["\u{0}": 1]), ("key", "\u{fffe}"),
@@ -125,14 +125,14 @@ struct UserDefaultsBackendTests {
         #expect(defaults.object(forKey: "a") == nil)
     }
 
-    @Test("Values may nest as deeply as a store allows")
+    @Test("Values can be nested as deeply as in a store")
     func deep() throws {
         let deep = (0..<500).reduce(PropertyListValue.integer(1)) { value, _ in .array([value]) }
         #expect(try backend.edit { $0["deep"] = deep }.values == ["deep": deep])
         #expect(try domain.makeBackend().load().values == ["deep": deep])
     }
 
-    @Test("Only what was edited is written, and an edit runs again when something else changed meanwhile")
+    @Test("Only edited entries are written, and an edit runs again if others changed meanwhile")
     func concurrentEdit() throws {
         let runs = Recorder<Int>()
         let stored = try backend.edit { entries in
@@ -158,7 +158,7 @@ struct UserDefaultsBackendTests {
         #expect(try backend.load().values.isEmpty)
     }
 
-    @Test("What another process stores is there when the domain is next read, and its entries are kept")
+    @Test("What another process stores is found when the domain is next read, and its entries are preserved")
     func otherWriter() async throws {
         _ = try backend.edit { $0["ours"] = 1 }
         _ = try await Subprocess.finished("Peer", ["user-defaults", domain.name, "theirs", "7"])
@@ -166,7 +166,7 @@ struct UserDefaultsBackendTests {
         #expect(try backend.edit { $0["ours"] = 2 }.values == ["ours": 2, "theirs": 7])
     }
 
-    @Test("A watch begins with a report, and reports edits through any backend, and what Foundation tells")
+    @Test("A watch begins with an event, and reports edits through any backend and Foundation's notifications")
     func watching() async throws {
         let queue = DispatchQueue(label: "watch")
         let reports = Recorder<StorageEvent>()
@@ -185,7 +185,7 @@ struct UserDefaultsBackendTests {
         #expect(reports.elements.allSatisfy { $0 == .changed })
     }
 
-    @Test("Whoever observes user defaults is told of edits, and may edit")
+    @Test("Observers of user defaults receive edits, and can edit")
     func notification() async throws {
         let told = Recorder<Bool>()
         let name = domain.name
@@ -203,14 +203,14 @@ struct UserDefaultsBackendTests {
         NotificationCenter.default.removeObserver(observer)
     }
 
-    @Test("The application's own user defaults are one domain by either name, without registered defaults")
+    @Test("The application's own user defaults are one domain under both names, without registered defaults")
     func own() async throws {
         let folder = try TemporaryFolder()
         let peer = try await Subprocess.finished("Peer", ["own-user-defaults"], environment: ["XDG_CONFIG_HOME": folder.url.path])
         #expect(peer.text == "[\"named\", \"ours\", \"theirs\"] [\"named\", \"ours\", \"theirs\"]\n2 3\n")
     }
 
-    @Test("An edit that cannot be stored throws and leaves everything as it was, in the file too")
+    @Test("An edit that cannot be stored throws and has no effect, in the file too")
     func unwritable() async throws {
         let folder = try TemporaryFolder()
         let peer = try await Subprocess.finished("Peer", ["too-large-user-defaults"], environment: ["XDG_CONFIG_HOME": folder.url.path])

@@ -15,7 +15,7 @@ struct ChangePublisherTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("What a subscriber publishes is delivered after the element that is being delivered")
+    @Test("An element published by a subscriber is delivered after the element that is being delivered")
     func nestedPublishing() {
         let publisher = ChangePublisher<Int>()
         let seen = Recorder<String>()
@@ -31,7 +31,7 @@ struct ChangePublisherTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("Subscribing and cancelling inside a delivery neither deadlocks nor reaches that delivery")
+    @Test("Subscribing and cancelling inside a delivery neither deadlocks nor affects that delivery")
     func nestedSubscribing() {
         let publisher = ChangePublisher<Int>()
         let seen = Recorder<Int>()
@@ -78,7 +78,7 @@ struct ChangePublisherTests {
         #expect(token == nil)
     }
 
-    @Test("What the closure captured is released when the subscription ends")
+    @Test("Values captured by the closure are released when the subscription ends")
     func closureIsReleased() {
         final class Canary: Sendable {}
         let publisher = ChangePublisher<Int>()
@@ -93,7 +93,7 @@ struct ChangePublisherTests {
         withExtendedLifetime(others) {}
     }
 
-    @Test("A stream ends once it has delivered what was published before the finish")
+    @Test("A stream finishes after it has delivered the elements published before the finish")
     func streamFinishes() async {
         let publisher = ChangePublisher<Int>()
         let stream = publisher.stream()
@@ -107,7 +107,7 @@ struct ChangePublisherTests {
         for await element in publisher.stream() { Issue.record("a finished publisher delivered \(element)") }
     }
 
-    @Test("Elements of many threads reach all subscribers in one and the same order")
+    @Test("Elements from many threads reach all subscribers in the same order")
     func oneOrder() async throws {
         let publisher = ChangePublisher<Int>()
         let (first, second) = (Recorder<Int>(), Recorder<Int>())

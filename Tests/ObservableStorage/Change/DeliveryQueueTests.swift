@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Delivery queue", .timeLimit(.minutes(5)))
 struct DeliveryQueueTests {
-    @Test("A thread makes a bounded number of deliveries, and another one makes the others, all in order")
+    @Test("A thread makes a bounded number of deliveries, and another thread the rest, all in order")
     func bounded() async throws {
         let queue = DeliveryQueue(group: UniqueNumber.next(), .listening)
         let (made, own) = (Recorder<Int>(), Recorder<Int>())

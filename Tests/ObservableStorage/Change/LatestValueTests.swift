@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Latest value", .timeLimit(.minutes(5)))
 struct LatestValueTests {
-    @Test("A slow reader gets the newest value only, and then the end")
+    @Test("A slow reader receives only the newest value, and then the end")
     func keepsNewest() async {
         let latest = LatestValue<Int>()
         let stream = latest.values
@@ -16,7 +16,7 @@ struct LatestValueTests {
         #expect(seen == [1_000])
     }
 
-    @Test("A reader that waits gets the value when it is sent")
+    @Test("A waiting reader receives the value when it is sent")
     func wakesReader() async {
         let latest = LatestValue<String>()
         let reader = Task {
@@ -27,7 +27,7 @@ struct LatestValueTests {
         #expect(await reader.value == "something")
     }
 
-    @Test("Cancelling the task that waits ends its stream", arguments: [true, false])
+    @Test("Cancelling the waiting task ends its stream", arguments: [true, false])
     func cancellation(isWaiting: Bool) async throws {
         let latest = LatestValue<Int>()
         let started = Recorder<Bool>()
@@ -41,7 +41,7 @@ struct LatestValueTests {
         #expect(await reader.value)
     }
 
-    @Test("Two readers of one stream share its values and both end")
+    @Test("Two readers of one stream share its values, and both end")
     func twoReaders() async throws {
         let latest = LatestValue<Int>()
         let stream = latest.values

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Observation token", .timeLimit(.minutes(5)))
 struct ObservationTokenTests {
-    @Test("The closure runs once, however often and however the token ends")
+    @Test("The closure runs exactly once, however the token ends")
     func runsOnce() {
         let calls = Recorder<Int>()
         do {
@@ -15,7 +15,7 @@ struct ObservationTokenTests {
         #expect(calls.elements == [1])
     }
 
-    @Test("A set keeps its tokens going, and emptying it ends them")
+    @Test("A set keeps its tokens alive, and emptying it cancels them")
     func setKeepsTokens() {
         let calls = Recorder<Int>()
         var tokens: Set<ObservationToken> = []
@@ -25,7 +25,7 @@ struct ObservationTokenTests {
         #expect(calls.elements.sorted() == [1, 2, 3])
     }
 
-    @Test("A token that is tied to an object is cancelled once the object has gone, also while somebody else keeps the token")
+    @Test("A token tied to an object is cancelled after the object is released, even if the token is retained elsewhere")
     func tiedToken() async throws {
         final class Owner {}
         let calls = Recorder<String>()
@@ -42,7 +42,7 @@ struct ObservationTokenTests {
         #expect(calls.elements.count == 3)
     }
 
-    @Test("A token that is tied to another object lasts as long as that one")
+    @Test("A token tied to another object lasts until that one is released")
     func tiedAnew() async throws {
         final class Owner {}
         let calls = Recorder<String>()

@@ -6,14 +6,15 @@ import Testing
 @testable import ObservableStorage
 
 /// Random work on a store whose calls fail at random, each step checked against what may be in the file.
-@Suite("Random work on a file that fails", .timeLimit(.minutes(5)))
+@Suite("Random operations on a failing file", .timeLimit(.minutes(5)))
 struct FaultSequenceTests {
     private typealias Entries = [String: PropertyListValue]
 
     private struct Interrupted: Error {}
 
     @Test(
-        "The file is the old one or the new one after each step, and the new one when that was said", arguments: 0..<(isLong ? 2_000 : 100))
+        "The file has its old or new content after each step, and its new content after a reported success",
+        arguments: 0..<(isLong ? 2_000 : 100))
     func sequence(seed: UInt64) async throws {
         var dice = Dice(state: seed)
         let file = try FaultyFile(dice.pick(WritingSituation.allCases))

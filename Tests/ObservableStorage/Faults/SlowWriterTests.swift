@@ -21,7 +21,7 @@ struct SlowWriterTests {
         try PropertyListValue.dictionary(["count": .integer(PropertyListInteger(count)), "note": "one"]).encoded(as: .xml)
     }
 
-    @Test("A writer that empties the file and pauses changes nothing until it is done, and the pause is told of", arguments: [0, 150])
+    @Test("A writer that truncates the file and pauses has no effect until it finishes, and the pause is reported", arguments: [0, 150])
     func pausing(firstPiece: Int) async throws {
         let store = try ObservableStore(at: file)
         let (failures, changes) = (store.failures, store.allChanges)
@@ -45,7 +45,7 @@ struct SlowWriterTests {
         withExtendedLifetime((token, note)) {}
     }
 
-    @Test("A writer that never closes the file is read all the same")
+    @Test("A file that its writer never closes is read")
     func neverClosing() async throws {
         let store = try ObservableStore(at: file)
         let writer = try FileHandle(forWritingTo: file)
@@ -57,7 +57,7 @@ struct SlowWriterTests {
         try writer.close()
     }
 
-    @Test("An edit made while a writer pauses waits for it, and both are in the file in the end")
+    @Test("An edit made while a writer pauses waits for it, and the file finally contains both")
     func editMeanwhile() async throws {
         let store = try ObservableStore(at: file)
         let writer = try FileHandle(forWritingTo: file)

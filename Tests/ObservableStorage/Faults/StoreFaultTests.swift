@@ -37,7 +37,9 @@ struct StoreFaultTests {
         #expect(outcome.stored == (isInPlace || outcome.error == nil ? new : old), "\(outcome)")
     }
 
-    @Test("A flush throws and is reported, its edits stay, and the next one stores them", arguments: WritingSituation.allCases, Fault.all)
+    @Test(
+        "A flush throws and is reported, its edits are kept, and the next flush writes them", arguments: WritingSituation.allCases,
+        Fault.all)
     func flush(_ situation: WritingSituation, fault: Fault) async throws {
         let failed = try await eachCall { failing in
             let file = try FaultyFile(situation)
@@ -67,7 +69,7 @@ struct StoreFaultTests {
         expectAll(failed, of: situation)
     }
 
-    @Test("A transaction that throws changed nothing, unless only its durability failed", arguments: WritingSituation.allCases, Fault.all)
+    @Test("A transaction that throws has no effect, unless only its durability failed", arguments: WritingSituation.allCases, Fault.all)
     func update(_ situation: WritingSituation, fault: Fault) async throws {
         let failed = try await eachCall { failing in
             let file = try FaultyFile(situation)
@@ -112,7 +114,7 @@ struct StoreFaultTests {
         #expect(failed.contains("read") == situation.hasOld)
     }
 
-    @Test("Opening throws or has all entries, and leaves the file alone", arguments: WritingSituation.allCases, Fault.all)
+    @Test("Opening throws or returns all entries, and does not change the file", arguments: WritingSituation.allCases, Fault.all)
     func opening(_ situation: WritingSituation, fault: Fault) async throws {
         let failed = try await eachCall { failing in
             let file = try FaultyFile(situation)
@@ -131,7 +133,7 @@ struct StoreFaultTests {
         #expect(failed.contains("read") == situation.hasOld)
     }
 
-    @Test("Moving a bad file aside loses it at no call", arguments: [WritingSituation.existing, .link], Fault.all)
+    @Test("Moving an invalid file aside never loses it, whichever call fails", arguments: [WritingSituation.existing, .link], Fault.all)
     func quarantine(_ situation: WritingSituation, fault: Fault) async throws {
         let bad = Data("precious".utf8)
         let failed = try await eachCall { failing in
@@ -160,7 +162,7 @@ struct StoreFaultTests {
         #expect(failed.isSuperset(of: ["rename", "list"]))
     }
 
-    @Test("A flush whose folder was not synchronized is no success until it is")
+    @Test("A flush fails until its folder is synchronized")
     func folderSynchronizedLater() async throws {
         let file = try FaultyFile(.existing)
         let store = try file.open()
@@ -184,7 +186,7 @@ struct StoreFaultTests {
         }
     }
 
-    @Test("Nor is it if a further attempt fails before it has written anything")
+    @Test("It also fails if a further attempt fails before writing anything")
     func failedBetween() async throws {
         let file = try FaultyFile(.existing)
         let store = try file.open()
@@ -204,7 +206,7 @@ struct StoreFaultTests {
         }
     }
 
-    @Test("A new folder that was not synchronized with the one above it is made again")
+    @Test("A new folder that was not synchronized with its parent is created again")
     func newFolderSynchronizedLater() async throws {
         let file = try FaultyFile(.missingFolders)
         let store = try file.open()

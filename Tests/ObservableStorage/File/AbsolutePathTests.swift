@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// A path that is resolved by its text leads to another file than the system's own way, as soon as one of its folders is a link.
-@Suite("Paths are the system's", .timeLimit(.minutes(5))) struct AbsolutePathTests {
+@Suite("Paths resolve as in the system", .timeLimit(.minutes(5))) struct AbsolutePathTests {
     private let folder: TemporaryFolder
 
     init() throws {
@@ -44,7 +44,7 @@ import Testing
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? UInt64(status.st_ino) : nil
     }
 
-    @Test("Any path leads to the file that the system opens, or to none that is there")
+    @Test("Any path leads to the file that the system opens, or to none if there is none")
     func anyPath() throws {
         try makeTree()
         var generator = SeededGenerator(seed: 12)
@@ -68,7 +68,7 @@ import Testing
         #expect(opened > 500 && refused > 500)
     }
 
-    @Test("Two dots after what is missing or no folder are an error, as for the system")
+    @Test("Two dots after a missing component or one that is not a folder are an error, as in the system")
     func dotsAfterNothing() throws {
         try makeTree()
         for (path, code) in [("none/../f", ENOENT), ("x/f/../f", ENOTDIR), ("x/dangling/../f", ENOENT)] {
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test("A URL is the file of its text, whether absolute, relative to a folder, or to a file")
+    @Test("A URL is the file of its text: absolute, relative to a folder, or relative to a file")
     func urls() throws {
         try makeTree()
         let base = folder.url
@@ -100,7 +100,7 @@ import Testing
         #expect(try list.load().values == ["count": 5])
     }
 
-    @Test("A URL whose path is not UTF-8, may not have been, or has a NUL is refused, and neither read nor written")
+    @Test("A URL whose path is not or may not have been UTF-8, or contains NUL, is rejected, and neither read nor written")
     func notText() throws {
         let bytes: [CChar] = folder.url.path.utf8CString.dropLast() + [0x2F, 0x61, -1, 0]
         let made = URL(fileURLWithFileSystemRepresentation: bytes, isDirectory: false, relativeTo: nil)
@@ -117,17 +117,17 @@ import Testing
         #expect(try folder.names() == [])
     }
 
-    @Test("What names no file is refused", arguments: ["", "/", "a/", "a/.", "..", "/a/.."])
+    @Test("A path that names no file is rejected", arguments: ["", "/", "a/", "a/.", "..", "/a/.."])
     func noFile(path: String) {
         #expect(throws: StorageError.self) { try AbsolutePath(path) }
     }
 
-    @Test("A URL of anything but a file is refused")
+    @Test("A URL that is not a file URL is rejected")
     func otherURL() throws {
         #expect(isRefused(try #require(URL(string: "https://example.org/settings.plist")), because: "not one of a file"))
     }
 
-    @Test("A relative path starts at the working folder, and a tilde is a name")
+    @Test("A relative path starts at the working directory, and a tilde is a name")
     func relative() throws {
         let working = FileManager.default.currentDirectoryPath
         #expect(try AbsolutePath("./a/../b").text == working + "/a/../b")

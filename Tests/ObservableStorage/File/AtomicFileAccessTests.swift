@@ -31,7 +31,8 @@ private let new = Data("new".utf8)
         return calls
     }
 
-    @Test("A new file and its new folders are this user's alone, whatever the umask", arguments: [0, 0o022, 0o077, 0o277, 0o777])
+    @Test(
+        "A new file and its new folders are accessible to this user only, whatever the umask", arguments: [0, 0o022, 0o077, 0o277, 0o777])
     func newFile(umask: mode_t) throws {
         _ = try AtomicFile.write(new, to: folder.path("a/b/list"), calls: calls(umask: umask))
         #expect(try folder.status("a").permissions == 0o700)
@@ -40,7 +41,7 @@ private let new = Data("new".utf8)
         #expect(try folder.text("a/b/list") == "new")
     }
 
-    @Test("A link that takes the place of a new folder does not have the permissions of what it leads to changed")
+    @Test("A link that replaces a new folder does not change the permissions of its target")
     func exchangedFolder() throws {
         try folder.makeFolder("victim")
         try #require(chmod(folder.path("victim"), 0o755) == 0)
@@ -57,7 +58,7 @@ private let new = Data("new".utf8)
         #expect(try folder.status("victim").permissions == 0o755)
     }
 
-    @Test("The permissions of the old file are kept, whatever the umask", arguments: [0o666, 0o644, 0o640, 0o604, 0o200, 0o777])
+    @Test("The permissions of the old file are preserved, whatever the umask", arguments: [0o666, 0o644, 0o640, 0o604, 0o200, 0o777])
     func oldPermissions(_ permissions: mode_t) throws {
         let path = try folder.make("list", permissions: permissions)
         for umask: mode_t in [0o022, 0o777] {
@@ -67,7 +68,7 @@ private let new = Data("new".utf8)
     }
 
     @Test(
-        "Until a new file has its owner and group, it is this user's alone, but for one that everybody may read",
+        "Until a new file has its owner and group, only this user has access, unless everybody may read it",
         arguments: [(0o644, 0o644), (0o666, 0o644), (0o600, 0o600), (0o640, 0o600), (0o604, 0o600), (0o660, 0o600)])
     func firstPermissions(_ permissions: mode_t, _ first: mode_t) throws {
         let path = try folder.make("list", permissions: permissions)
@@ -83,14 +84,14 @@ private let new = Data("new".utf8)
         #expect(try folder.status("list").permissions == permissions)
     }
 
-    @Test("A set-user-id bit is not kept")
+    @Test("A set-user-ID bit is not preserved")
     func setUserID() throws {
         let path = try folder.make("list", permissions: 0o4755)
         _ = try AtomicFile.write(new, to: path)
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o755)
     }
 
-    @Test("A folder that exists keeps its permissions")
+    @Test("The permissions of an existing folder are not changed")
     func oldFolder() throws {
         try folder.makeFolder("a")
         try #require(chmod(folder.path("a"), 0o755) == 0)
@@ -98,7 +99,7 @@ private let new = Data("new".utf8)
         #expect(try folder.status("a").permissions == 0o755)
     }
 
-    @Test("The old file's owner and group are kept by the superuser", .enabled(if: isSuperuser))
+    @Test("The superuser preserves the owner and group of the old file", .enabled(if: isSuperuser))
     func oldOwner() throws {
         let path = try folder.make("list", permissions: 0o640)
         try #require(chown(path, 12_345, 54_321) == 0)
@@ -107,7 +108,7 @@ private let new = Data("new".utf8)
         #expect((status.owner, status.group, status.permissions) == (12_345, 54_321, 0o640))
     }
 
-    @Test("Who may not give a file away keeps its group and permissions", .enabled(if: isSuperuser))
+    @Test("A user who cannot change the owner preserves group and permissions", .enabled(if: isSuperuser))
     func groupAlone() throws {
         let path = try folder.make("list", permissions: 0o640)
         try #require(chown(path, 12_345, 54_321) == 0)
@@ -122,7 +123,7 @@ private let new = Data("new".utf8)
     }
 
     @Test(
-        "Where the group cannot be kept, nobody gets more than before", .enabled(if: isSuperuser),
+        "If the group cannot be preserved, nobody gains access", .enabled(if: isSuperuser),
         arguments: [(0o640, 0o600), (0o664, 0o644), (0o604, 0o600), (0o666, 0o666), (0o662, 0o622), (0o600, 0o600)])
     func neither(old: mode_t, expected: mode_t) throws {
         let path = try folder.make("list", permissions: old)
@@ -134,7 +135,7 @@ private let new = Data("new".utf8)
         #expect((status.owner, status.group, status.permissions) == (geteuid(), getegid(), expected))
     }
 
-    @Test("The new content is never readable by more than the old, not even before it is in place")
+    @Test("The new content is never readable by more users than the old, even before the rename")
     func whileWriting() throws {
         let path = try folder.make("list", permissions: 0o200)
         var calls = FileSystemCalls.live
@@ -155,7 +156,7 @@ private let new = Data("new".utf8)
         #expect(try folder.text("list") == "new")
     }
 
-    @Test("A file that nobody may write is not replaced, not even by the superuser", arguments: [0o444, 0o400, 0o555])
+    @Test("A file that nobody may write is not replaced, even by the superuser", arguments: [0o444, 0o400, 0o555])
     func readOnly(permissions: mode_t) throws {
         let path = try folder.make("list", permissions: permissions)
         let reason = "is read-only for everyone (mode 0\(String(permissions, radix: 8)))"
@@ -168,7 +169,7 @@ private let new = Data("new".utf8)
         #expect(try folder.text("list") == "new")
     }
 
-    @Test("A file that the system does not let this user write is not replaced", arguments: [EACCES, EPERM, EROFS])
+    @Test("A file that this user cannot write is not replaced", arguments: [EACCES, EPERM, EROFS])
     func notOurs(code: Int32) throws {
         let path = try folder.make("list", permissions: 0o644)
         let recorder = CallRecorder { _, name in name == "checkWriting" ? code : nil }

@@ -76,7 +76,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
     }
 
     @Test(
-        "Each call that fails leaves the old content and no temporary file, and is an error that names the file",
+        "Each failing call leaves the old content and no temporary file, and throws an error that names the file",
         arguments: WritingSituation.allCases, [ENOSPC, EIO])
     func eachCall(_ situation: WritingSituation, code: Int32) throws {
         var (thrown, survived): ([String], [String]) = ([], [])
@@ -101,7 +101,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
         #expect(survived.count >= 2)
     }
 
-    @Test("A call that a signal interrupts is made again", arguments: WritingSituation.allCases)
+    @Test("A call interrupted by a signal is repeated", arguments: WritingSituation.allCases)
     func interrupted(_ situation: WritingSituation) throws {
         var calls = 0
         while let (call, _, error) = try write(situation, failing: calls, code: EINTR) {
@@ -111,7 +111,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
         #expect(calls > 10)
     }
 
-    @Test("The content is on the medium before it is in place, its name and new folders when writing returns")
+    @Test("The content is on disk before the rename, its name and new folders when writing returns")
     func synchronized() throws {
         let folder = try TemporaryFolder()
         let steps = Guarded<[String]>([])
@@ -129,7 +129,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
         #expect(steps.withLock { $0 } == inodes[...2] + ["rename", inodes[3]])
     }
 
-    @Test("When only synchronizing the folder fails, the error says that the new content is in place")
+    @Test("If only synchronizing the folder fails, the error states that the new content is in place")
     func folder() throws {
         let folder = try TemporaryFolder()
         let path = try folder.make("list")
@@ -162,7 +162,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
     }
 
     @Test(
-        "An error says what was being done, in words for a person",
+        "An error describes the failed operation in plain words",
         arguments: [(ENOSPC, "No space left on device"), (EROFS, "Read-only file system"), (EACCES, "Permission denied")])
     func words(_ code: Int32, _ words: String) throws {
         let folder = try TemporaryFolder()
@@ -173,7 +173,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
         #expect(expected.description.hasPrefix("\(path): cannot be written: \(words)"))
     }
 
-    @Test("What could not even be cleaned up is removed by a later write")
+    @Test("A temporary file that could not be removed is removed by a later write")
     func twoFailures() throws {
         let folder = try TemporaryFolder()
         let path = try folder.make("list")

@@ -34,7 +34,7 @@ import Testing
         #expect(try folder.names() == ["link", "real"])
     }
 
-    @Test("A chain of links, relative ones too, is written through")
+    @Test("A chain of links, including relative ones, is written through")
     func chain() throws {
         try folder.make("real/list")
         try folder.link("real/inner", to: "../real/./list")
@@ -43,7 +43,7 @@ import Testing
         try check("outer", leadsTo: "real/list", links: ["real/inner", "middle", "outer"])
     }
 
-    @Test("A link to a folder on the way is followed")
+    @Test("A link to a folder of the path is followed")
     func folderLink() throws {
         try folder.make("real/list")
         try folder.link("folder", to: "real")
@@ -51,7 +51,7 @@ import Testing
         try check("folder/../real/list", leadsTo: "real/list", links: ["folder"])
     }
 
-    @Test("The target of a dangling link is made, with its folders")
+    @Test("The target of a dangling link is created, with its folders")
     func dangling() throws {
         try folder.link("link", to: "real/list")
         try check("link", leadsTo: "real/list", links: ["link"])
@@ -60,7 +60,7 @@ import Testing
         #expect(try folder.status("some/other").permissions == 0o700)
     }
 
-    @Test("Links in a circle are an error that names the path")
+    @Test("Circular links are an error that names the path")
     func circle() throws {
         let path = try folder.link("a", to: "b")
         try folder.link("b", to: "a")
@@ -70,7 +70,7 @@ import Testing
         #expect(try folder.names() == ["a", "b", "real"])
     }
 
-    @Test("Two hard links are two files from the first write on, which leaves the other name what was there")
+    @Test("Two hard links become two files with the first write, which leaves the other name unchanged")
     func hardLinks() throws {
         let (file, other) = (folder.path("real/list"), folder.path("real/other"))
         let (list, otherList) = (PropertyListFile(at: URL(fileURLWithPath: file)), PropertyListFile(at: URL(fileURLWithPath: other)))
@@ -88,7 +88,7 @@ import Testing
             ])
     }
 
-    @Test("Two ways to one file resolve alike")
+    @Test("Two paths to one file resolve to the same path")
     func sameFile() throws {
         try folder.link("folder", to: "real")
         let direct = try ResolvedPath(folder.path("real/list"))
@@ -98,20 +98,20 @@ import Testing
         #expect(direct.sibling("x") == folder.path("real/x"))
     }
 
-    @Test("Paths that differ in normalization are two")
+    @Test("Paths that differ in normalization are different")
     func normalization() throws {
         #expect(try ResolvedPath(folder.path("é")) != ResolvedPath(folder.path("e\u{301}")))
         #expect(try ResolvedPath(folder.path("é")) == ResolvedPath(folder.path("./é")))
     }
 
-    @Test("A relative path starts at the current folder, and nothing is above the root")
+    @Test("A relative path starts at the working directory, and the root has no parent")
     func relative() throws {
         #expect(try ResolvedPath("some/list").path == ResolvedPath(FileManager.default.currentDirectoryPath).path + "/some/list")
         let top = try ResolvedPath("/../nowhere-at-all")
         #expect((top.path, top.folder, top.name, top.sibling("x")) == ("/nowhere-at-all", "/", "nowhere-at-all", "/x"))
     }
 
-    @Test("A link whose target is cut off, or replaced at each look, is an error, and not another path")
+    @Test("A link whose target is truncated, or replaced at each check, is an error, and not another path")
     func unreadableLink() throws {
         let path = try folder.link("link", to: "real")
         var calls = FileSystemCalls.live
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test("What takes a link's place while it is looked at is followed")
+    @Test("A file that replaces a link while it is resolved is used")
     func replacedLink() throws {
         try folder.make("real/list")
         try folder.make("other")
@@ -149,7 +149,7 @@ import Testing
         #expect(try folder.status("link").kind == .file)
     }
 
-    @Test("Forty links are followed, as the system does, and not one more")
+    @Test("Forty links are followed, as in the system, and no more")
     func longChain() throws {
         try folder.make("0")
         for number in 1...41 {

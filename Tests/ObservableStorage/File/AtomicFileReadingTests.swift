@@ -11,7 +11,7 @@ import Testing
         folder = try TemporaryFolder()
     }
 
-    @Test("A file is read whole, with its identity", arguments: [0, 1, 4_096, 300_001])
+    @Test("A file is read completely, with its identity", arguments: [0, 1, 4_096, 300_001])
     func whole(_ size: Int) throws {
         let bytes = Data((0..<size).map { UInt8(truncatingIfNeeded: $0) })
         try bytes.write(to: folder.file("list"))
@@ -20,7 +20,7 @@ import Testing
         #expect(try content.identity == FileIdentity(path: folder.path("list")))
     }
 
-    @Test("Where there is no file, nothing is read")
+    @Test("Reading a missing file returns nil")
     func missing() throws {
         try folder.make("file")
         try folder.link("dangling", to: "nowhere")
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test("What is no file is refused at once, also at the end of a link")
+    @Test("Anything but a regular file is rejected immediately, also as the target of a link")
     func otherKinds() throws {
         try folder.link("link", to: try folder.makePipe("pipe"))
         try folder.makeFolder("folder")
@@ -47,14 +47,14 @@ import Testing
         }
     }
 
-    @Test("Links in a circle are an error")
+    @Test("Circular links are an error")
     func circle() throws {
         let path = try folder.link("a", to: "b")
         try folder.link("b", to: "a")
         #expect(throws: StorageError.unreadable(file: path, reason: SystemError(ELOOP).reason)) { try AtomicFile.read(path: path) }
     }
 
-    @Test("A path with a zero byte is not cut at it")
+    @Test("A path with a NUL byte is not truncated there")
     func zeroByte() throws {
         let path = try folder.make("list")
         #expect(throws: StorageError.unreadable(file: path + "\0x", reason: SystemError(EINVAL).reason)) {
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test("A file that is larger than any property list is not read")
+    @Test("A file larger than the maximum is not read")
     func tooLarge() throws {
         let path = try folder.make("list")
         try #require(truncate(path, off_t(AtomicFile.largestSize) + 1) == 0)
@@ -95,7 +95,7 @@ import Testing
         #expect(try content.identity == FileIdentity(path: path))
     }
 
-    @Test("A file that never stops growing is given up, and is not followed as it grows")
+    @Test("A file that keeps growing is an error, and is not read further than its first size")
     func growing() throws {
         let path = try folder.make("list", "short")
         let largest = Guarded(0)
@@ -114,7 +114,7 @@ import Testing
         #expect(largest.withLock { $0 } < 100)
     }
 
-    @Test("Of a file that has more than its size tells, no part is taken for the whole")
+    @Test("A file with more content than its reported size is not read in part")
     func largerThanTold() throws {
         let path = try folder.make("list", "a content")
         var calls = FileSystemCalls.live
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test("Short and interrupted reads make no difference")
+    @Test("Partial and interrupted reads have no effect")
     func shortReads() throws {
         let path = try folder.make("list", "a longer content")
         let recorder = CallRecorder { index, _ in index.isMultiple(of: 2) ? EINTR : nil }
@@ -143,7 +143,7 @@ import Testing
         #expect(recorder.names.filter { $0 == "read" }.count > 6)
     }
 
-    @Test("Each call that fails is an error that names the file, and leaves nothing open")
+    @Test("Each failing call is an error that names the file, and leaves nothing open")
     func failures() throws {
         let path = try folder.make("list")
         var index = 0

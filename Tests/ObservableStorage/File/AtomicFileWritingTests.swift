@@ -13,7 +13,7 @@ private let new = Data("new".utf8)
         folder = try TemporaryFolder()
     }
 
-    @Test("What was written is read back, with the identity that writing returned", arguments: [0, 3, 1_000_000])
+    @Test("Written content is read back, with the identity that writing returned", arguments: [0, 3, 1_000_000])
     func roundTrip(_ size: Int) throws {
         let bytes = Data(repeating: 7, count: size)
         for _ in 0..<3 {
@@ -25,13 +25,13 @@ private let new = Data("new".utf8)
         }
     }
 
-    @Test("Part of a larger Data is written as it is")
+    @Test("A slice of a larger Data is written correctly")
     func slice() throws {
         _ = try AtomicFile.write(Data("a new one".utf8)[2..<5], to: folder.path("list"))
         #expect(try folder.text("list") == "new")
     }
 
-    @Test("Each write makes a new file, so whoever reads the old one reads it to its end")
+    @Test("Each write creates a new file, so a reader of the old one can read it completely")
     func newInode() throws {
         let path = try folder.make("list")
         let reader = try FileHandle(forReadingFrom: folder.file("list"))
@@ -41,7 +41,7 @@ private let new = Data("new".utf8)
         #expect(try reader.readToEnd() == Data("old".utf8))
     }
 
-    @Test("Short and interrupted writes make no difference")
+    @Test("Partial and interrupted writes have no effect")
     func shortWrites() throws {
         let bytes = Data((0..<100).map { UInt8($0) })
         let recorder = CallRecorder { index, _ in index.isMultiple(of: 2) ? EINTR : nil }
@@ -55,7 +55,7 @@ private let new = Data("new".utf8)
         #expect(recorder.openDescriptors.isEmpty)
     }
 
-    @Test("A write that takes nothing is an error, not an endless attempt")
+    @Test("A write of zero bytes is an error, not an infinite loop")
     func emptyWrites() throws {
         let path = try folder.make("list")
         var calls = FileSystemCalls.live
@@ -66,7 +66,7 @@ private let new = Data("new".utf8)
         #expect(try folder.names() == ["list"])
     }
 
-    @Test("A link planted under the name of the temporary file is not followed")
+    @Test("A link created under the name of the temporary file is not followed")
     func plantedLink() throws {
         let path = try folder.make("list")
         try folder.make("victim", "untouched")
@@ -81,7 +81,7 @@ private let new = Data("new".utf8)
         #expect(numbers.withLock { $0.isEmpty })
     }
 
-    @Test("When each name for the temporary file is taken, writing ends with an error")
+    @Test("If every name for the temporary file is taken, writing throws an error")
     func takenNames() throws {
         let path = try folder.make("list")
         let temporary = try folder.make(".list.\(getpid())-1.tmp", "taken")
@@ -92,7 +92,7 @@ private let new = Data("new".utf8)
         #expect(try folder.text(".list.\(getpid())-1.tmp") == "taken")
     }
 
-    @Test("What is no file is not replaced, also at the end of a link")
+    @Test("Anything but a regular file is not replaced, also as the target of a link")
     func otherKinds() throws {
         try folder.makeFolder("folder")
         _ = try folder.makePipe("pipe")
@@ -116,7 +116,7 @@ private let new = Data("new".utf8)
         #expect(try folder.status("device").kind == .device)
     }
 
-    @Test("A file where a folder is needed is an error that names both")
+    @Test("A file in place of a folder is an error that names both")
     func fileAsFolder() throws {
         try folder.make("file")
         let path = folder.path("file/list")
@@ -138,7 +138,7 @@ private let new = Data("new".utf8)
         #expect(try folder.names().count == 2)
     }
 
-    @Test("A file that another program changes right after the rename has not the identity that writing returns")
+    @Test("A file that another program changes right after the rename does not have the identity that writing returns")
     func changedAtOnce() throws {
         let path = try folder.make("list")
         var calls = FileSystemCalls.live
@@ -152,7 +152,7 @@ private let new = Data("new".utf8)
         #expect(try FileIdentity(path: path) != identity)
     }
 
-    @Test("What is written in place right after the rename, of the same size and within the same tick of the clock, shows in the identity")
+    @Test("An in-place write right after the rename, with the same size and clock tick, changes the identity")
     func changedWithinTick() throws {
         let path = try folder.make("list")
         for number in 0..<200 {
@@ -186,7 +186,7 @@ private let new = Data("new".utf8)
         #expect(try folder.names() == ["list"])
     }
 
-    @Test("A temporary file that is in use is no leftover, and one that was taken for one before it was locked is made again")
+    @Test("A temporary file in use is not a leftover, and one removed as a leftover before it was locked is created again")
     func leftovers() throws {
         let path = try folder.make("list")
         let target = try ResolvedPath(path)
@@ -215,7 +215,7 @@ private let new = Data("new".utf8)
         #expect(try folder.names() == ["list"])
     }
 
-    @Test("Where files can only be added, not even a temporary file is", .enabled(if: isSuperuser && canAppendOnly))
+    @Test("No temporary file is created where files can only be added", .enabled(if: isSuperuser && canAppendOnly))
     func appendOnly() throws {
         let path = try folder.make("list")
         try #require(try Subprocess.run("chattr", ["+a", folder.url.path]).status == 0)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Closing files later", .timeLimit(.minutes(5))) struct DeferredCloserTests {
+@Suite("Deferred closing of files", .timeLimit(.minutes(5))) struct DeferredCloserTests {
     private let queue = DispatchQueue(label: "DeferredCloserTests")
 
-    @Test("Files wait to be closed until so many wait; one more is closed at once")
+    @Test("Files wait to be closed up to a maximum; one more is closed immediately")
     func bound() {
         let closed = Guarded<[Int32]>([])
         let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 2) { descriptor in
@@ -22,7 +22,7 @@ import Testing
         #expect(closed.withLock { $0 } == [3, 4, 1, 2])
     }
 
-    @Test("Who has closed its files may have others wait")
+    @Test("After its files are closed, more files can wait")
     func again() {
         let closed = Guarded<[Int32]>([])
         let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 1) { descriptor in
@@ -38,7 +38,7 @@ import Testing
         #expect(closed.withLock { $0 } == [1, 2, 3])
     }
 
-    @Test("A file is not closed before its time, but for one too many")
+    @Test("A file is not closed before its time, unless the maximum is exceeded")
     func delay() {
         let closed = Guarded<[Int32]>([])
         let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 1) { descriptor in
@@ -49,7 +49,7 @@ import Testing
         #expect(closed.withLock { $0 } == [2])
     }
 
-    @Test("What waits is closed when its room is needed, each file once, and so is what waits under the same number later")
+    @Test("Waiting files are closed once each if their space is needed, and so is a later file with the same descriptor")
     func closeWaiting() {
         let closed = Guarded<[Int32]>([])
         let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
@@ -64,7 +64,7 @@ import Testing
         #expect(!closer.closeWaiting())
     }
 
-    @Test("A file that was closed before its time is not closed again when that comes: its number may be another's")
+    @Test("A file closed before its time is not closed again at that time: its descriptor may belong to another file")
     func closedBefore() {
         let closed = Guarded<[Int32]>([])
         let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(
-        "Who has no descriptor or no room left gets what waits to be closed, and fails if nothing does",
+        "Running out of descriptors or space closes the waiting files, and fails if there are none",
         arguments: [EMFILE, ENFILE, ENOSPC, EDQUOT], ["open", "write"])
     func shortage(_ code: Int32, _ name: String) throws {
         let folder = try TemporaryFolder()
@@ -97,7 +97,7 @@ import Testing
         #expect(recorder.openDescriptors.isEmpty)
     }
 
-    @Test("A replaced file is held open over the rename, and handed over to be closed later after the folder was synchronized")
+    @Test("A replaced file is kept open during the rename, and closed later, after the folder was synchronized")
     func replacement() throws {
         let folder = try TemporaryFolder()
         let path = try folder.make("list")

@@ -22,7 +22,7 @@ import Testing
         #expect(identity?.size == 3)
     }
 
-    @Test("A change of content, size, time, permissions or file is a change of identity")
+    @Test("A change of content, size, timestamps, permissions or file changes the identity")
     func changes() throws {
         let path = try folder.make("list")
         var seen: Set<FileIdentity?> = [try FileIdentity(path: path)]
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("Times are kept to the nanosecond")
+    @Test("Timestamps have nanosecond precision")
     func nanoseconds() throws {
         let path = try folder.make("list")
         let times = [timespec(tv_sec: 1_700_000_000, tv_nsec: 123_456_789), timespec(tv_sec: 1_700_000_000, tv_nsec: 123_456_789)]
@@ -46,7 +46,7 @@ import Testing
         #expect(try FileIdentity(path: path)?.modified == 1_700_000_000_123_456_789)
     }
 
-    @Test("Where there is no file, there is no identity")
+    @Test("A missing file has no identity")
     func missing() throws {
         try folder.make("list")
         #expect(try FileIdentity(path: folder.path("none")) == nil)

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "Whoever may write the property list may take its lock, and nobody else",
+        "Users who can write the property list can take its lock, and nobody else can",
         arguments: [(0o600, 0o600), (0o644, 0o600), (0o666, 0o666), (0o664, 0o660), (0o620, 0o660), (0o602, 0o606), (0o400, 0o600)])
     func permissions(list: mode_t, lock expected: mode_t) throws {
         try folder.make("list", permissions: list)
@@ -28,7 +28,7 @@ import Testing
         #expect(try folder.status(".list.lock").permissions == expected)
     }
 
-    @Test("The lock of a new property list is this user's alone, and so are the folders made for it")
+    @Test("The lock of a new property list is accessible to this user only, and so are the folders created for it")
     func new() throws {
         try lock("a/b/list")
         #expect(try folder.status("a").permissions == 0o700)
@@ -37,7 +37,7 @@ import Testing
         #expect(try folder.names() == ["a"])
     }
 
-    @Test("A property list that others were allowed to write later has a lock that they may take")
+    @Test("After others gain write access to a property list, they can take its lock")
     func widened() throws {
         try folder.make("list", permissions: 0o600)
         try lock("list")
@@ -67,7 +67,7 @@ import Testing
         #expect(try folder.text(".list.lock").isEmpty)
     }
 
-    @Test("The lock stands where a link leads, so that it is one for both ways")
+    @Test("The lock file is next to the target of a link, so both paths share it")
     func links() throws {
         try folder.makeFolder("real")
         try folder.link("link", to: "real/list")
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("What is planted in the lock file's place is not followed or waited for")
+    @Test("Anything created in place of the lock file is not followed and does not block")
     func planted() throws {
         try folder.make("victim", "untouched")
         try folder.link(".a.lock", to: "victim")
@@ -97,7 +97,7 @@ import Testing
         #expect(try folder.text("victim") == "untouched")
     }
 
-    @Test("A file that was planted in the lock file's place is neither taken nor touched")
+    @Test("A file created by others in place of the lock file is neither used nor modified")
     func plantedFile() throws {
         try folder.make("list", permissions: 0o622)
         try folder.make(".list.lock", "secret", permissions: 0o600)
@@ -114,7 +114,7 @@ import Testing
         #expect(try folder.status("other/file").permissions == 0o600)
     }
 
-    @Test("A lock file of somebody who has no say about the property list is not taken", .enabled(if: isSuperuser))
+    @Test("A lock file of a user without access to the property list is not used", .enabled(if: isSuperuser))
     func stranger() throws {
         try folder.make("list", permissions: 0o644)
         try folder.make(".list.lock", "", permissions: 0o666)
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(
-        "The owner and permissions of a file that stood there before are never changed, however the list's are", .enabled(if: isSuperuser))
+        "The owner and permissions of an existing file are never changed, whatever those of the list are", .enabled(if: isSuperuser))
     func neverChanged() throws {
         try folder.make("list", permissions: 0o622)
         try #require(chown(folder.path("list"), 12_345, 12_345) == 0 && chown(folder.url.path, 12_345, 12_345) == 0)
@@ -148,7 +148,7 @@ import Testing
         #expect((status.owner, status.group, status.permissions) == (0, 0, 0o600))
     }
 
-    @Test("A lock file follows the owner, group and permissions of its list, by another one in its place that is held as well")
+    @Test("After a change of owner, group or permissions of the list, the lock file is replaced while both are held")
     func follows() throws {
         try folder.make("list", permissions: 0o600)
         try lock("list")
@@ -172,7 +172,7 @@ import Testing
         #expect(try folder.names() == [".list.lock", "list"])
     }
 
-    @Test("A lock file that cannot be renewed is used as it is", arguments: ["open", "setPermissions", "rename"])
+    @Test("A lock file that cannot be replaced is used as it is", arguments: ["open", "setPermissions", "rename"])
     func notRenewed(_ call: String) throws {
         try folder.make("list", permissions: 0o600)
         try lock("list")
@@ -192,7 +192,7 @@ import Testing
         #expect(try folder.names() == [".list.lock", "list"])
     }
 
-    @Test("A file system without locks is an error that says so", arguments: [ENOLCK, ENOTSUP, EINVAL])
+    @Test("A file system without locks is an error that names the reason", arguments: [ENOLCK, ENOTSUP, EINVAL])
     func unsupported(_ code: Int32) throws {
         let recorder = CallRecorder { _, name in name == "lock" ? code : nil }
         #expect(throws: unusable(".list.lock", "its file system has no locks: \(SystemError(code).reason)")) {
@@ -201,7 +201,7 @@ import Testing
         #expect(recorder.openDescriptors.isEmpty)
     }
 
-    @Test("A folder that may not be written to is an error that says so", arguments: [EACCES, EROFS])
+    @Test("A folder without write access is an error that names the reason", arguments: [EACCES, EROFS])
     func readOnlyFolder(_ code: Int32) throws {
         var calls = FileSystemCalls.live
         calls.openDescriptor = { path, flags, mode throws(SystemError) in
@@ -211,7 +211,7 @@ import Testing
         #expect(throws: unusable(".list.lock", SystemError(code).reason)) { try lock("list", calls: calls) }
     }
 
-    @Test("Each call that fails is an error that names the property list, and leaves the lock free", arguments: [true, false])
+    @Test("Each failing call is an error that names the property list, and leaves the lock free", arguments: [true, false])
     func failures(isNew: Bool) throws {
         var failed: Set<String> = []
         for index in 0..<100 {
@@ -238,7 +238,7 @@ import Testing
         #expect(!failed.contains("unlock"))
     }
 
-    @Test("A call that a signal interrupts is made again", arguments: [true, false])
+    @Test("A call interrupted by a signal is repeated", arguments: [true, false])
     func interrupted(isNew: Bool) throws {
         var index = 0
         while true {

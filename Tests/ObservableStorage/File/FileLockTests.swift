@@ -20,7 +20,7 @@ import Testing
         return flock(descriptor, LOCK_EX | LOCK_NB) == 0
     }
 
-    @Test("The result and the errors of what is done under it come through, and it is free again")
+    @Test("The result and the errors of the body are returned, and the lock is released")
     func result() throws {
         let path = folder.path("list")
         let result = try FileLock.withLock(for: path, timeout: .zero) { () throws -> Int in
@@ -34,7 +34,7 @@ import Testing
         #expect(try folder.names() == [".list.lock"])
     }
 
-    @Test("One thread at a time is inside")
+    @Test("Threads are mutually exclusive")
     func threads() throws {
         let path = try folder.make("list", "0")
         let inside = Guarded(0)
@@ -62,7 +62,7 @@ import Testing
         #expect(try folder.names() == [".list.lock", "list"])
     }
 
-    @Test("Another process is kept out, and keeps out")
+    @Test("Processes are mutually exclusive")
     func processes() throws {
         let path = folder.path("list")
         let script = """
@@ -104,7 +104,7 @@ import Testing
         try other.end()
     }
 
-    @Test("A process that is killed lets go")
+    @Test("A process that is killed releases the lock")
     func killed() throws {
         try folder.make(".list.lock", "")
         let script =
@@ -116,7 +116,7 @@ import Testing
         #expect(try FileLock.withLock(for: folder.path("list"), timeout: .zero) { true })
     }
 
-    @Test("Waiting ends with an error that names the property list and the time; nothing was done")
+    @Test("Waiting ends with an error that names the property list and the time, without running the body")
     func timeout() throws {
         let path = folder.path("list")
         try FileLock.withLock(for: path, timeout: .zero) { () throws in
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test("Waiting begins with short pauses, and none is longer than five milliseconds or the time left")
+    @Test("Waiting starts with short pauses, and none is longer than five milliseconds or the remaining time")
     func pauses() throws {
         let path = folder.path("list")
         let pauses = Guarded<[Duration]>([])
@@ -149,7 +149,7 @@ import Testing
         #expect(taken.reduce(.zero, +) <= .milliseconds(40))
     }
 
-    @Test("A lock file that is removed while it is waited for is not the one that is taken")
+    @Test("A lock file that is removed while it is awaited is not the one that is locked")
     func removed() throws {
         let path = folder.path("list")
         try folder.make(".list.lock", "")
@@ -172,7 +172,7 @@ import Testing
         #expect(isOpen.withLock { !$0 })
     }
 
-    @Test("A lock file that is replaced each time it is taken ends the waiting in time")
+    @Test("A lock file that is replaced each time it is locked ends the waiting at the time limit")
     func replacedForever() throws {
         let path = folder.path("list")
         var calls = FileSystemCalls.live
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test(
-        "Those who wait have their turn in the order in which they came",
+        "The lock is granted in the order of the requests",
         .enabled(if: FileManager.default.fileExists(atPath: "/proc/locks")))
     func turns() throws {
         let queue = try Queue(folder)
@@ -246,7 +246,7 @@ import Testing
         #expect(served.withLock { $0 } == Array(0..<8))
     }
 
-    @Test("As long as others make progress, it is waited for beyond the time")
+    @Test("Waiting continues beyond the time limit while others make progress")
     func progress() throws {
         let queue = try Queue(folder)
         let looks = Guarded(0)
@@ -268,7 +268,7 @@ import Testing
         #expect(start.duration(to: .now) > .milliseconds(60))
     }
 
-    @Test("Who gave up waiting keeps the turn for the next one of the process, and lets go of it if there is none")
+    @Test("A waiter that gives up keeps its turn for the next one of the process, and releases it if there is none")
     func turnThatWasLeft() async throws {
         let queue = try Queue(folder)
         for _ in 0..<3 {
@@ -283,7 +283,7 @@ import Testing
     }
 
     #if os(Linux)
-        @Test("A child that was forked does not keep the lock of a parent that died")
+        @Test("A forked child does not keep the lock of a parent that died")
         func forked() throws {
             let path = try folder.make("list")
             // Swift does not offer the call, which is safe for a child that only waits and ends.

@@ -9,7 +9,7 @@ import Testing
     // Beyond the largest number any process has.
     private static let deadProcess = pid_t.max
 
-    @Test("Those of processes that ended are removed, everything else stays")
+    @Test("Temporary files of processes that ended are removed, all other files are kept")
     func removal() throws {
         let folder = try TemporaryFolder()
         let path = try folder.make("list")
@@ -27,7 +27,7 @@ import Testing
         #expect(try folder.names() == staying.sorted())
     }
 
-    @Test("One that is in use stays, and is looked for again at the next write")
+    @Test("A temporary file in use is kept, and checked again at the next write")
     func inUse() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("list")
@@ -43,7 +43,7 @@ import Testing
         #expect(try !folder.names().contains(leftover))
     }
 
-    @Test("They are looked for where the link leads, and only links themselves are removed")
+    @Test("They are found next to the target of a link, and only links themselves are removed")
     func links() throws {
         let folder = try TemporaryFolder()
         try folder.makeFolder("real")
@@ -56,7 +56,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("real")) == ["list"])
     }
 
-    @Test("Those of a list with a long name are found, and not those of another that begins alike")
+    @Test("Those of a list with a long name are found, but not those of another list with the same prefix")
     func longNames() throws {
         let folder = try TemporaryFolder()
         let start = String(repeating: "x", count: 254)
@@ -68,7 +68,7 @@ import Testing
         #expect(try folder.names() == [other, start + "1"])
     }
 
-    @Test("A folder that is missing, or a file that cannot be removed, is no failure")
+    @Test("A missing folder, or a file that cannot be removed, is not a failure")
     func failures() throws {
         let folder = try TemporaryFolder()
         try AtomicFile.removeLeftovers(of: ResolvedPath(folder.path("none/list")))

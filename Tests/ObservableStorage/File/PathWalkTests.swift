@@ -4,7 +4,7 @@ import Testing
 @testable import ObservableStorage
 
 /// How a path is followed, name by name.
-@Suite("Following paths", .timeLimit(.minutes(5)))
+@Suite("Path resolution", .timeLimit(.minutes(5)))
 struct PathWalkTests {
     /// What a name on a disk stands for.
     enum Name {
@@ -28,39 +28,39 @@ struct PathWalkTests {
         return (asked, walk)
     }
 
-    @Test("A path is followed from the root down") func plainWalk() {
+    @Test("A path is resolved from the root") func plainWalk() {
         let (asked, walk) = walk("/a/b/c", ["/a": .folder, "/a/b": .folder, "/a/b/c": .file])
         #expect(asked == ["/ a", "/a b", "/a/b c"])
         #expect(walk.file == ResolvedPath("c", in: "/a/b"))
         #expect(walk.last == walk.file)
     }
 
-    @Test("A name may begin with a combining mark") func combiningMark() {
+    @Test("A name can begin with a combining mark") func combiningMark() {
         let (asked, walk) = walk("/a/\u{301}/b", ["/a": .folder, "/a/\u{301}": .link(target: "/\u{301}c"), "/\u{301}c": .folder])
         #expect(asked == ["/ a", "/a \u{301}", "/ \u{301}c", "/\u{301}c b"])
         #expect(walk.last == ResolvedPath("b", in: "/\u{301}c"))
     }
 
-    @Test("A missing folder ends the way, and is not the file's name") func missingWalk() {
+    @Test("A missing folder ends the resolution, and is not the file's name") func missingWalk() {
         let (asked, walk) = walk("/a/b/c", ["/a": .folder])
         #expect(asked == ["/ a", "/a b"])
         #expect(walk.file == nil)
         #expect(walk.last == nil)
     }
 
-    @Test("A missing file is waited for under its name") func missingFile() {
+    @Test("A missing file is awaited under its name") func missingFile() {
         let (_, walk) = walk("/a/b", ["/a": .folder])
         #expect(walk.file == nil)
         #expect(walk.last == ResolvedPath("b", in: "/a"))
     }
 
-    @Test("A file on the way ends it") func fileOnTheWay() {
+    @Test("A file in place of a folder ends the resolution") func fileOnTheWay() {
         let (asked, walk) = walk("/a/b/c", ["/a": .folder, "/a/b": .file])
         #expect(asked == ["/ a", "/a b"])
         #expect(walk.file == nil)
     }
 
-    @Test("Links are followed where they stand, two dots where they lead") func linkedWalk() {
+    @Test("Links are resolved where they are, two dots where they lead") func linkedWalk() {
         let (asked, walk) = walk(
             "/a/app",
             [
@@ -71,14 +71,14 @@ struct PathWalkTests {
         #expect(walk.file == ResolvedPath("c", in: "/"))
     }
 
-    @Test("A ring of links is followed as far as the kernel follows it") func ring() {
+    @Test("Circular links are followed as far as the kernel follows them") func ring() {
         let (asked, walk) = walk("/a", ["/a": .link(target: "b"), "/b": .link(target: "a")])
         #expect(asked.count == 41)
         #expect(Set(asked) == ["/ a", "/ b"])
         #expect(walk.file == nil)
     }
 
-    @Test("Nothing is above the root") func aboveRoot() {
+    @Test("The root has no parent") func aboveRoot() {
         #expect(walk("/../../a", [:]).asked == ["/ a"])
     }
 
@@ -92,7 +92,7 @@ struct PathWalkTests {
         "/a/ring": .link(target: "ring"),
     ]
 
-    @Test("A path leads where its links lead, whether or not anything is there", arguments: destinations)
+    @Test("A path leads where its links lead, whether or not the target exists", arguments: destinations)
     func destination(path: String, destination: String) throws {
         let resolved = try walk(path, Self.disk).walk.destination()
         #expect(resolved.path == destination)
@@ -100,7 +100,7 @@ struct PathWalkTests {
     }
 
     @Test(
-        "Two dots after what is no folder, and links in a ring, lead nowhere",
+        "Two dots after a component that is not a folder, and circular links, cannot be resolved",
         arguments: [
             ("/none/../a", ENOENT), ("/a/none/b/../c", ENOENT), ("/a/file/../b", ENOTDIR), ("/a/file/b/../c", ENOTDIR),
             ("/a/dangling/..", ENOENT), ("/a/ring", ELOOP), ("/a/ring/b", ELOOP),

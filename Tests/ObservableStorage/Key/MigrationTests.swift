@@ -14,7 +14,7 @@ struct MigrationTests {
     }
 
     @Test(
-        "Each earlier shape is read, and replaced by the present one",
+        "Each earlier type is read, and replaced by the present one",
         arguments: Fixture.allCases, [(PropertyListValue.real(90.5), 90), ("120", 120), (30, 30)])
     func chain(fixture: Fixture, shape: (stored: PropertyListValue, value: Int)) async throws {
         let (stored, value) = shape
@@ -31,7 +31,7 @@ struct MigrationTests {
     }
 
     @Test(
-        "Where several earlier shapes fit, the newest counts; one that throws leaves it to the next",
+        "If several earlier types fit, the newest is used; one that throws leaves it to the next",
         arguments: [(3, "new 3"), (-3, "old -3")])
     func order(stored: Int64, value: String) throws {
         let key = StorageKey("name", default: "")
@@ -44,7 +44,7 @@ struct MigrationTests {
         #expect(store[key] == value)
     }
 
-    @Test("A migration that throws leaves what is stored as it was", arguments: Fixture.allCases)
+    @Test("A migration that throws leaves the stored value unchanged", arguments: Fixture.allCases)
     func failure(fixture: Fixture) async throws {
         let storage = try fixture.make(["interval": "soon"])
         let store = try storage.open()
@@ -54,7 +54,7 @@ struct MigrationTests {
         #expect(try storage.entries == ["interval": "soon"])
     }
 
-    @Test("An observer sees the migrated value, also of what another process writes in an earlier shape", arguments: Fixture.allCases)
+    @Test("An observer receives the migrated value, also if another process writes an earlier type", arguments: Fixture.allCases)
     func observed(fixture: Fixture) async throws {
         let storage = try fixture.make(["interval": "5"])
         let store = try storage.open()
@@ -64,7 +64,7 @@ struct MigrationTests {
         #expect(await values.next() == 7)
     }
 
-    @Test("What reading makes of a stored value is not written over what another process stored in its place", arguments: Fixture.allCases)
+    @Test("A value migrated while reading does not overwrite what another process stored meanwhile", arguments: Fixture.allCases)
     func race(fixture: Fixture) async throws {
         let storage = try fixture.make(["interval": "5", "period": 1, "kept": "x"])
         let backend = UnreliableBackend(try storage.backend)
@@ -85,7 +85,7 @@ struct MigrationTests {
         #expect(store[StorageKey("delay", default: 0).renamed(from: "period")] == 2)
     }
 
-    @Test("What reading makes of a value that was set and is not written yet is written, too", arguments: Fixture.allCases)
+    @Test("A value migrated from an unwritten edit is written as well", arguments: Fixture.allCases)
     func migratedEdit(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -100,7 +100,7 @@ struct MigrationTests {
         #expect(store.entries == ["now": 5])
     }
 
-    @Test("What is set meanwhile is written, whatever was stored before", arguments: Fixture.allCases)
+    @Test("An edit made meanwhile is written, whatever was stored before", arguments: Fixture.allCases)
     func settingAfterMigration(fixture: Fixture) async throws {
         let storage = try fixture.make(["interval": "5"])
         let backend = UnreliableBackend(try storage.backend)
@@ -114,7 +114,7 @@ struct MigrationTests {
         #expect(try storage.entries == ["interval": 6])
     }
 
-    @Test("A renamed entry moves, with its shape, unless the new name is taken", arguments: Fixture.allCases)
+    @Test("A renamed entry moves, with its earlier type, unless the new name is set", arguments: Fixture.allCases)
     func renaming(fixture: Fixture) async throws {
         let key = interval.renamed(from: "period").renamed(from: "delay")
         let storage = try fixture.make(["delay": "10", "period": .real(20)])
@@ -127,7 +127,7 @@ struct MigrationTests {
         #expect(try storage.entries == ["interval": 30, "delay": "10"])
     }
 
-    @Test("Reading writes the default only where the key asks for it", arguments: Fixture.allCases)
+    @Test("Reading writes the default only if the key requests it", arguments: Fixture.allCases)
     func persistedDefaults(fixture: Fixture) throws {
         let store = try fixture.make(["bad": "x"]).open()
         #expect(store[StorageKey("missing", default: 1)] == 1)
@@ -165,7 +165,7 @@ struct MigrationTests {
         #expect(store.version == 2)
     }
 
-    @Test("A numbered migration that throws leaves everything as it was", arguments: Fixture.allCases)
+    @Test("A numbered migration that throws has no effect", arguments: Fixture.allCases)
     func numberedFailure(fixture: Fixture) async throws {
         let store = try fixture.make(["count": 1]).open()
         await #expect(throws: Refusal.self) {
@@ -175,7 +175,7 @@ struct MigrationTests {
         #expect(store.version == 0)
     }
 
-    @Test("Entries of another storage are imported once, and what is here already is kept", arguments: Fixture.allCases)
+    @Test("Entries of another storage are imported once, and existing entries are kept", arguments: Fixture.allCases)
     func importing(fixture: Fixture) async throws {
         let store = try fixture.make(["count": 1]).open()
         let old = InMemoryBackend(["count": 7, "text": "old"])

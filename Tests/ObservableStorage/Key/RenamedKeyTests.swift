@@ -15,7 +15,7 @@ struct RenamedKeyTests {
     private let key = Group().delay
     private let note = Group().note
 
-    @Test("A transaction modifies the value under the earlier name, and moves it", arguments: Fixture.allCases)
+    @Test("A transaction modifies the value of an earlier name, and moves it", arguments: Fixture.allCases)
     func transaction(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5])
         let store = try storage.open()
@@ -31,7 +31,7 @@ struct RenamedKeyTests {
         #expect(store[key] == 6)
     }
 
-    @Test("Setting in a transaction leaves nothing under the earlier name", arguments: Fixture.quick)
+    @Test("Setting in a transaction removes the entry of an earlier name", arguments: Fixture.quick)
     func setInTransaction(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5, "remark": "a"])
         let store = try storage.open()
@@ -43,7 +43,7 @@ struct RenamedKeyTests {
         #expect(store[note] == nil)
     }
 
-    @Test("A transaction sees an earlier shape, and the default that reading is to keep", arguments: Fixture.quick)
+    @Test("A transaction reads earlier types, and defaults that reading persists", arguments: Fixture.quick)
     func upkeepInTransaction(fixture: Fixture) async throws {
         let storage = try fixture.make(["shape": "4", "bad": "x"])
         let store = try storage.open()
@@ -55,7 +55,7 @@ struct RenamedKeyTests {
         #expect(try storage.entries == ["shape": 5, "missing": 2, "bad": 4])
     }
 
-    @Test("Removing before the first reading removes the value under every earlier name", arguments: Fixture.allCases)
+    @Test("Removing before the first read removes the value under every earlier name", arguments: Fixture.allCases)
     func removal(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5, "interval": 6, "remark": "a"])
         let store = try storage.open()
@@ -72,7 +72,7 @@ struct RenamedKeyTests {
         #expect(try storage.entries.isEmpty)
     }
 
-    @Test("Resetting a group removes what its keys read from, in a scene too", arguments: Fixture.quick)
+    @Test("Resetting a group removes every entry that its keys read from, also in a scene", arguments: Fixture.quick)
     func reset(fixture: Fixture) throws {
         let store = try fixture.make(["period": 5, "remark": "a", "kept": 1, "scenes/one/remark": "b"]).open()
         let scene = SceneStore(sceneID: "one", base: store)
@@ -85,7 +85,7 @@ struct RenamedKeyTests {
         #expect(store.entries == ["kept": 1])
     }
 
-    @Test("A key is set before it was first read, also in a scene", arguments: Fixture.quick)
+    @Test("A key is set before it is first read, also in a scene", arguments: Fixture.quick)
     func isSet(fixture: Fixture) throws {
         let store = try fixture.make(["period": 5, "scenes/one/remark": "b"]).open()
         let scene = SceneStore(sceneID: "one", base: store)
@@ -100,7 +100,7 @@ struct RenamedKeyTests {
         #expect(store.entries == ["delay": 5])
     }
 
-    @Test("Setting before the first reading leaves nothing behind that would come back", arguments: Fixture.quick)
+    @Test("Setting before the first read leaves no earlier value that would return", arguments: Fixture.quick)
     func setting(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5])
         let store = try storage.open()
@@ -112,7 +112,7 @@ struct RenamedKeyTests {
         #expect(try storage.entries.isEmpty)
     }
 
-    @Test("A removal of what reading has just moved is written whatever others store under the earlier name", arguments: Fixture.quick)
+    @Test("A removal of a value just moved by reading is written, whatever others store under the earlier name", arguments: Fixture.quick)
     func removalOfMoved(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5])
         let backend = UnreliableBackend(try storage.backend)
@@ -127,7 +127,7 @@ struct RenamedKeyTests {
         #expect(store[key] == 0)
     }
 
-    @Test("A closed store still reads under the earlier name", arguments: Fixture.quick)
+    @Test("A closed store still reads earlier names", arguments: Fixture.quick)
     func closed(fixture: Fixture) async throws {
         let store = try fixture.make(["period": 5]).open()
         try await store.close()
@@ -137,7 +137,7 @@ struct RenamedKeyTests {
         #expect(throws: StorageError.closed) { try store.modify(key) { $0 += 1 } }
     }
 
-    @Test("An observer is told what another process stores under the earlier name", arguments: Fixture.allCases)
+    @Test("An observer receives what another process stores under an earlier name", arguments: Fixture.allCases)
     func observed(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -160,7 +160,7 @@ struct RenamedKeyTests {
         #expect(store[key] == 7)
     }
 
-    @Test("A scene that leaves its last value gives up the application's value under the earlier name")
+    @Test("A scene that writes through replaces the application's value under the earlier name")
     func lastValue() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["period": 5]))
         let scene = SceneStore(sceneID: "one", base: store, writesThrough: true)

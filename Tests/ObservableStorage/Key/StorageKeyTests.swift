@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Storage key", .timeLimit(.minutes(5)))
 struct StorageKeyTests {
-    @Test("A default is made when it is first needed, and once, however many threads ask")
+    @Test("A default is created when it is first needed, and once for any number of threads")
     func defaultIsMadeOnce() async throws {
         let calls = Recorder<Int>()
         let key = StorageKey(
@@ -19,7 +19,7 @@ struct StorageKeyTests {
         #expect(calls.elements == [1])
     }
 
-    @Test("A key for an optional value has nil for its default")
+    @Test("A key for an optional value has nil as its default")
     func optionalDefault() {
         #expect(StorageKey<Int?>("key").defaultValue == nil)
     }

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Raw access", .timeLimit(.minutes(5)))
+@Suite("Access by name", .timeLimit(.minutes(5)))
 struct ValueAccessTests {
     private static let url = URL(filePath: "/tmp/a b")
     // A whole second, which every format keeps.
@@ -47,7 +47,7 @@ struct ValueAccessTests {
         #expect(access.propertyListValue(forKey: "integer") == nil)
     }
 
-    @Test("Stores, scenes and transactions take values of every type by name", arguments: Fixture.allCases)
+    @Test("Stores, scenes and transactions read and write values of every type by name", arguments: Fixture.allCases)
     func everyType(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         Self.check(store)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Scenes", .timeLimit(.minutes(5)))
 struct SceneStoreTests {
-    @Test("Reading falls through the scene, the application, what is registered, and the key's default", arguments: Fixture.allCases)
+    @Test("A scene reads its own value, then the application's, the registered one, and the key's default", arguments: Fixture.allCases)
     func order(fixture: Fixture) throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -24,7 +24,7 @@ struct SceneStoreTests {
         #expect(scene[Keys.count] == 1)
     }
 
-    @Test("What a scene sets is its own, and is there again when the store is opened anew", arguments: Fixture.allCases)
+    @Test("What a scene sets is separate, and is still there after the store is opened again", arguments: Fixture.allCases)
     func isolation(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -41,7 +41,7 @@ struct SceneStoreTests {
         #expect(SceneStore(sceneID: "one", base: try storage.open())[Keys.count] == 1)
     }
 
-    @Test("With writesThrough a fresh scene starts from the last value, until its own write isolates it")
+    @Test("With writesThrough a new scene starts with the last value, until its own write separates it")
     func lastValue() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let scenes = ["one", "two"].map { SceneStore(sceneID: $0, base: store, writesThrough: true) }
@@ -57,7 +57,7 @@ struct SceneStoreTests {
         #expect(scenes[0][Keys.count] == 3)
     }
 
-    @Test("A write that leaves its value for others is one revision")
+    @Test("A write that also sets the application's value is one revision")
     func lastValueIsOneRevision() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let scene = SceneStore(sceneID: "one", base: store, writesThrough: true)
@@ -71,7 +71,7 @@ struct SceneStoreTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("A scene's observers hear the application's changes while the scene has no value of its own", arguments: [false, true])
+    @Test("A scene's observers receive the application's changes while the scene has no value of its own", arguments: [false, true])
     func observation(isExternal: Bool) async throws {
         let backend = InMemoryBackend()
         let store = try ObservableStore(backend: backend)
@@ -95,7 +95,7 @@ struct SceneStoreTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Streams of a scene end on the last value that the scene sees, and skip what its own value hides")
+    @Test("Streams of a scene end with its last effective value, and skip changes that its own value hides")
     func streams() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let scene = SceneStore(sceneID: "one", base: store)
@@ -144,7 +144,7 @@ struct SceneStoreTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Discarding a scene removes all that it has set, as one revision, and nothing else")
+    @Test("Discarding a scene removes everything that it has set in one revision, and nothing else")
     func discarding() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let names = ["one", "one/more", "on"]
@@ -163,7 +163,7 @@ struct SceneStoreTests {
     }
 
     @Test(
-        "Resetting a scene removes every name in it, also one that begins with a combining mark, and no other scene's",
+        "Resetting a scene removes every name in it, including one that begins with a combining mark, and no other scene's",
         arguments: ["\u{301}accent", "\u{200d}joined", "plain", "a/b~"], ["one", "e\u{301}", "a/b"])
     func resettingAnyName(name: String, sceneID: String) throws {
         let store = try ObservableStore(backend: InMemoryBackend())
@@ -180,7 +180,7 @@ struct SceneStoreTests {
         #expect(store.entries == rest)
     }
 
-    @Test("A scene seen through groups of keys, with a prefix and names made over")
+    @Test("A scene accessed through groups of keys, with a prefix and transformed names")
     func groups() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let settings = KeyedStore<SceneKeys>(SceneStore(sceneID: "one", base: store), prefix: "app", naming: { $0.uppercased() })
@@ -194,7 +194,7 @@ struct SceneStoreTests {
         #expect(store.entries == ["app/COUNT": 3])
     }
 
-    @Test("Reading in a scene is tracked: by its own entry, and by the application's while that counts")
+    @Test("Reading in a scene is tracked: by its own entry, and by the application's while that is in effect")
     func tracking() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let value = SceneStore(sceneID: "one", base: store).stored(Keys.count)
@@ -219,7 +219,7 @@ struct SceneStoreTests {
         #expect(woken.elements == [1, 2, 3])
     }
 
-    @Test("modify starts from the inherited value, and leaves it as it is")
+    @Test("modify starts with the inherited value, and does not change it")
     func modify() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["count": 5]))
         let scene = SceneStore(sceneID: "one", base: store)
@@ -228,7 +228,7 @@ struct SceneStoreTests {
         #expect(store[Keys.count] == 5)
     }
 
-    @Test("What the application stored in an earlier shape or under an earlier name is inherited in the present one")
+    @Test("A value of the application with an earlier type or name is inherited in its present form")
     func migration() throws {
         let key = StorageKey("interval", default: 60).migrating(from: Double.self) { Int($0) }.renamed(from: "period")
         let store = try ObservableStore(backend: InMemoryBackend(["period": 90.5]))
@@ -237,7 +237,7 @@ struct SceneStoreTests {
         #expect(store.entries == ["interval": 90])
     }
 
-    @Test("A value in a scene that cannot be decoded shows the application's, and throws when asked for")
+    @Test("An undecodable value of a scene reads as the application's, and throws when requested")
     func undecodable() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["count": 5, "scenes/one/count": "many"]))
         let scene = SceneStore(sceneID: "one", base: store)
@@ -245,7 +245,7 @@ struct SceneStoreTests {
         #expect(throws: StorageError.self) { try scene.value(for: Keys.count) }
     }
 
-    @Test("Reading in a scene writes a default that is to be kept for the application, never for the scene")
+    @Test("Reading in a scene persists a default for the application, never for the scene")
     func persistedDefault() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         #expect(SceneStore(sceneID: "one", base: store)[StorageKey("kept", persistsDefault: .whenMissing, default: 3)] == 3)

@@ -33,7 +33,7 @@ struct SceneStoredTests {
         store = try ObservableStore(backend: InMemoryBackend())
     }
 
-    @Test("A property has its initial value, the default given, or nothing, until the scene sets it")
+    @Test("A property has its initial value, the given default, or nil, until the scene sets it")
     func forms() throws {
         let person = Person("one", store)
         #expect(person.age == 24)
@@ -61,7 +61,7 @@ struct SceneStoredTests {
         #expect(!person.$name.isSet)
     }
 
-    @Test("The scene is found through the instance, also when the instance moves to another one")
+    @Test("The scene is found through the instance, also after the instance moves to another scene")
     func scenes() {
         let (one, two) = (Person("one", store), Person("two", store))
         one.age = 1
@@ -74,7 +74,7 @@ struct SceneStoredTests {
         #expect(Person("one", store).age == 1)
     }
 
-    @Test("The projection observes the property in its scene")
+    @Test("The projected value observes the property in its scene")
     func projection() async throws {
         let person = Person("one", store)
         let changes = person.$age.changes
@@ -84,7 +84,7 @@ struct SceneStoredTests {
         #expect(await person.$age.values.first { _ in true } == 2)
     }
 
-    @Test("Without another base, scenes are those of the standard store")
+    @Test("Without another base, scenes belong to the standard store")
     func standard() {
         #expect(Standing().sceneStore.base === ObservableStore.standard)
         #expect(Standing().sceneStore.sceneID == "one")

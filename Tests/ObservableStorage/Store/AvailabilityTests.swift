@@ -16,7 +16,7 @@ struct AvailabilityTests {
         return (ObservableStore(backend: backend, unavailableBecause: reason), backend)
     }
 
-    @Test("Values live in memory, flushing throws the reason, and it can be asked")
+    @Test("Values are kept in memory, flushing throws the reason, and the availability can be queried")
     func inMemory() async throws {
         let (store, backend) = try unopened(Fixture.memory.make())
         #expect(store.availability == .unavailable(reason))
@@ -30,7 +30,7 @@ struct AvailabilityTests {
         try await store.close()
     }
 
-    @Test("Edits made meanwhile are laid over what is stored once it opens, by itself", arguments: Fixture.allCases)
+    @Test("Edits made meanwhile are merged into the stored entries after the backend opens by itself", arguments: Fixture.allCases)
     func byItself(fixture: Fixture) async throws {
         let storage = try fixture.make(["count": 1, "text": "stored"])
         let (store, backend) = try unopened(storage)
@@ -45,7 +45,7 @@ struct AvailabilityTests {
         try await store.close()
     }
 
-    @Test("Flushing opens it at once, with edits and without", arguments: [true, false])
+    @Test("Flushing opens the backend immediately, with and without edits", arguments: [true, false])
     func byFlush(hasEdits: Bool) async throws {
         let storage = try Fixture.memory.make(["text": "stored"])
         let (store, backend) = try unopened(storage)
@@ -57,7 +57,7 @@ struct AvailabilityTests {
         #expect(try storage.entries == (hasEdits ? ["count": 5, "text": "stored"] : ["text": "stored"]))
     }
 
-    @Test("A report of the backend opens it at once, and writes what waits")
+    @Test("An event of the backend opens it immediately, and writes the waiting edits")
     func byReport() async throws {
         let backend = HookedBackend()
         backend.turnBad(true)
@@ -74,7 +74,7 @@ struct AvailabilityTests {
         #expect(backend.memory.load().values == ["count": 5])
     }
 
-    @Test("Reading writes no default while nobody knows what is stored, and takes no earlier name for the only one")
+    @Test("While the stored values are unknown, reading writes no default and does not rely on an earlier name")
     func noDefaults() async throws {
         let storage = try Fixture.memory.make(["kept": 1])
         let (store, backend) = try unopened(storage)
@@ -101,7 +101,7 @@ struct AvailabilityTests {
         #expect(store.availability == .available)
     }
 
-    @Test("A file that is put right is opened, and keeps what it holds", arguments: ["", "bad"])
+    @Test("A file that is repaired is opened, and keeps its content", arguments: ["", "bad"])
     func repaired(content: String) async throws {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")
@@ -119,7 +119,7 @@ struct AvailabilityTests {
     }
 
     @Test(
-        "A suite is the file of that name in the configuration folder; one that is bad stays, and is logged once", arguments: [true, false])
+        "A suite is the file of that name in the configuration folder; an invalid one is kept, and logged once", arguments: [true, false])
     func suite(isReadable: Bool) async throws {
         let folder = try TemporaryFolder()
         let file = folder.file("app.example.plist")

@@ -38,7 +38,7 @@ struct BadValueTests {
         if case .undecodable? = error { true } else { false }
     }
 
-    @Test("Whoever reads keeps the last good value, who asks for the error gets it, and it is reported once", arguments: Fixture.allCases)
+    @Test("Readers keep the last valid value, value(for:) throws the error, and it is reported once", arguments: Fixture.allCases)
     func rule(fixture: Fixture) async throws {
         let storage = try fixture.make(["level": 5])
         let store = try storage.open()
@@ -77,7 +77,7 @@ struct BadValueTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A value that the store had loaded counts although nobody had read it", arguments: Fixture.quick)
+    @Test("A value that the store had loaded is used although it was never read", arguments: Fixture.quick)
     func unread(fixture: Fixture) async throws {
         let storage = try fixture.make(["level": 5])
         let store = try storage.open()
@@ -90,7 +90,7 @@ struct BadValueTests {
         #expect(store[StorageKey("level", default: 1)] == 5)
     }
 
-    @Test("Without a good value, or once the entry was removed, the default counts, also first of all for an observer")
+    @Test("Without a valid value, or after the entry was removed, the default is used, also for an observer's first value")
     func noGoodValue() async throws {
         let store = try ObservableStore(backend: InMemoryBackend(["level": "high"]))
         #expect(store[Self.level] == 1)
@@ -103,7 +103,7 @@ struct BadValueTests {
         #expect(store[Self.level] == 1)
     }
 
-    @Test("Several bad values in turn leave the last good one, each is reported, and so is one of the same name in a scene")
+    @Test("After several invalid values the last valid one is used, each is reported, and so is one of the same name in a scene")
     func severalBadValues() async throws {
         let store = try ObservableStore(backend: InMemoryBackend(["level": 5]))
         let scene = SceneStore(sceneID: "one", base: store)
@@ -130,7 +130,9 @@ struct BadValueTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("What was set last counts, read or not, however many bad values come after it, for heirs too", arguments: [false, true])
+    @Test(
+        "The value set last is used, read or not, after any number of invalid values, also by scenes that inherit it",
+        arguments: [false, true])
     func setUnread(isScene: Bool) async throws {
         let storage = try Fixture.memory.make(["level": 5])
         let store = try storage.open()
@@ -149,7 +151,7 @@ struct BadValueTests {
         #expect(store[key] == 7)
     }
 
-    @Test("A last good value that was read in place of a bad one outlives the next bad ones, also where others told of it")
+    @Test("A last valid value read in place of an invalid one survives further invalid ones, with a listener too")
     func readInPlace() async throws {
         let codec = StorageCodec<Int>.custom(
             encode: { .integer(PropertyListInteger(Int64($0))) }, decode: { try Int(propertyListValue: $0) })
@@ -170,7 +172,7 @@ struct BadValueTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Another type's reader does not take the last good value away")
+    @Test("A reader with another type does not release the last valid value")
     func otherTypes() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["level": 5]))
         #expect(store[Self.level] == 5)
@@ -181,7 +183,7 @@ struct BadValueTests {
         #expect(store[StorageKey("level", default: 1)] == 5)
     }
 
-    @Test("A value that its own codec refuses to decode leaves the one before")
+    @Test("A value that its own codec cannot decode leaves the previous one in effect")
     func validation() throws {
         let percent = StorageKey(
             "percent",
@@ -212,7 +214,8 @@ struct BadValueTests {
     ]
 
     @Test(
-        "A modification in place of a bad value is reported and stores nothing; an assignment replaces it", arguments: modifications.indices
+        "A modification in place of an invalid value is reported and stores nothing; an assignment replaces it",
+        arguments: modifications.indices
     )
     func modification(index: Int) async throws {
         let storage = try Fixture.memory.make(["level": "high"])
@@ -232,7 +235,7 @@ struct BadValueTests {
         #expect(reported.allSatisfy(isUndecodable))
     }
 
-    @Test("Assigning through any property replaces a bad value")
+    @Test("Assigning through any property replaces an invalid value")
     func assignment() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["level": "high", "scenes/one/level": "low"]))
         let raw = StorageKey<String?>("level")
@@ -248,7 +251,7 @@ struct BadValueTests {
         #expect(store.entries["scenes/one/level"] == 5)
     }
 
-    @Test("In a scene, too, a modification in place of a bad value stores nothing")
+    @Test("In a scene, too, a modification in place of an invalid value stores nothing")
     func sceneModification() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["scenes/one/level": "low"]))
         SceneStore(sceneID: "one", base: store)[Self.level] += 1
@@ -259,7 +262,7 @@ struct BadValueTests {
         #expect(store.entries == ["scenes/one/level": 5])
     }
 
-    @Test("modify throws what is wrong with a bad value, and does not call its closure")
+    @Test("modify throws the error of an invalid value, and does not call its closure")
     func modify() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["level": "high"]))
         #expect(throws: StorageError.self) { try store.modify(Self.level) { _ in Issue.record("called") } }
@@ -267,7 +270,7 @@ struct BadValueTests {
         #expect(store.entries == ["level": "high"])
     }
 
-    @Test("A transaction that modifies a bad value fails as a whole; one that assigns does not", arguments: Fixture.allCases)
+    @Test("A transaction that modifies an invalid value fails as a whole; one that assigns does not", arguments: Fixture.allCases)
     func transaction(fixture: Fixture) async throws {
         let storage = try fixture.make(["level": "high"])
         let store = try storage.open()
@@ -286,7 +289,7 @@ struct BadValueTests {
         #expect(try storage.entries == ["level": 3])
     }
 
-    @Test("A modification in place stores what it made also when it throws in the middle, as with a plain variable")
+    @Test("A modification in place stores its result even if it throws halfway, as with a plain variable")
     func throwingModification() throws {
         func fail(_ list: inout [String]) throws(StorageError) {
             list.append("a")
@@ -299,7 +302,7 @@ struct BadValueTests {
         #expect(store[Group().list] == ["a", "b"])
     }
 
-    @Test("The last good value is released as soon as a newer one was decoded, and with its entry")
+    @Test("The last valid value is released after a newer one was decoded, and with its entry")
     func release() throws {
         var table = EntryTable(["level": 5], store: 1)
         let entry = table.madeEntry("level")

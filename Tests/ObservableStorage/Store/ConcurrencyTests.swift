@@ -9,7 +9,7 @@ import Testing
 struct ConcurrencyTests {
     static let seeds: [UInt64] = (0..<(isLong ? 200 : 3)).map { firstSeed + $0 }
 
-    @Test("In one store, every observer sees one and the same history, with every write in it", arguments: Fixture.quick, Self.seeds)
+    @Test("In one store, every observer receives the same history, which contains every write", arguments: Fixture.quick, Self.seeds)
     func oneStore(fixture: Fixture, seed: UInt64) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -20,7 +20,7 @@ struct ConcurrencyTests {
         try expectFlawless(history, seed: seed, storage: storage)
     }
 
-    @Test("Several stores on one storage each have a history without a flaw, and end alike", arguments: Fixture.quick, Self.seeds)
+    @Test("Several stores with one backend each have a consistent history, and end with equal values", arguments: Fixture.quick, Self.seeds)
     func severalStores(fixture: Fixture, seed: UInt64) async throws {
         let storage = try fixture.make()
         let stores = try (0..<3).map { _ in try storage.open() }
@@ -43,7 +43,9 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("Several processes on one file each have a history without a flaw, and end alike", arguments: Self.seeds.prefix(isLong ? 20 : 1))
+    @Test(
+        "Several processes with one file each have a consistent history, and end with equal values",
+        arguments: Self.seeds.prefix(isLong ? 20 : 1))
     func severalProcesses(seed: UInt64) async throws {
         let storage = try Fixture.file.make()
         let path = try storage.backend.name
@@ -72,7 +74,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("Observers that come and go meanwhile see their part of the history without a gap", arguments: Self.seeds)
+    @Test("Observers that are added and removed meanwhile receive a contiguous part of the history", arguments: Self.seeds)
     func comingAndGoing(seed: UInt64) async throws {
         let storage = try Fixture.memory.make()
         let store = try storage.open()
@@ -90,7 +92,7 @@ struct ConcurrencyTests {
     }
 
     @Test(
-        "Closing while everybody writes and observes keeps what was written, and ends every stream", arguments: Fixture.quick, Self.seeds
+        "Closing while many tasks write and observe keeps what was written, and finishes every stream", arguments: Fixture.quick, Self.seeds
     )
     func closing(fixture: Fixture, seed: UInt64) async throws {
         let storage = try fixture.make()

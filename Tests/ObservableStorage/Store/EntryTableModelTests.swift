@@ -4,9 +4,9 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Entry tables at random", .timeLimit(.minutes(5)))
+@Suite("Random operations on entry tables", .timeLimit(.minutes(5)))
 struct EntryTableModelTests {
-    @Test("Several tables, all written under the same names, are as dictionaries would be", arguments: 0..<UInt64(40))
+    @Test("Several tables written under the same names are equal to dictionaries", arguments: 0..<UInt64(40))
     func tables(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let starts = [[:], ["a": 1, "b": 2, "c": 3, "e\u{301}": 4], ["c": 1, "b": 0]] as [[String: PropertyListValue]]

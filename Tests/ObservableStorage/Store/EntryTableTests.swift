@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The entries in memory", .timeLimit(.minutes(5)))
 struct EntryTableTests {
-    @Test("An entry that is edited again is to be written once, until it is stored")
+    @Test("An entry edited again is pending once, until it is stored")
     func editedAgain() {
         var table = EntryTable([:], store: 1)
         for number in 1...3 { _ = table.exchange("count", .integer(PropertyListInteger(Int64(number))), edit: UInt64(number)) }
@@ -15,7 +15,7 @@ struct EntryTableTests {
         #expect(table["count"] == 3)
     }
 
-    @Test("What is removed, whoever removes it, is gone, and is to be written if this process did it")
+    @Test("An entry removed by any process is gone, and pending if this process removed it")
     func removed() {
         var table = EntryTable(["ours": 1, "theirs": 2], store: 1)
         _ = table.exchange("theirs", nil, edit: 0)
@@ -27,7 +27,7 @@ struct EntryTableTests {
         #expect(table.values.isEmpty && table.names.isEmpty && !table.hasPending)
     }
 
-    @Test("A removed entry is the same one for those who hold it, and counts the removal and what is set later")
+    @Test("A removed entry keeps its identity for those who retain it, and counts the removal and later edits")
     func held() {
         var table = EntryTable(["a": 1], store: 1)
         let entry = table.madeEntry("a")
@@ -37,7 +37,7 @@ struct EntryTableTests {
         #expect(table.entry("a") === entry)
     }
 
-    @Test("Names that come and go leave little behind")
+    @Test("Names that are added and removed leave little memory allocated")
     func swept() {
         var table = EntryTable([:], store: 1)
         for number in 0..<10_000 {
@@ -47,7 +47,7 @@ struct EntryTableTests {
         #expect(table.count < 200 && table.values.isEmpty)
     }
 
-    @Test("An entry that was only observed is forgotten with its last observer")
+    @Test("An entry that was only observed is removed with its last observer")
     func observedOnly() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["kept": 1]))
         let before = store.memory.update { $0.entries.count }
@@ -64,7 +64,7 @@ struct EntryTableTests {
         #expect(store.entries == ["kept": 1])
     }
 
-    @Test("Forgetting one entry leaves the others where they are found")
+    @Test("Removing one entry does not affect looking up the others")
     func forgotten() {
         var table = EntryTable(["a": 1, "b": 2, "c": 3], store: 1)
         for name in ["a", "x", "b", "y", "c"] { _ = table.madeEntry(name) }
@@ -87,7 +87,7 @@ struct EntryTableTests {
         #expect(stores.map { $0[key] } == [-6, -5])
     }
 
-    @Test("An entry that somebody keeps keeps nothing of what was stored in it, once its store has gone")
+    @Test("An entry retained elsewhere releases its stored value with the store")
     func released() {
         var memory: Memory? = Memory(entries: ["key": "text"], executor: DispatchQueueExecutor(label: "store"))
         let entry = memory?.entry("key")
@@ -96,7 +96,7 @@ struct EntryTableTests {
         #expect(entry?.content.value == nil)
     }
 
-    @Test("Entries that nobody has touched are there, and are touched once")
+    @Test("An entry that was not accessed exists, and is initialized once")
     func untouched() {
         var table = EntryTable(["read": 1, "held": 2, "set": 3, "removed": 4], store: 1)
         _ = table.madeEntry("held")

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Ends of processes and of stores with edits that are not on disk yet.
-@Suite("The end of a process and of a store", .timeLimit(.minutes(5)))
+@Suite("Exit and release", .timeLimit(.minutes(5)))
 struct ExitTests {
     private let folder: TemporaryFolder
     private let path: String
@@ -24,14 +24,14 @@ struct ExitTests {
         try await Subprocess.finished("Peer", ["exit", way, path])
     }
 
-    @Test("What a handler of atexit sets that was registered before the first store is written")
+    @Test("An edit made by an atexit handler that was registered before the first store is written")
     func late() async throws {
         let ended = try await end("late")
         #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
         #expect(try stored() == ["count": 5])
     }
 
-    @Test("What cannot be written is given up in time, and logged with its keys", arguments: ["nested", "stuck"])
+    @Test("What cannot be written is abandoned in time, and logged with its keys", arguments: ["nested", "stuck"])
     func bounded(way: String) async throws {
         let ended = try await end(way)
         #expect(ended.status == 0)
@@ -42,7 +42,7 @@ struct ExitTests {
         )
     }
 
-    @Test("A forked child ends without waiting, writes nothing, and says so")
+    @Test("A forked child exits without waiting, writes nothing, and reports it")
     func fork() async throws {
         try PropertyListValue.dictionary(["count": 1]).encoded(as: .binary).write(to: URL(fileURLWithPath: path))
         let ended = try await end("fork")
@@ -52,14 +52,14 @@ struct ExitTests {
         #expect(ended.errors.contains("the store was opened before this process was forked"), "\(ended.errors)")
     }
 
-    @Test("A store that is released without having been able to write makes one last attempt, which the end of the process waits for")
+    @Test("A store released without having been able to write makes one last attempt, for which the exit waits")
     func releasedAtEnd() async throws {
         let ended = try await end("released")
         #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
         #expect(try stored() == ["count": 5])
     }
 
-    @Test("The end of the process writes the edits of a store that is just going on another thread")
+    @Test("The exit writes the edits of a store that is being released on another thread")
     func going() async throws {
         let ended = try await end("going")
         #expect(ended.status == 0)
@@ -68,7 +68,7 @@ struct ExitTests {
     }
 
     @Test(
-        "A store that is released while it cannot write makes one last attempt; what that cannot write is reported",
+        "A store released while it cannot write makes one last attempt; what it cannot write is reported",
         arguments: [true, false])
     func released(isRepaired: Bool) async throws {
         let storage = try Fixture.memory.make()
@@ -97,7 +97,7 @@ struct ExitTests {
         #expect(try isRepaired ? storage.entries == ["count": 5] : backend.storage.load().values.isEmpty)
     }
 
-    @Test("A store that cannot write can be closed all the same, and says what is lost")
+    @Test("A store that cannot write can be closed, and reports what is lost")
     func discarding() async throws {
         let backend = UnreliableBackend()
         let store = try ObservableStore(backend: backend)

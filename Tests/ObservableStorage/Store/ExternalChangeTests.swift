@@ -4,9 +4,9 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Changes by others", .timeLimit(.minutes(5)))
+@Suite("External changes", .timeLimit(.minutes(5)))
 struct ExternalChangeTests {
-    @Test("Another store's change arrives as external, with the old value and the new one", arguments: Fixture.allCases)
+    @Test("Another store's change is delivered as external, with the old value and the new one", arguments: Fixture.allCases)
     func arrives(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let (store, other) = (try storage.open(), try storage.open())
@@ -18,7 +18,7 @@ struct ExternalChangeTests {
         #expect(change == Change(key: "count", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 2))
     }
 
-    @Test("Several keys that changed at once are one revision", arguments: Fixture.allCases)
+    @Test("Several keys that changed together are one revision", arguments: Fixture.allCases)
     func oneRevision(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let (store, other) = (try storage.open(), try storage.open())
@@ -36,7 +36,7 @@ struct ExternalChangeTests {
         #expect(seen.map(\.revision) == [1, 1])
     }
 
-    @Test("A store's own writes are told once", arguments: Fixture.allCases)
+    @Test("A store's own writes are delivered once", arguments: Fixture.allCases)
     func ownWrites(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let (store, other) = (try storage.open(), try storage.open())
@@ -55,7 +55,7 @@ struct ExternalChangeTests {
         #expect(seen.map(\.origin) == Array(repeating: .local, count: 20) + [.external])
     }
 
-    @Test("Stores that edit different keys at once keep each other's edits", arguments: Fixture.allCases)
+    @Test("Stores that edit different keys concurrently keep each other's edits", arguments: Fixture.allCases)
     func nothingIsLost(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let stores = try (0..<4).map { _ in try storage.open() }
@@ -73,7 +73,7 @@ struct ExternalChangeTests {
         for number in 0..<4 { for key in 0..<50 { #expect(entries["\(number).\(key)"] == .integer(PropertyListInteger(Int64(key)))) } }
     }
 
-    @Test("An edit that is not written yet wins over another store's, on every store in the end", arguments: Fixture.allCases)
+    @Test("An edit that is not yet written takes precedence over another store's, finally in every store", arguments: Fixture.allCases)
     func pendingEditWins(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -95,7 +95,7 @@ struct ExternalChangeTests {
         #expect(store[Keys.count] == 1)
     }
 
-    @Test("Writers that replace the file and writers in place are seen, and no half-written state ever is", arguments: [true, false])
+    @Test("Replacing and in-place writers are observed, and no half-written state is", arguments: [true, false])
     func foreignWriters(isAtomic: Bool) async throws {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")
@@ -120,7 +120,7 @@ struct ExternalChangeTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A bad file leaves the last good values in force, is reported if it stays bad, and read again when it is good")
+    @Test("An invalid file leaves the last valid values in effect, is reported if it stays invalid, and read again when valid")
     func badFile() async throws {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")
@@ -141,7 +141,7 @@ struct ExternalChangeTests {
         #expect(change?.newValue == 2)
     }
 
-    @Test("A deleted file is every key removed, and one that comes back is read")
+    @Test("A deleted file removes every key, and is read again when it returns")
     func deletion() async throws {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")

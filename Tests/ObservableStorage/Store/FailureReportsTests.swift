@@ -6,7 +6,7 @@ import Testing
 @testable import class ObservableStorage.FailureReports
 
 // One after the other: what the end of the process logs is that of all.
-@Suite("Failures that nobody asks for", .serialized, .timeLimit(.minutes(5)))
+@Suite("Unobserved failures", .serialized, .timeLimit(.minutes(5)))
 struct FailureReportsTests {
     private let first = StorageError.unwritable(file: "settings.plist", reason: "the disk is full", edits: .kept)
     private let second = StorageError.unreadable(file: "settings.plist", reason: "no permission")
@@ -23,7 +23,7 @@ struct FailureReportsTests {
         for grace in graces.elements { grace() }
     }
 
-    @Test("They are logged once each, with the file and the remedy, when a listener had time to come")
+    @Test("They are logged once each, with the file and the remedy, after a listener had time to subscribe")
     func logged() {
         let reports = make()
         for error in [first, second, first] { reports.report(error) }
@@ -40,7 +40,7 @@ struct FailureReportsTests {
         #expect(lines.elements == expected + [expected[0]])
     }
 
-    @Test("The end of the process waits for what another thread is logging")
+    @Test("The exit waits for a failure that another thread is logging")
     func waitedFor() async throws {
         let isLogging = DispatchSemaphore(value: 0)
         let mayGoOn = DispatchSemaphore(value: 0)
@@ -63,7 +63,7 @@ struct FailureReportsTests {
         #expect(lines.elements == ["ObservableStorage: \(first)", "ended"])
     }
 
-    @Test("What somebody listens to, or asks for in time, is not logged, and told in order")
+    @Test("A failure that is observed, also shortly afterwards, is not logged, and delivered in order")
     func heard() async {
         let reports = make()
         reports.report(first)

@@ -5,11 +5,11 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("When writing is tried again", .timeLimit(.minutes(5)))
+@Suite("Retrying writes", .timeLimit(.minutes(5)))
 struct FlushScheduleTests {
     private let failure = StorageError.unwritable(file: "unreliable", reason: "read-only", edits: .kept)
 
-    @Test("Waiting doubles with each failure, up to half a minute, and starts anew after a success")
+    @Test("The delay doubles with each failure, up to half a minute, and is reset by a success")
     func backoff() {
         var backoff = Backoff()
         var waits: [DispatchTimeInterval] = []
@@ -22,7 +22,7 @@ struct FlushScheduleTests {
         #expect(backoff.failures == 1)
     }
 
-    @Test("A sign of life counts only after a failure, and one after the other ever less until the time of an attempt has come")
+    @Test("An event matters only after a failure, and repeated events less and less until the next scheduled attempt")
     func hints() {
         var backoff = Backoff()
         var waits = [backoff.hint()]
@@ -38,7 +38,7 @@ struct FlushScheduleTests {
         #expect(waits == [.nanoseconds(0), nil])
     }
 
-    @Test("One attempt is on its way: a queued one before a timed one, and of two times the earlier one")
+    @Test("One attempt is scheduled: an immediate one before a delayed one, and the earlier of two delayed ones")
     func oneAttempt() throws {
         var schedule = FlushSchedule()
         let (soon, late) = (DispatchTime(uptimeNanoseconds: 1_000_000), DispatchTime(uptimeNanoseconds: 2_000_000))
@@ -74,7 +74,7 @@ struct FlushScheduleTests {
         return store
     }
 
-    @Test("After a flush that succeeds, the next edit is written at once", arguments: Fixture.allCases)
+    @Test("After a successful flush, the next edit is written immediately", arguments: Fixture.allCases)
     func recovery(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -87,7 +87,7 @@ struct FlushScheduleTests {
         #expect(await store.isolated { $0.flushBackoff.failures } == 0)
     }
 
-    @Test("After a transaction that succeeds, edits are written at once", arguments: Fixture.allCases)
+    @Test("After a successful transaction, edits are written immediately", arguments: Fixture.allCases)
     func recoveryByUpdate(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -99,7 +99,7 @@ struct FlushScheduleTests {
         #expect(try storage.entries == ["count": 2, "text": "two"])
     }
 
-    @Test("A report of the backend has what could not be written tried again at once", arguments: Fixture.allCases)
+    @Test("An event of the backend retries failed writes immediately", arguments: Fixture.allCases)
     func signOfLife(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -112,7 +112,7 @@ struct FlushScheduleTests {
         #expect(try storage.entries == ["count": 1])
     }
 
-    @Test("Reports of the backend have what could not be written tried again at once anew after each attempt whose time had come")
+    @Test("Events of the backend retry failed writes immediately again after each scheduled attempt")
     func signsCountAnew() async throws {
         let backend = UnreliableBackend()
         let store = try ObservableStore(backend: backend)
@@ -129,7 +129,7 @@ struct FlushScheduleTests {
         try await store.close(discardingEdits: true)
     }
 
-    @Test("However many flushes fail, one attempt of the store's own is on its way")
+    @Test("However many flushes fail, the store schedules one attempt")
     func oneTimedAttempt() async throws {
         let start = ContinuousClock.now
         let backend = UnreliableBackend()
@@ -145,7 +145,7 @@ struct FlushScheduleTests {
         try await store.close(discardingEdits: true)
     }
 
-    @Test("A look that succeeds lets looks that fail later be tried again soon")
+    @Test("After a successful check, later failing checks are retried soon")
     func looking() async throws {
         let backend = HookedBackend()
         let store = try ObservableStore(backend: backend)

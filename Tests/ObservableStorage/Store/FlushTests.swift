@@ -4,11 +4,11 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Write-behind", .timeLimit(.minutes(5)))
+@Suite("Asynchronous writing", .timeLimit(.minutes(5)))
 struct FlushTests {
     private let failure = StorageError.unwritable(file: "unreliable", reason: "the disk is full", edits: .kept)
 
-    @Test("An edit is stored without being asked to", arguments: Fixture.allCases)
+    @Test("An edit is stored without an explicit flush", arguments: Fixture.allCases)
     func behind(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let (store, other) = (try storage.open(), try storage.open())
@@ -17,7 +17,7 @@ struct FlushTests {
         for await value in values where value == 5 { break }
     }
 
-    @Test("Edits made while a flush runs are stored together by the next one", arguments: Fixture.allCases)
+    @Test("Edits made during a flush are stored together by the next one", arguments: Fixture.allCases)
     func groupCommit(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -58,7 +58,7 @@ struct FlushTests {
         try await store.flush()
     }
 
-    @Test("A failed flush throws, is reported, keeps its edits, and is tried again", arguments: Fixture.allCases)
+    @Test("A failed flush throws, is reported, keeps its edits, and is retried", arguments: Fixture.allCases)
     func failedFlush(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -77,7 +77,7 @@ struct FlushTests {
         try await store.flush()
     }
 
-    @Test("A failure that nobody was there to hear is told to the first who asks, and only to that one", arguments: Fixture.allCases)
+    @Test("A failure without an observer is delivered to the first one that subscribes, and only to that one", arguments: Fixture.allCases)
     func unheardFailure(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -95,7 +95,7 @@ struct FlushTests {
         for await error in second { Issue.record("\(error)") }
     }
 
-    @Test("Edits made after a failed flush win over those that failed", arguments: Fixture.allCases)
+    @Test("Edits made after a failed flush take precedence over those that failed", arguments: Fixture.allCases)
     func editsAfterFailure(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -110,7 +110,7 @@ struct FlushTests {
         #expect(try storage.entries == ["count": .integer(2), "text": .string("kept")])
     }
 
-    @Test("Closing stores everything, ends every stream, and refuses later edits", arguments: Fixture.allCases)
+    @Test("Closing stores everything, finishes every stream, and rejects later edits", arguments: Fixture.allCases)
     func close(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -128,7 +128,7 @@ struct FlushTests {
         try await store.close()
     }
 
-    @Test("A store that cannot be written stays open when it is closed, and loses nothing", arguments: Fixture.allCases)
+    @Test("Closing a store that cannot write leaves it open, and loses nothing", arguments: Fixture.allCases)
     func failedClose(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)
@@ -142,7 +142,7 @@ struct FlushTests {
         #expect(try storage.entries == ["count": .integer(6)])
     }
 
-    @Test("A store that is released with edits still stores them", arguments: Fixture.allCases)
+    @Test("A store released with unwritten edits stores them", arguments: Fixture.allCases)
     func released(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let other = try storage.open()
@@ -151,7 +151,7 @@ struct FlushTests {
         for await value in values where value == 5 { break }
     }
 
-    @Test("A backend that cannot be read at opening throws, and nothing is stored")
+    @Test("Opening a backend that cannot be read throws, and stores nothing")
     func unreadable() throws {
         let backend = UnreliableBackend()
         backend.fail(.unreadable(file: "unreliable", reason: "no permission"))

@@ -44,12 +44,12 @@ import Testing
             key: key, oldValue: old?.value, newValue: new?.value, kind: new == nil ? .removed : .set, origin: origin, revision: revision)
     }
 
-    @Test("One without a flaw is taken")
+    @Test("A consistent one is accepted")
     func flawless() {
         #expect(Self.whole.violations.map(\.description) == [])
     }
 
-    @Test("One with a flaw is refused", arguments: flaws)
+    @Test("An inconsistent one is rejected", arguments: flaws)
     func flawed(_ flaw: Flaw) {
         var history = Self.whole
         flaw.make(&history)

@@ -10,7 +10,7 @@ import Testing
 @Suite("Hostile use", .timeLimit(.minutes(5)))
 struct HostileUseTests {
     // One after the other, since each keeps a processor busy until its store is closed.
-    @Test("Closing ends although somebody goes on writing", .serialized, arguments: Fixture.allCases)
+    @Test("Closing finishes although another task keeps writing", .serialized, arguments: Fixture.allCases)
     func closeWhileWriting(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let lastWritten = Recorder<Int>()
@@ -31,7 +31,7 @@ struct HostileUseTests {
         #expect(try await lastWritten.elements(count: 1) == [store[Keys.count]])
     }
 
-    @Test("A closed store no longer changes with its file")
+    @Test("A closed store no longer follows its file")
     func closedStoreIsDeaf() async throws {
         let backend = HookedBackend()
         let store = try ObservableStore(backend: backend)
@@ -44,7 +44,7 @@ struct HostileUseTests {
         #expect(backend.loads == 1)
     }
 
-    @Test("Errors in a closed store wait for whoever asks")
+    @Test("Failures in a closed store are kept for an observer")
     func failuresAfterClose() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         try await store.close()
@@ -55,7 +55,7 @@ struct HostileUseTests {
         #expect(heard == [.closed, .closed])
     }
 
-    @Test("Many reports of a bad file in a moment do not make it one that stays bad")
+    @Test("Many events of an invalid file within a moment do not count as a file that stays invalid")
     func burstOfReports() async throws {
         let backend = HookedBackend()
         let store = try ObservableStore(backend: backend)
@@ -71,7 +71,7 @@ struct HostileUseTests {
         for await failure in failures { Issue.record("\(failure)") }
     }
 
-    @Test("A backend that reports inside its own edit makes nobody's change external")
+    @Test("An event that a backend sends during its own edit makes no local change external")
     func reportInsideEdit() async throws {
         let backend = HookedBackend()
         backend.reportInsideEdits()
@@ -86,7 +86,7 @@ struct HostileUseTests {
         #expect(origins == [.local, .local])
     }
 
-    @Test("On a queue that runs several things at once, a listener still hears one change after the other")
+    @Test("On a concurrent queue, a listener still receives one change after the other")
     func concurrentQueue() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let seen = Recorder<Int>()
@@ -107,7 +107,7 @@ struct HostileUseTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("What is taken out of a lock and not used is released when the lock is free again")
+    @Test("A value moved out of a lock and not used is released after unlocking")
     func takenFromLock() {
         final class Probe: Sendable {
             let released: @Sendable () -> Void
@@ -129,7 +129,7 @@ struct HostileUseTests {
         #expect(owner.seen.elements == [true])
     }
 
-    @Test("A value whose release calls the store does so under no lock")
+    @Test("A value whose deinitializer calls the store is released outside all locks")
     func deallocator() async throws {
         await #expect(processExitsWith: .success) {
             let store = try ObservableStore(backend: HookedBackend())
@@ -150,7 +150,7 @@ struct HostileUseTests {
     }
 
     @Test(
-        "Ending the process inside a transaction loses no edit from before, nor one made inside through the store",
+        "Exiting inside a transaction loses no earlier edit, nor one made inside through the store",
         arguments: [false, true])
     func exitInside(isSetInside: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -160,7 +160,7 @@ struct HostileUseTests {
         #expect(try ObservableStore(at: file).entries == ["count": 5])
     }
 
-    @Test("Writing costs what it costs without observers once the last stream of all changes has ended")
+    @Test("Writing is as fast as without observers after the last stream of all changes has ended")
     func endedObserversOfAll() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         #expect(!store.memory.isObserved)
@@ -173,7 +173,7 @@ struct HostileUseTests {
         #expect(!store.memory.isObserved)
     }
 
-    @Test("A stream of a publisher that has gone ends")
+    @Test("A stream of a publisher that was released ends")
     func releasedPublisher() async {
         for await element in ChangePublisher<Int>().stream() { Issue.record("\(element)") }
     }

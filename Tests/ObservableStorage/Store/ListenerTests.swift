@@ -6,7 +6,9 @@ import Testing
 
 @Suite("Update listeners", .timeLimit(.minutes(5)))
 struct ListenerTests {
-    @Test("A listener hears each change once, in order, on the thread that makes it, before the write returns", arguments: Fixture.allCases)
+    @Test(
+        "A listener receives each change once, in order, on the thread that makes it, before the write returns", arguments: Fixture.allCases
+    )
     func order(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let seen = Recorder<Change<Int>>()
@@ -22,7 +24,7 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Flushes that run meanwhile do not take a writer's change off it", arguments: Fixture.allCases)
+    @Test("Concurrent flushes do not take over the delivery of a writer's change", arguments: Fixture.allCases)
     func orderDuringFlushes(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let heard = Guarded(0)
@@ -36,7 +38,7 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A removal is told with the default as the new value", arguments: Fixture.allCases)
+    @Test("A removal is delivered with the default as the new value", arguments: Fixture.allCases)
     func removal(fixture: Fixture) throws {
         let store = try fixture.make(["count": .integer(5)]).open()
         try store.register(2, for: Keys.count)
@@ -47,7 +49,7 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("An initial value comes first, as a change from itself", arguments: Fixture.allCases)
+    @Test("An initial value is delivered first, as a change from itself", arguments: Fixture.allCases)
     func initial(fixture: Fixture) throws {
         let store = try fixture.make(["count": .integer(5)]).open()
         let seen = Recorder<Change<Int>>()
@@ -59,7 +61,7 @@ struct ListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A set inside a listener is delivered after the change that is being delivered, whatever its key", arguments: Fixture.allCases)
+    @Test("A set inside a listener is delivered after the change being delivered, whatever its key", arguments: Fixture.allCases)
     func nestedSet(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let seen = Recorder<String>()
@@ -77,7 +79,8 @@ struct ListenerTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("Subscribing inside a listener does not deadlock, and the new listener hears the next change first", arguments: Fixture.allCases)
+    @Test(
+        "Subscribing inside a listener does not deadlock, and the new listener receives the next change first", arguments: Fixture.allCases)
     func nestedSubscription(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let seen = Recorder<Int>()
@@ -127,7 +130,7 @@ struct ListenerTests {
         #expect(seen.elements == Array(1...10))
     }
 
-    @Test("A writer that passes its own token is not told, everyone else is", arguments: Fixture.allCases)
+    @Test("A writer that passes its own token is not notified, all others are", arguments: Fixture.allCases)
     func muting(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let (own, other) = (Recorder<Int>(), Recorder<Int>())
@@ -148,7 +151,7 @@ struct ListenerTests {
         withExtendedLifetime(otherToken) {}
     }
 
-    @Test("Listeners are told when what is stored cannot be decoded, and again when it can", arguments: Fixture.allCases)
+    @Test("Listeners are notified when the stored value becomes undecodable, and when it can be decoded again", arguments: Fixture.allCases)
     func undecodable(fixture: Fixture) throws {
         let store = try fixture.make(["count": .integer(5)]).open()
         let seen = Recorder<Change<Int>>()
@@ -167,7 +170,7 @@ struct ListenerTests {
     }
 
     @Test(
-        "Ten writers times ten listeners are one hundred deliveries, and each listener hears the writers in one order",
+        "Ten writers times ten listeners are one hundred deliveries, and each listener receives the writes in one order",
         arguments: Fixture.allCases)
     func manyWriters(fixture: Fixture) async throws {
         let store = try fixture.make().open()
@@ -183,7 +186,7 @@ struct ListenerTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("No change falls between subscribing and the initial value, and none arrives twice", arguments: Fixture.allCases)
+    @Test("No change between subscribing and the initial value is lost, and none is delivered twice", arguments: Fixture.allCases)
     func registration(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let writer = Task { for number in 1...1_000 { store[Keys.count] = number } }

@@ -12,7 +12,7 @@ struct LoadTests {
         folder = try TemporaryFolder()
     }
 
-    @Test("One key written again and again takes no memory, and no more edits of the file than writes")
+    @Test("One key written repeatedly uses no more memory, and no more edits of the file than writes")
     func writes() async throws {
         let count = isLong ? 1_000_000 : 20_000
         let figures = try await load("writes", count)
@@ -22,7 +22,7 @@ struct LoadTests {
         #expect(try figures.figure("growth") < 400_000)
     }
 
-    @Test("Many keys take memory in proportion, and are read again")
+    @Test("Many keys use memory proportional to their number, and are read again")
     func keys() async throws {
         let count = isLong ? 100_000 : 5_000
         let figures = try await load("keys", count)
@@ -31,7 +31,7 @@ struct LoadTests {
         #expect(try figures.figure("file") < 40 * count)
     }
 
-    @Test("A large value takes a few times its size, and is read again")
+    @Test("A large value uses a few times its size, and is read again")
     func largeValue() async throws {
         let count = isLong ? 50_000_000 : 10_000_000
         let figures = try await load("value", count)
@@ -41,7 +41,7 @@ struct LoadTests {
         #expect(try figures.figure("peak") < 8 * count + 100_000_000)
     }
 
-    @Test("Many subscribers take memory in proportion, and give all of it back")
+    @Test("Many subscribers use memory proportional to their number, and release all of it")
     func subscribers() async throws {
         let count = isLong ? 10_000 : 1_000
         let figures = try await load("subscribers", count)
@@ -51,13 +51,13 @@ struct LoadTests {
         #expect(try figures.figure("left") < 100_000)
     }
 
-    @Test("Streams and listeners that come and go leave nothing behind")
+    @Test("Streams and listeners that are added and removed leave nothing in memory")
     func streams() async throws {
         let figures = try await load("streams", isLong ? 100_000 : 3_000)
         #expect(try figures.figure("growth") < (isLong ? 400_000 : 100_000))
     }
 
-    @Test("Many processes add to one number, and none is lost")
+    @Test("Many processes add to one number, and no increment is lost")
     func processes() async throws {
         let (processes, each) = isLong ? (64, 20) : (12, 5)
         let file = folder.path("many.plist")

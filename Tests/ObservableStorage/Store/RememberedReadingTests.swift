@@ -6,9 +6,9 @@ import Testing
 @testable import ObservableStorage
 
 /// A key remembers what was last read with it; nothing of that may show.
-@Suite("What a key remembers", .timeLimit(.minutes(5)))
+@Suite("Cached reads of a key", .timeLimit(.minutes(5)))
 struct RememberedReadingTests {
-    @Test("The next reading has what was written, removed, registered or stored by others since", arguments: Fixture.quick)
+    @Test("The next read returns what was written, removed, registered or stored by another process since", arguments: Fixture.quick)
     func changes(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -32,7 +32,7 @@ struct RememberedReadingTests {
         #expect(store[key] == 9)
     }
 
-    @Test("A key that is used with several stores has each one's value")
+    @Test("A key used with several stores has the value of each")
     func stores() throws {
         let key = StorageKey("count", default: 0)
         let stores = try (1...3).map { try ObservableStore(backend: InMemoryBackend(["count": .integer(PropertyListInteger(Int64($0)))])) }
@@ -41,7 +41,7 @@ struct RememberedReadingTests {
         #expect(stores.map { $0[key] } == [4, 2, 3])
     }
 
-    @Test("A key of a scene has the application's newer value, and its own once it has one")
+    @Test("A key of a scene has the application's newer value, and its own after it is set")
     func scenes() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let value = SceneStore(sceneID: "one", base: store).stored(Keys.count)
@@ -55,7 +55,7 @@ struct RememberedReadingTests {
         #expect(value.value == 3)
     }
 
-    @Test("A key that was renamed looks for the earlier name as long as its own has no value")
+    @Test("A renamed key reads the earlier name while its own has no value")
     func earlierNames() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let key = StorageKey("now", default: 0).renamed(from: "before")
@@ -66,7 +66,7 @@ struct RememberedReadingTests {
         #expect(store[key] == 5)
     }
 
-    @Test("What is stored is decoded once, whoever reads it, observes it, or moves it to its present shape", arguments: Fixture.quick)
+    @Test("A stored value is decoded once for reading, observing and migrating", arguments: Fixture.quick)
     func decodedOnce(fixture: Fixture) async throws {
         let storage = try fixture.make(["object": "one"])
         let store = try storage.open()
@@ -94,7 +94,7 @@ struct RememberedReadingTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("A number that a codec stores is decoded once, too, whoever reads or observes it", arguments: Fixture.quick)
+    @Test("A number stored by a codec is decoded once for reading and observing", arguments: Fixture.quick)
     func plainDecodedOnce(fixture: Fixture) async throws {
         let storage = try fixture.make(["count": "1"])
         let store = try storage.open()
@@ -124,7 +124,7 @@ struct RememberedReadingTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Changes that a listener hears only after several others are decoded once each")
+    @Test("Changes that a listener receives later than several others are decoded once each")
     func burst() async throws {
         let (decoded, heard, begun) = (Recorder<String>(), Recorder<String>(), Recorder<Void>())
         let raw = StorageKey<String?>("object")
@@ -146,7 +146,7 @@ struct RememberedReadingTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("What was read is not released on the queue of a store whose entry another process has removed", arguments: Fixture.quick)
+    @Test("A cached value is not released on the queue of a store whose entry another process removed", arguments: Fixture.quick)
     func releasedElsewhere(fixture: Fixture) async throws {
         let storage = try fixture.make(["object": "one"])
         let store = try storage.open()
@@ -159,7 +159,7 @@ struct RememberedReadingTests {
     }
 
     @Test(
-        "What was read is released when its entry is removed, and when the store goes, however long the key lives",
+        "A cached value is released when its entry is removed, and with the store, however long the key lives",
         arguments: [true, false])
     func release(isRemoved: Bool) throws {
         let key = Object.key(Recorder())
@@ -197,7 +197,7 @@ struct RememberedReadingTests {
         #expect(told == nil)
     }
 
-    @Test("Entries that nobody holds on to any more are forgotten, those that somebody does are not")
+    @Test("Entries that nothing retains are removed, retained ones are not")
     func forgotten() {
         var table = EntryTable(["set": 1], store: 1)
         let held = table.madeEntry("held")

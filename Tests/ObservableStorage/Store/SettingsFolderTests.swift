@@ -4,7 +4,7 @@
 
     @testable import ObservableStorage
 
-    @Suite("The folder of settings", .timeLimit(.minutes(5))) struct SettingsFolderTests {
+    @Suite("The configuration folder", .timeLimit(.minutes(5))) struct SettingsFolderTests {
         private func file(_ environment: [String: [UInt8]]) throws -> String {
             try SettingsFolder.file(of: "org.example") { environment[$0].map { Data($0) } }
         }
@@ -13,7 +13,7 @@
             try file(environment.mapValues { Array($0.utf8) })
         }
 
-        @Test("It is the configuration folder, which is ignored unless it is absolute, or else in the user's, which need not be")
+        @Test("It is XDG_CONFIG_HOME if absolute, or else in HOME, which can be relative")
         func places() throws {
             #expect(try file(["HOME": "/home/me"]) == "/home/me/.config/org.example.plist")
             #expect(try file(["HOME": "/home/me", "XDG_CONFIG_HOME": "/config"]) == "/config/org.example.plist")

@@ -97,7 +97,7 @@ struct SlowListenerTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("One that is told another store's change and does not return delays nobody but its key's listeners")
+    @Test("One that receives another store's change and does not return delays only the listeners of its key")
     func blockedByExternalChange() async throws {
         let texts = Recorder<String>()
         let tokens = [
@@ -124,7 +124,7 @@ struct SlowListenerTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("One that does not return delays no other key that has changed with its own")
+    @Test("One that does not return delays no other key that changed together with its own")
     func blockedInTransaction() async throws {
         store[Keys.count] = 1
         store[Keys.text] = "a"
@@ -144,7 +144,7 @@ struct SlowListenerTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("A writer delivers its own change, and leaves those that came later to another thread")
+    @Test("A writer delivers its own change, and leaves later ones to another thread")
     func notForOthers() async throws {
         let token = store.addUpdateListener(for: Keys.count) { [slow] in slow.hear($0) }
         let writer = Recorder.detached { [store] in
@@ -161,7 +161,7 @@ struct SlowListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Writers that are faster than a listener wait for it: no more is queued than there is room for", arguments: [false, true])
+    @Test("Writers that are faster than a listener wait for it: the queue never exceeds its limit", arguments: [false, true])
     func room(hasQueue: Bool) async throws {
         let (each, writers) = (10_000, 2)
         let seen = Recorder<UInt64>()
@@ -183,7 +183,7 @@ struct SlowListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("Waiting for room ends when there is some")
+    @Test("A writer waiting for space continues when there is some")
     func waitsForRoom() async throws {
         let queue = DeliveryQueue(group: 1, .listening)
         var last: DeliveryQueue.Ticket?
@@ -203,7 +203,7 @@ struct SlowListenerTests {
         #expect(events.elements == ["made room", "went on"])
     }
 
-    @Test("A writer that holds a lock that the listener waits for goes on after a while")
+    @Test("A writer that holds a lock that the listener needs continues after a while")
     func lockOfTheUser() async throws {
         let lock = DispatchSemaphore(value: 1)
         let isCalled = DispatchSemaphore(value: 0)
@@ -228,7 +228,7 @@ struct SlowListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("One that answers every change with another one keeps its writer no longer than others")
+    @Test("One that answers every change with another one delays its writer no more than others")
     func endless() async throws {
         let isOver = Atomic(false)
         let seen = Recorder<Int>()
@@ -244,7 +244,7 @@ struct SlowListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("The store's queue runs no user code, whoever changes what, but the body of a transaction")
+    @Test("The store's queue runs no user code except the body of a transaction, whoever changes what")
     func storeQueue() async throws {
         let isInside = Recorder<String>()
         @Sendable func note(_ place: String, _ store: ObservableStore?) {
@@ -287,7 +287,7 @@ struct SlowListenerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("After a transaction its listeners have been told", arguments: Fixture.allCases)
+    @Test("When a transaction returns, its listeners have been notified", arguments: Fixture.allCases)
     func toldAfterTransaction(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let seen = Recorder<Int>()

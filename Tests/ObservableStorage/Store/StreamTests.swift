@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Streams", .timeLimit(.minutes(5)))
 struct StreamTests {
-    @Test("values(of:) begins with the current value and ends on the last one", arguments: Fixture.allCases)
+    @Test("values(of:) begins with the current value and ends with the last one", arguments: Fixture.allCases)
     func values(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         store[Keys.count] = 1
@@ -24,7 +24,7 @@ struct StreamTests {
         #expect(seen.last == 1_000)
     }
 
-    @Test("A slow reader of values(of:) gets the newest one only", arguments: Fixture.allCases)
+    @Test("A slow reader of values(of:) receives only the newest one", arguments: Fixture.allCases)
     func newestOnly(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let values = store.values(of: Keys.count)
@@ -35,7 +35,7 @@ struct StreamTests {
         #expect(seen == [1_000])
     }
 
-    @Test("values(of:) skips what cannot be decoded", arguments: Fixture.allCases)
+    @Test("values(of:) skips undecodable values", arguments: Fixture.allCases)
     func undecodableValues(fixture: Fixture) async throws {
         let store = try fixture.make(["count": .string("many")]).open()
         let values = store.values(of: Keys.count)
@@ -47,7 +47,7 @@ struct StreamTests {
         #expect(seen == [1])
     }
 
-    @Test("A burst of 1,000 writes is 1,000 changes, with no initial one", arguments: Fixture.allCases)
+    @Test("A burst of 1,000 writes is 1,000 changes, without an initial one", arguments: Fixture.allCases)
     func changes(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let changes = store.changes(of: Keys.count)
@@ -59,7 +59,7 @@ struct StreamTests {
         #expect(seen.map(\.revision) == Array(1...1_000))
     }
 
-    @Test("A buffering policy is kept to", arguments: Fixture.allCases)
+    @Test("A buffering policy is applied", arguments: Fixture.allCases)
     func bufferingPolicy(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let changes = store.changes(of: Keys.count, bufferingPolicy: .bufferingNewest(2))
@@ -70,7 +70,7 @@ struct StreamTests {
         #expect(seen == [9, 10])
     }
 
-    @Test("So is one for the changes of all keys together", arguments: Fixture.allCases)
+    @Test("It is applied to the changes of all keys as well", arguments: Fixture.allCases)
     func bufferingPolicyOfAll(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let changes = store.allChanges(bufferingPolicy: .bufferingNewest(2))
@@ -82,7 +82,7 @@ struct StreamTests {
         #expect(seen == [.integer(10), .string("a")])
     }
 
-    @Test("allChanges tells every key's changes in the order of revisions", arguments: Fixture.allCases)
+    @Test("allChanges has every key's changes in the order of revisions", arguments: Fixture.allCases)
     func allChanges(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let changes = store.allChanges
@@ -100,7 +100,7 @@ struct StreamTests {
             ])
     }
 
-    @Test("Any number of readers, each with a fresh stream", arguments: Fixture.allCases)
+    @Test("There can be any number of readers, each with a new stream", arguments: Fixture.allCases)
     func manyReaders(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         await withTaskGroup(of: Int?.self) { group in
@@ -113,7 +113,7 @@ struct StreamTests {
         }
     }
 
-    @Test("A crowd of readers that wait is resumed by each write, every one of them")
+    @Test("Each write resumes every one of many waiting readers")
     func crowd() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let seen = Recorder<Int>()
@@ -130,7 +130,7 @@ struct StreamTests {
         for reader in readers { await reader.value }
     }
 
-    @Test("A stream does not keep its store alive, and ends when the store goes", arguments: Fixture.allCases)
+    @Test("A stream does not retain its store, and ends when the store is released", arguments: Fixture.allCases)
     func lifetime(fixture: Fixture) async throws {
         var store: ObservableStore? = try fixture.make().open()
         weak let observed = store
@@ -146,7 +146,7 @@ struct StreamTests {
         #expect(observed == nil)
     }
 
-    @Test("A stream asked of a closed store ends at once", arguments: Fixture.allCases)
+    @Test("A stream created after closing ends immediately", arguments: Fixture.allCases)
     func closed(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         store[Keys.count] = 3
@@ -175,7 +175,7 @@ struct StreamTests {
         }
     }
 
-    @Test("A dropped or left stream takes its subscription with it", arguments: Fixture.allCases)
+    @Test("A stream that is released or left ends its subscription", arguments: Fixture.allCases)
     func noLeak(fixture: Fixture) async throws {
         final class Probe: Sendable {
             let released: Recorder<Bool>

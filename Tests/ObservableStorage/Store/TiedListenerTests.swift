@@ -26,7 +26,7 @@ struct TiedListenerTests {
         store = try ObservableStore(backend: InMemoryBackend())
     }
 
-    @Test("A listener hears changes as long as the object is there, without a token being kept", arguments: [false, true])
+    @Test("A listener receives changes while the object exists, without a retained token", arguments: [false, true])
     func lifetime(hasQueue: Bool) {
         let queue = hasQueue ? DispatchQueue(label: "listeners") : nil
         var owner: Owner? = Owner()
@@ -39,7 +39,7 @@ struct TiedListenerTests {
         #expect(seen.elements == [1])
     }
 
-    @Test("The object is not kept, and the listener goes at the first change without it")
+    @Test("The object is not retained, and the listener is removed with the first change after its release")
     func release() async throws {
         let released = Recorder<Void>()
         weak var gone: Owner?
@@ -55,7 +55,7 @@ struct TiedListenerTests {
         #expect(released.elements.count == 1)
     }
 
-    @Test("Listeners of objects that have gone do not pile up, even if nothing ever changes")
+    @Test("Listeners of released objects do not accumulate, even without any change")
     func crowd() {
         let released = Recorder<Void>()
         for _ in 0..<1_000 {
@@ -66,7 +66,7 @@ struct TiedListenerTests {
         #expect(released.elements.count > 800)
     }
 
-    @Test("A tied token may be cancelled, and tied to another object")
+    @Test("A tied token can be cancelled, and tied to another object")
     func cancelling() {
         let owner = Owner()
         let token = store.addUpdateListener(for: Keys.count) { [seen] in seen.record($0.newValue) }.tie(to: Owner())
@@ -80,7 +80,7 @@ struct TiedListenerTests {
         #expect(seen.elements == [1])
     }
 
-    @Test("A token that was cancelled is kept by no object that it is tied to afterwards")
+    @Test("A cancelled token is not retained by an object that it is tied to afterwards")
     func tiedAfterCancelling() {
         let owner = Owner()
         weak var gone: ObservationToken?
@@ -94,7 +94,7 @@ struct TiedListenerTests {
         withExtendedLifetime(owner) {}
     }
 
-    @Test("A token of a store that has been closed is kept by no object that it is tied to afterwards")
+    @Test("A token of a closed store is not retained by an object that it is tied to afterwards")
     func tiedAfterClosing() async throws {
         let owner = Owner()
         weak var gone: ObservationToken?
@@ -111,7 +111,7 @@ struct TiedListenerTests {
         withExtendedLifetime(owner) {}
     }
 
-    @Test("When the store ends, so do the listeners tied to objects that live on", arguments: [false, true])
+    @Test("When the store is released, so are the listeners tied to objects that still exist", arguments: [false, true])
     func end(hasQueue: Bool) async throws {
         let released = Recorder<Void>()
         let owner = Owner()

@@ -34,7 +34,7 @@ struct TrackingTests {
         #expect(try await woken.elements(count: 2) == ["age", "name"])
     }
 
-    @Test("A value that stays equal wakes nobody", arguments: Fixture.allCases)
+    @Test("A value that stays equal notifies no observer", arguments: Fixture.allCases)
     func equal(fixture: Fixture) throws {
         let store = try fixture.make(["age": 1]).open()
         let person = KeyedStore<PersonKeys>(store)

@@ -30,7 +30,7 @@ struct TransactionTests {
         #expect(seen.allSatisfy { $0.origin == .local })
     }
 
-    @Test("Throwing inside changes nothing, and edits from before are still written", arguments: Fixture.allCases)
+    @Test("Throwing inside has no effect, and earlier edits are still written", arguments: Fixture.allCases)
     func throwing(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -66,7 +66,7 @@ struct TransactionTests {
         #expect(store[Keys.count] == 1)
     }
 
-    @Test("A transaction of another store inside of one leaves calling update of the first one an error")
+    @Test("Nested transactions of another store do not hide that calling update of the first one is an error")
     func nestedAcrossStores() async throws {
         let (outer, inner) = (try ObservableStore(backend: InMemoryBackend()), try ObservableStore(backend: InMemoryBackend()))
         let task = try await outer.update { _ in
@@ -88,7 +88,7 @@ struct TransactionTests {
         #expect(!OpenTransaction.isOpen(of: outer))
     }
 
-    @Test("A task that was started inside may call update once the transaction is over", arguments: Fixture.allCases)
+    @Test("A task started inside can call update after the transaction has finished", arguments: Fixture.allCases)
     func deferred(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let gate = AsyncStream.makeStream(of: Void.self)
@@ -104,7 +104,7 @@ struct TransactionTests {
         #expect(store[Keys.count] == 2)
     }
 
-    @Test("Increments of several stores on one storage all count", arguments: Fixture.allCases)
+    @Test("Concurrent increments of several stores with one backend are all counted", arguments: Fixture.allCases)
     func atomicity(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let stores = try (0..<4).map { _ in try storage.open() }
@@ -117,7 +117,7 @@ struct TransactionTests {
         #expect(try storage.open()[Keys.count] == 100)
     }
 
-    @Test("A transaction sees the store's own unwritten edits and writes them along", arguments: Fixture.allCases)
+    @Test("A transaction reads the store's own unwritten edits and writes them too", arguments: Fixture.allCases)
     func ownEdits(fixture: Fixture) async throws {
         let storage = try fixture.make(["text": .string("old")])
         let store = try storage.open()
@@ -132,7 +132,7 @@ struct TransactionTests {
 
     // Where edits wait for a lock, nobody is faster.
     @Test(
-        "What others stored meanwhile is told first, as external, and then the transaction's own changes",
+        "External changes found by a transaction are delivered first, and then its own changes",
         arguments: [Fixture.memory, .userDefaults])
     func externalChanges(fixture: Fixture) async throws {
         let storage = try fixture.make()
@@ -166,7 +166,7 @@ struct TransactionTests {
         #expect(store.entries.isEmpty)
     }
 
-    @Test("A set that comes while a transaction is being stored is the newer one, in memory and on disk", arguments: Fixture.allCases)
+    @Test("A set during the writing of a transaction is newer, in memory and on disk", arguments: Fixture.allCases)
     func setDuringTransaction(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let backend = UnreliableBackend(try storage.backend)

@@ -13,7 +13,7 @@ private struct Unencodable: Storable, Equatable {
 
 @Suite("Reading and writing", .timeLimit(.minutes(5)))
 struct ValueTests {
-    @Test("A value is read back at once, and by the next store after a flush", arguments: Fixture.allCases)
+    @Test("A value is read back immediately, and by the next store after a flush", arguments: Fixture.allCases)
     func roundTrip(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -23,7 +23,7 @@ struct ValueTests {
         #expect(try storage.open()[Keys.count] == 5)
     }
 
-    @Test("Writing what is stored already is no change", arguments: Fixture.allCases)
+    @Test("Writing an equal value is no change", arguments: Fixture.allCases)
     func equalValue(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         store[Keys.count] = 5
@@ -50,7 +50,7 @@ struct ValueTests {
         #expect(backend.edits == edits)
     }
 
-    @Test("Equality is that of what is stored: another type or another normalization is a change", arguments: Fixture.allCases)
+    @Test("Equality is that of the stored value: another type or another normalization is a change", arguments: Fixture.allCases)
     func equalityOfStoredValue(fixture: Fixture) throws {
         let store = try fixture.make(["a": .integer(1), "b": .string("\u{e9}")]).open()
         store[StorageKey<PropertyListValue?>("a")] = .boolean(true)
@@ -81,7 +81,7 @@ struct ValueTests {
         #expect(try storage.open().entries == ["count": .integer(0)])
     }
 
-    @Test("Removing gives the default again, and resetting does so for everything", arguments: Fixture.allCases)
+    @Test("Removing restores the default, and resetting does so for all keys", arguments: Fixture.allCases)
     func removal(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
@@ -97,7 +97,7 @@ struct ValueTests {
     }
 
     @Test(
-        "What is stored comes first, then what is registered, then the key's default; a registered value is never written",
+        "The stored value comes first, then the registered one, then the key's default; registered values are never written",
         arguments: Fixture.allCases)
     func orderOfDefaults(fixture: Fixture) async throws {
         let storage = try fixture.make()
@@ -115,7 +115,7 @@ struct ValueTests {
         #expect(try storage.entries.isEmpty)
     }
 
-    @Test("A value of another type reads as the default, throws when asked for, and stays as it is", arguments: Fixture.allCases)
+    @Test("A value of another type reads as the default, throws when requested, and is kept", arguments: Fixture.allCases)
     func decodeFailure(fixture: Fixture) async throws {
         let storage = try fixture.make(["count": .string("many")])
         let store = try storage.open()
@@ -130,7 +130,7 @@ struct ValueTests {
         #expect(try storage.entries == ["count": .string("many")])
     }
 
-    @Test("What is registered stands in for a stored value that cannot be decoded", arguments: Fixture.allCases)
+    @Test("A registered value replaces a stored value that cannot be decoded", arguments: Fixture.allCases)
     func registeredAfterDecodeFailure(fixture: Fixture) throws {
         let store = try fixture.make(["count": .string("many")]).open()
         try store.register(3, for: Keys.count)
@@ -138,7 +138,7 @@ struct ValueTests {
         #expect(throws: StorageError.self) { try store.value(for: Keys.count) }
     }
 
-    @Test("A reset is one revision, told for each key", arguments: Fixture.allCases)
+    @Test("A reset is one revision, delivered for each key", arguments: Fixture.allCases)
     func resetIsOneRevision(fixture: Fixture) throws {
         let store = try fixture.make(["count": 1, "note": "a"]).open()
         let seen = Recorder<String>()
@@ -151,7 +151,7 @@ struct ValueTests {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test("A value that cannot be encoded makes the setter throw, the property report, and changes nothing", arguments: Fixture.allCases)
+    @Test("A value that cannot be encoded makes the setter throw and the property report, and changes nothing", arguments: Fixture.allCases)
     func encodeFailure(fixture: Fixture) async throws {
         let store = try fixture.make(["key": .string("before")]).open()
         let key = StorageKey("key", default: Unencodable())
@@ -163,7 +163,7 @@ struct ValueTests {
         #expect(store.revision == 0)
     }
 
-    @Test("A value nested too deeply to be read again is refused", arguments: Fixture.allCases)
+    @Test("A value nested too deeply to be read again is rejected", arguments: Fixture.allCases)
     func tooDeep(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let deep = (0..<600).reduce(PropertyListValue.integer(1)) { value, _ in .array([value]) }
@@ -171,7 +171,7 @@ struct ValueTests {
         #expect(store.entries.isEmpty)
     }
 
-    @Test("Any text is a key of its own", arguments: Fixture.allCases, ["", ".", "a.b", "a/b", "\u{0}", "\u{feff}x", "🗝️", "$", "~"])
+    @Test("Any string is a distinct key", arguments: Fixture.allCases, ["", ".", "a.b", "a/b", "\u{0}", "\u{feff}x", "🗝️", "$", "~"])
     func anyKey(fixture: Fixture, name: String) async throws {
         // XML has no words for some, and Foundation's for more, so that they are refused.
         if fixture == .xml, name == "\u{0}" { return }

@@ -40,7 +40,7 @@ import Testing
         return .unencodable(key: "servers", because: error)
     }
 
-    @Test("A wrong element fails the whole value and is named by its place")
+    @Test("A wrong element fails the whole value and is named by its path")
     func place() throws {
         #expect(try failure(decoding: [1, 2, "x"], as: [Int].self) == .undecodable(key: "servers[2]", expected: "Int", found: "string"))
         #expect(
@@ -51,13 +51,13 @@ import Testing
                 == .undecodable(key: "servers[\"a.b\"][\"\"][0]", expected: "UInt8", found: "integer 300, which is out of range"))
     }
 
-    @Test("A wrong value that is no collection has the key's own name")
+    @Test("A wrong value that is not a collection is named by the key")
     func noPlace() throws {
         #expect(try failure(decoding: "x", as: Int.self) == .undecodable(key: "servers", expected: "Int", found: "string"))
         #expect(try failure(decoding: "x", as: [Int].self) == .undecodable(key: "servers", expected: "Array<Int>", found: "string"))
     }
 
-    @Test("What a type of the user's own throws is told with its type, kind and place")
+    @Test("An error thrown by a user-defined type is reported with its type, kind and path")
     func ownErrors() throws {
         #expect(
             try failure(decoding: 3, as: Even.self)

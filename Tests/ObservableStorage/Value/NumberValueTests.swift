@@ -32,7 +32,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
 
 @Suite("Numbers as Storable", .timeLimit(.minutes(5))) struct NumberValueTests {
     @Test(
-        "An integer keeps its whole range, and nothing beyond it is cut to fit",
+        "An integer keeps its whole range, and a larger one is not truncated",
         arguments: [
             Width(Int.self), Width(Int8.self), Width(Int16.self), Width(Int32.self), Width(Int64.self), Width(UInt.self), Width(UInt8.self),
             Width(UInt16.self), Width(UInt32.self), Width(UInt64.self),
@@ -50,7 +50,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
         #expect(throws: DecodingMismatch(UInt64.self, found: "integer -1, which is out of range")) { try UInt64(propertyListValue: -1) }
     }
 
-    @Test("A real takes a stored integer that it holds exactly, and no other")
+    @Test("A real reads a stored integer that it can represent exactly, and no other")
     func integersAsReals() throws {
         #expect(try Double(propertyListValue: 1) == 1)
         #expect(try Double(propertyListValue: -9_007_199_254_740_992) == -9_007_199_254_740_992)
@@ -68,7 +68,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("A Float rounds a stored real, but does not take one beyond its range")
+    @Test("A Float rounds a stored real, but rejects one beyond its range")
     func floatRange() throws {
         #expect(try Float(propertyListValue: 0.1) == 0.1)
         #expect(try Float(propertyListValue: .real(1e-60)) == 0)
@@ -78,7 +78,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("A real is kept bit for bit: not-a-number, and the sign of zero")
+    @Test("A real is preserved bit for bit, including NaN and the sign of zero")
     func bits() throws {
         for real in [Double.nan, -0.0, 0.0, Double(nan: 5, signaling: false)] {
             #expect(real.propertyListValue == .real(real))
@@ -91,7 +91,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
     }
 
     @Test(
-        "A decimal comes back exactly, whatever its size",
+        "A decimal is read back exactly, whatever its size",
         arguments: [
             "0", "1.5", "-0.001", "0.1", "99999999999999999999999999999999999999", "-1234567890.0987654321",
             "0.\(String(repeating: "0", count: 126))1", "1\(String(repeating: "0", count: 127))",
@@ -105,14 +105,14 @@ private struct Width: Sendable, CustomTestStringConvertible {
     }
 
     @Test(
-        "A decimal may be written in any usual way",
+        "A decimal can be written in any usual notation",
         arguments: [("1.50", "1.5"), ("+2", "2"), ("-0", "0"), ("1e3", "1000"), ("25E-1", "2.5"), ("007", "7"), (".5", "0.5"), ("5.", "5")])
     func decimalSpelling(_ text: String, _ canonical: String) throws {
         #expect(try Decimal(propertyListValue: .string(text)).propertyListValue == .string(canonical))
     }
 
     @Test(
-        "A text that is not a whole decimal number, or has more digits than a Decimal, is refused",
+        "A string that is not a complete decimal number, or has more digits than a Decimal, is rejected",
         arguments: [
             "", ".", "-", "1,5", "1abc", " 1", "1 ", "1.2.3", "--1", "1e", "e5", "NaN", "0x10", "١", "1e128", "1e-129",
             "1e9223372036854775807",
@@ -122,7 +122,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
         #expect(throws: DecodingMismatch(Decimal.self, found: "string \"\(text)\"")) { try Decimal(propertyListValue: .string(text)) }
     }
 
-    @Test("A Decimal that is no number cannot be stored")
+    @Test("A Decimal that is not a number cannot be stored")
     func notANumber() {
         #expect(throws: EncodingRefusal("it is not a number")) { try Decimal.nan.propertyListValue }
     }

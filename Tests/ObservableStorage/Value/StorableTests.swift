@@ -69,7 +69,7 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
     private static let uuid = UUID()
 
     @Test(
-        "A value is stored as its own kind and comes back equal",
+        "A value is stored with its own type and read back equal",
         arguments: [
             RoundTrip(true, true), RoundTrip(false, false),
             RoundTrip("", ""), RoundTrip("e\u{301}\0🧭", "e\u{301}\0🧭"),
@@ -91,7 +91,7 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
     }
 
     @Test(
-        "A type takes its own kind of stored value and no other",
+        "A type accepts its own type of stored value and no other",
         arguments: [
             Accepting(Bool.self, "boolean"), Accepting(Int.self, "integer"), Accepting(UInt8.self, "integer"),
             Accepting(Double.self, "real", "integer"), Accepting(Float.self, "real", "integer"), Accepting(CGFloat.self, "real", "integer"),
@@ -104,18 +104,18 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
         try type.check()
     }
 
-    @Test("A text that is no value of the type is refused and shown", arguments: ["", "text", "12345678-1234-1234-1234-12345678901"])
+    @Test("A string that is not a value of the type is rejected and shown", arguments: ["", "text", "12345678-1234-1234-1234-12345678901"])
     func wrongText(_ text: String) {
         #expect(throws: DecodingMismatch(UUID.self, found: "string \"\(text)\"")) { try UUID(propertyListValue: .string(text)) }
         #expect(throws: DecodingMismatch(Theme.self, found: "string \"\(text)\"")) { try Theme(propertyListValue: .string(text)) }
     }
 
-    @Test("A raw value that no case has is refused and shown")
+    @Test("A raw value without a case is rejected and shown")
     func unknownRawValue() {
         #expect(throws: DecodingMismatch(Level.self, found: "integer 5")) { try Level(propertyListValue: 5) }
     }
 
-    @Test("A long text is shown in part")
+    @Test("A long string is shown in part")
     func longText() {
         let text = String(repeating: "a", count: 1_000)
         #expect(throws: DecodingMismatch(Theme.self, found: "string \"\(text.prefix(60))…\"")) {

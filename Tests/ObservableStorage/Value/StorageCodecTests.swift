@@ -24,7 +24,7 @@ struct StorageCodecTests {
         store = try ObservableStore(backend: InMemoryBackend())
     }
 
-    @Test("A JSON-coded value comes back whole; equal values are stored alike, and nil removes")
+    @Test("A JSON-coded value is read back equal; equal values are stored identically, and nil removes")
     func json() throws {
         let key = StorageKey<Account?>("account", codec: .json)
         store[key] = account
@@ -41,13 +41,13 @@ struct StorageCodecTests {
         #expect(store.entries.isEmpty)
     }
 
-    @Test("JSON that is stored as text is read too")
+    @Test("JSON stored as a string is also read")
     func jsonText() throws {
         store[StorageKey<String?>("plain")] = "[1,2]"
         #expect(store[StorageKey("plain", codec: .json, default: [Int]())] == [1, 2])
     }
 
-    @Test("A property-list-coded value is stored as a native structure, lone values too")
+    @Test("A property-list-coded value is stored as a native structure, including single values")
     func propertyList() throws {
         let key = StorageKey("account", codec: .propertyList, default: Account(name: "", visits: 0))
         store[key] = account
@@ -64,7 +64,7 @@ struct StorageCodecTests {
         #expect(store[lone] == 7)
     }
 
-    @Test("A raw value is stored as it is, and an unknown one is kept and leaves readers the last known one")
+    @Test("A raw value is stored directly; an unknown one is kept, and readers have the last known one")
     func rawValue() throws {
         let key = StorageKey("plan", codec: .rawValue, default: Plan.free)
         store[key] = .paid
@@ -76,7 +76,7 @@ struct StorageCodecTests {
         #expect(store.entries == ["plan": "gold"])
     }
 
-    @Test("Codecs compose: what one stores is the value of the next")
+    @Test("Codecs compose: the stored value of one is the value of the next")
     func composition() throws {
         let reversed = StorageCodec<Data>.custom(
             encode: { .data(Data($0.reversed())) },
@@ -94,7 +94,7 @@ struct StorageCodecTests {
         #expect(try JSONDecoder().decode(Account.self, from: Data(data.reversed())) == account)
     }
 
-    @Test("Bad elements fail an array, and are left out of a lossy one, but stay stored")
+    @Test("Invalid elements fail an array, and are omitted from a lossy one, but stay stored")
     func lossy() throws {
         let stored: PropertyListValue = [1, "two", 3]
         store[StorageKey<PropertyListValue?>("list")] = stored
@@ -103,7 +103,7 @@ struct StorageCodecTests {
         #expect(store.entries["list"] == stored)
     }
 
-    @Test("A value is decoded again only when what is stored has changed")
+    @Test("A value is decoded again only if the stored value has changed")
     func caching() throws {
         let decodings = Recorder<Int>()
         let codec = StorageCodec<Int>.custom(
@@ -121,7 +121,7 @@ struct StorageCodecTests {
         #expect(decodings.elements == [1, 2])
     }
 
-    @Test("Observers see the decoded value, and hear when it cannot be decoded")
+    @Test("Observers receive the decoded value, and are notified when it cannot be decoded")
     func observers() throws {
         let key = StorageKey<Account?>("account", codec: .json)
         let seen = Recorder<Change<Account?>>()
@@ -137,7 +137,7 @@ struct StorageCodecTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("An encoder that fails makes the setter throw, and deletes nothing")
+    @Test("An encoder that throws makes the setter throw, and removes nothing")
     func encodingFailure() throws {
         let key = StorageKey("real", codec: .json, default: 1.0)
         try store.set(2, for: key)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("URL as Storable", .timeLimit(.minutes(5))) struct URLValueTests {
     @Test(
-        "A URL comes back whole",
+        "A URL is read back equal",
         arguments: [
             "https://user:pass@example.org:8080/a%20b/%C3%A9?q=1&r=%26#part", "a/b", "../up", "/absolute", "?query", "#fragment",
             "file:///tmp/a%20b/", "file:///tmp/a", "mailto:someone@example.org", "data:,x", "http://[::1]/",
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("A URL with a base is stored as the absolute one")
+    @Test("A relative URL is stored as the absolute one")
     func base() throws {
         let url = try #require(URL(string: "c?d", relativeTo: URL(string: "https://example.org/a/b")))
         #expect(url.propertyListValue == "https://example.org/a/c?d")
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "A text that would have to be escaped to be a URL is refused",
+        "A string that is only valid as a URL after escaping is rejected",
         arguments: ["", "two words", "http://a b/", "http://exämple.org", "%zz"])
     func wrong(_ text: String) {
         #expect(throws: DecodingMismatch(URL.self, found: "string \"\(text)\"")) { try URL(propertyListValue: .string(text)) }

@@ -15,7 +15,7 @@ struct FileWatcherFileTests {
         path = folder.path("app.plist")
     }
 
-    @Test("Watching begins with a look, with or without a file", arguments: FileWatcherOptions.all, [nil, "one"])
+    @Test("Watching begins with a check, with or without a file", arguments: FileWatcherOptions.all, [nil, "one"])
     func firstLook(options: FileWatcherOptions, content: String?) async throws {
         if let content { try Disk.write(path, content) }
         let reports = Inbox<FileWatcher.Event>()
@@ -24,7 +24,7 @@ struct FileWatcherFileTests {
         watcher.cancel()
     }
 
-    @Test("A closed writer is not kept waiting for quiet")
+    @Test("A file that its writer closes is checked without the quiet time")
     func closedWriter() async throws {
         try Disk.write(path, "one")
         let probe = try await WatchProbe(path, .withoutQuiet)
@@ -32,7 +32,7 @@ struct FileWatcherFileTests {
         #expect(await probe.sees("two"))
     }
 
-    @Test("A writer that never closes is told", arguments: FileWatcherOptions.all)
+    @Test("A writer that never closes the file is reported", arguments: FileWatcherOptions.all)
     func openWriter(options: FileWatcherOptions) async throws {
         try Disk.write(path, "one")
         let probe = try await WatchProbe(path, options)
@@ -45,7 +45,7 @@ struct FileWatcherFileTests {
         try writer.close()
     }
 
-    @Test("A writer that is never quiet is told after the limit")
+    @Test("Continuous writing is reported after the limit")
     func busyWriter() async throws {
         try Disk.write(path, "")
         let probe = try await WatchProbe(path, FileWatcherOptions(quiet: .seconds(3600), limit: .milliseconds(20)))
@@ -55,7 +55,7 @@ struct FileWatcherFileTests {
         try writer.close()
     }
 
-    @Test("A name of the file that appears as a hard link is told")
+    @Test("A hard link created under the file's name is reported")
     func newHardLink() async throws {
         try Disk.write(folder.path("other"), "one")
         let probe = try await WatchProbe(path, .withoutQuiet)
@@ -63,7 +63,7 @@ struct FileWatcherFileTests {
         #expect(await probe.sees("one"))
     }
 
-    @Test("Other files of the folder are not told")
+    @Test("Other files of the folder are not reported")
     func neighbours() async throws {
         try Disk.write(path, "one")
         let probe = try await WatchProbe(path, .withoutQuiet)
@@ -74,7 +74,7 @@ struct FileWatcherFileTests {
         #expect(await probe.sees("two"))
     }
 
-    @Test("Many changes give few notices, and the last is told", arguments: FileWatcherOptions.all)
+    @Test("Many changes cause few notifications, and the last change is reported", arguments: FileWatcherOptions.all)
     func coalescing(options: FileWatcherOptions) async throws {
         try Disk.write(path, "one")
         let probe = try await WatchProbe(path, options)
@@ -89,7 +89,7 @@ struct FileWatcherFileTests {
         #expect(await probe.sees("last"))
     }
 
-    @Test("A thousand changes of a busy queue's file are one or two notices")
+    @Test("A thousand changes of a file on a busy queue cause one or two notifications")
     func fewNotices() async throws {
         try Disk.write(path, "one")
         let probe = try await WatchProbe(path, .withoutQuiet)

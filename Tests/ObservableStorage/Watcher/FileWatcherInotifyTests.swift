@@ -17,7 +17,7 @@
             path = folder.path("app.plist")
         }
 
-        @Test("A thousand watchers share one instance, hear their own file only, and leave nothing")
+        @Test("A thousand watchers share one instance, are notified of their own file only, and leave nothing open")
         func thousandWatchers() async throws {
             let count = 1000
             let told = Inbox<Int>()
@@ -44,7 +44,7 @@
             #expect(Kernel.watched(among: paths).isEmpty)
         }
 
-        @Test("Thousands of watchers, opened and dropped, leave no descriptor and no watch")
+        @Test("Thousands of watchers, created and released, leave no descriptor and no watch")
         func churn() async throws {
             try Disk.write(path, "one")
             for _ in 0..<3000 {
@@ -56,7 +56,7 @@
             #expect(!Kernel.descriptors().contains { $0.hasPrefix(folder.url.path) })
         }
 
-        @Test("A stream that is dropped watches no more")
+        @Test("A stream that is released stops watching")
         func droppedStream() async throws {
             do {
                 var events = FileWatcher.events(at: path).makeAsyncIterator()
@@ -67,13 +67,13 @@
             #expect(!Kernel.isWatched(folder.url.path))
         }
 
-        @Test("A stream that was never read watches no more once it is dropped")
+        @Test("A stream that was never read stops watching when it is released")
         func unreadStream() async throws {
             do { _ = FileWatcher.events(at: path) }
             #expect(!Kernel.isWatched(folder.url.path))
         }
 
-        @Test("A cancelled reader's stream watches no more")
+        @Test("The stream of a cancelled reader stops watching")
         func cancelledStream() async throws {
             let stream = FileWatcher.events(at: path)
             let begun = Inbox<Bool>()
@@ -86,7 +86,7 @@
             #expect(!Kernel.isWatched(folder.url.path))
         }
 
-        @Test("A replaced file is watched no more")
+        @Test("A replaced file is no longer watched")
         func oldFile() async throws {
             try Disk.write(path, "one")
             try Disk.hardLink(folder.path("old"), to: path)
@@ -102,7 +102,7 @@
             #expect(await probe.sees("three"))
         }
 
-        @Test("A folder that is no longer on the path is watched no more")
+        @Test("A folder that is no longer on the path is no longer watched")
         func oldFolder() async throws {
             try Disk.makeFolder(folder.path("a"))
             try Disk.write(folder.path("a/app.plist"), "one")
@@ -148,7 +148,7 @@
             return lines
         }
 
-        @Test("New names are asked for only where one is missing that is looked for")
+        @Test("Events for new names are requested only where a name that was looked up is missing")
         func newNames() throws {
             try Disk.writeDeep(folder.path("a/app.plist"), "one")
             let masks = Guarded<[String: UInt32]>([:])
@@ -174,7 +174,7 @@
             missing.cancel()
         }
 
-        @Test("A file that is made again while its place is armed is watched, whenever it is made", arguments: 0..<4)
+        @Test("A file created again while its watch is registered is watched, whenever it is created", arguments: 0..<4)
         func madeWhileArmed(call: Int) async throws {
             try Disk.write(path, "one")
             // With another name, the file that is removed goes on, and nothing more is told of it.
@@ -200,7 +200,7 @@
             #expect(countdown.withLock { $0 ?? 0 } < 0)
         }
 
-        @Test("What was just being armed when a watch was cancelled is given up", arguments: [PathEvents.replaced, .rerouted])
+        @Test("A watch cancelled during registration is removed", arguments: [PathEvents.replaced, .rerouted])
         func armedTooLate(signals: PathEvents) throws {
             try Disk.write(path, "one")
             let pipe = try FakeInotify()
@@ -212,7 +212,7 @@
             #expect(pipe.live.isEmpty)
         }
 
-        @Test("What a cancelled watch tried to arm and could not is given up, though others watch the same")
+        @Test("A failed registration of a cancelled watch is removed, although others watch the same file")
         func failedTooLate() throws {
             try Disk.write(path, "one")
             let pipe = try FakeInotify()
@@ -232,7 +232,7 @@
             #expect(pipe.live.isEmpty)
         }
 
-        @Test("What a walk watched before a folder on its way went is given up when the next one leads elsewhere")
+        @Test("Watches of a resolved folder that disappears are removed if the next resolution leads elsewhere")
         func goneHalfway() throws {
             for name in ["one", "two"] { try Disk.writeDeep(folder.path("\(name)/deep/app.plist"), name) }
             try Disk.link(folder.path("link"), to: "one")
@@ -251,7 +251,7 @@
             #expect(pipe.live.isEmpty)
         }
 
-        @Test("The instance is closed once nobody reads it any more, and not before")
+        @Test("The instance is closed when nothing reads it any more, and not before")
         func closing() throws {
             let pipe = try FakeInotify()
             do {

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Beginning and end of a watch, and its stream.
-@Suite("FileWatcher: life", .timeLimit(.minutes(5)))
+@Suite("FileWatcher: lifetime", .timeLimit(.minutes(5)))
 struct FileWatcherLifeTests {
     let folder: TemporaryFolder
     let path: String
@@ -17,7 +17,7 @@ struct FileWatcherLifeTests {
         try Disk.write(path, "one")
     }
 
-    @Test("Two watchers of one file do not disturb each other", arguments: FileWatcherOptions.all)
+    @Test("Two watchers of one file do not affect each other", arguments: FileWatcherOptions.all)
     func twoWatchers(options: FileWatcherOptions) async throws {
         let first = try await WatchProbe(path, options)
         let second = try await WatchProbe(path, options)
@@ -34,7 +34,7 @@ struct FileWatcherLifeTests {
         #expect(first.reports.takeAll().isEmpty)
     }
 
-    @Test("Two watchers of one inode by different paths do not disturb each other")
+    @Test("Two watchers of one inode by different paths do not affect each other")
     func twoPaths() async throws {
         try Disk.hardLink(folder.path("other"), to: path)
         let first = try await WatchProbe(path)
@@ -47,7 +47,7 @@ struct FileWatcherLifeTests {
         #expect(await second.sees("three"))
     }
 
-    @Test("Nothing comes after cancelling on the queue, whatever is under way", arguments: FileWatcherOptions.all)
+    @Test("Nothing is delivered after cancelling on the queue, whatever is in progress", arguments: FileWatcherOptions.all)
     func cancelOnQueue(options: FileWatcherOptions) async throws {
         let probe = try await WatchProbe(path, options)
         let gate = DispatchSemaphore(value: 0)
@@ -87,7 +87,7 @@ struct FileWatcherLifeTests {
         #expect(events.takeAll().isEmpty)
     }
 
-    @Test("A watcher that is let go lets its handler go", arguments: FileWatcherOptions.all)
+    @Test("A watcher that is released releases its handler", arguments: FileWatcherOptions.all)
     func release(options: FileWatcherOptions) async throws {
         final class Witness: Sendable {
             let gone: Inbox<Bool>
@@ -107,7 +107,7 @@ struct FileWatcherLifeTests {
         #expect(await gone.first { $0 } == true)
     }
 
-    @Test("Watchers come and go on many threads at once")
+    @Test("Watchers are created and cancelled on many threads concurrently")
     func manyThreads() async throws {
         let path = path
         await withTaskGroup { group in
@@ -129,7 +129,7 @@ struct FileWatcherLifeTests {
         #expect(await probe.sees("last"))
     }
 
-    @Test("The stream begins with a look, and goes on")
+    @Test("The stream begins with a check, and continues")
     func stream() async throws {
         let path = path
         var events = FileWatcher.events(at: path).makeAsyncIterator()
@@ -150,7 +150,7 @@ struct FileWatcherLifeTests {
         await task.value
     }
 
-    @Test("The stream of a path that cannot be watched says so first")
+    @Test("The stream of a path that cannot be watched reports that first")
     func streamFallback() async throws {
         let options = FileWatcherOptions(service: .blind, pollInterval: .milliseconds(5))
         var events = events(at: path, options).makeAsyncIterator()
@@ -158,7 +158,7 @@ struct FileWatcherLifeTests {
         #expect(await events.next() == .changed)
     }
 
-    @Test("What is not read yet is kept once, news of the way of watching first, and of those the newest")
+    @Test("Unread events are kept once, the newest watching mode first")
     func unreadEvents() async {
         let fallback = FileWatcher.Event.fallback(.unwatchable(file: "f", reason: "r"))
         let limit = FileWatcher.Event.incomplete(.mountedFile(file: "f"))
@@ -200,7 +200,7 @@ struct FileWatcherLifeTests {
         return watcher
     }
 
-    @Test("A timer tells when the path comes to lead nowhere, which is something else than a missing file")
+    @Test("Polling reports when the path can no longer be resolved, which differs from a missing file")
     func pollingEndlessLink() async throws {
         try Disk.remove(path)
         let events = Inbox<FileWatcher.Event>()
@@ -211,7 +211,7 @@ struct FileWatcherLifeTests {
         watcher.cancel()
     }
 
-    @Test("A timer tells when a file cannot be looked at any more, and when it can again")
+    @Test("Polling reports when a file can no longer be checked, and when it can again")
     func pollingFailure() async throws {
         let code = Guarded<Int32?>(nil)
         var options = FileWatcherOptions.polling
@@ -230,7 +230,7 @@ struct FileWatcherLifeTests {
         watcher.cancel()
     }
 
-    @Test("Where nothing can be watched, a timer looks, and it is said once")
+    @Test("Where nothing can be watched, the path is polled, which is reported once")
     func fallback() async throws {
         let options = FileWatcherOptions(service: .blind, pollInterval: .milliseconds(5))
         let events = Inbox<FileWatcher.Event>()

@@ -17,14 +17,16 @@
             path = folder.path("app.plist")
         }
 
-        @Test("When no watches or instances are left, a timer looks, and it is said once", arguments: [ENOSPC, EMFILE, ENFILE, ENOMEM])
+        @Test(
+            "When no watches or instances are left, the path is polled, which is reported once",
+            arguments: [ENOSPC, EMFILE, ENFILE, ENOMEM])
         func exhausted(code: Int32) async throws {
             var calls = try FakeInotify().calls
             if code == ENOSPC { calls.watch = { _, _, _ in -code } } else { calls.open = { -code } }
             try await expectFallback(calls: calls)
         }
 
-        @Test("When watches run out halfway, the others are given back")
+        @Test("When watches run out halfway, the others are removed")
         func exhaustedHalfway() async throws {
             let pipe = try FakeInotify()
             var calls = pipe.calls
@@ -35,7 +37,7 @@
             #expect(pipe.live.isEmpty)
         }
 
-        @Test("When watches run out later, a timer takes over")
+        @Test("When watches run out later, polling takes over")
         func exhaustedLater() async throws {
             let pipe = try FakeInotify()
             var calls = pipe.calls
@@ -58,7 +60,7 @@
         }
 
         @Test(
-            "A link that cannot be read whole, or a name that cannot be looked at, is what is said to be in the way",
+            "A link that cannot be read completely, or a name that cannot be checked, is reported as the cause",
             arguments: [true, false])
         func unfollowable(isLink: Bool) async throws {
             try Disk.link(path, to: "real")
@@ -82,14 +84,14 @@
             watcher.cancel()
         }
 
-        @Test("Where others make changes from elsewhere, a timer looks")
+        @Test("Where other machines make changes, the path is polled")
         func remote() async throws {
             var calls = try FakeInotify().calls
             calls.fileSystemType = { _ in "nfs4" }
             try await expectFallback(calls: calls)
         }
 
-        @Test("Where a layer may be changed underneath, a timer looks as well")
+        @Test("Where a lower layer can be changed, the path is also polled")
         func layered() async throws {
             let pipe = try FakeInotify()
             var calls = pipe.calls
@@ -104,7 +106,7 @@
             #expect(!probe.reports.takeAll().contains { $0.event != .changed })
         }
 
-        @Test("An ancestor that may be passed but not read is skipped, the file's folder is not")
+        @Test("An ancestor without read permission is skipped, the file's folder is not")
         func unreadable() async throws {
             try Disk.makeFolder(folder.path("a/b"))
             let file = folder.path("a/b/app.plist")
@@ -121,7 +123,7 @@
             }
         }
 
-        @Test("When watches are to be had again, that is said, the file looked at, and the system's notices are heard again")
+        @Test("When watches are available again, that is reported, the file is checked, and events are delivered again")
         func recovery() async throws {
             let pipe = try FakeInotify()
             let isExhausted = Box(true)
@@ -139,7 +141,7 @@
             watcher.cancel()
         }
 
-        @Test("What changes at the file, or at what is in the way, is a reason to try at once", arguments: [ENOSPC, EACCES])
+        @Test("A change of the file, or of what prevents watching, causes an immediate retry", arguments: [ENOSPC, EACCES])
         func recoveryAfterChange(code: Int32) async throws {
             let pipe = try FakeInotify()
             let isFailing = Box(true)
@@ -155,7 +157,7 @@
             watcher.cancel()
         }
 
-        @Test("What cannot be watched again at once is told each time")
+        @Test("A watch that cannot be restored immediately is reported each time")
         func relapse() async throws {
             let pipe = try FakeInotify()
             let isExhausted = Box(true)

@@ -13,7 +13,7 @@ struct FileWatcherLinkTests {
         folder = try TemporaryFolder()
     }
 
-    @Test("A change behind a link is told", arguments: FileWatcherOptions.all, [true, false])
+    @Test("A change of a link's target is reported", arguments: FileWatcherOptions.all, [true, false])
     func throughLink(options: FileWatcherOptions, isRelative: Bool) async throws {
         try Disk.makeFolder(folder.path("real"))
         let real = folder.path("real/settings")
@@ -29,7 +29,7 @@ struct FileWatcherLinkTests {
         #expect(await probe.sees(nil))
     }
 
-    @Test("A link whose target appears is told", arguments: FileWatcherOptions.all)
+    @Test("The creation of a link's target is reported", arguments: FileWatcherOptions.all)
     func dangling(options: FileWatcherOptions) async throws {
         let path = folder.path("app.plist")
         try Disk.link(path, to: "not/yet/there")
@@ -39,7 +39,7 @@ struct FileWatcherLinkTests {
         #expect(await probe.sees("one"))
     }
 
-    @Test("A link that gets another target is told, and its new target", arguments: FileWatcherOptions.all)
+    @Test("A link changed to another target is reported, and so are changes of that target", arguments: FileWatcherOptions.all)
     func retargeted(options: FileWatcherOptions) async throws {
         for name in ["one", "two"] {
             try Disk.makeFolder(folder.path(name))
@@ -75,7 +75,7 @@ struct FileWatcherLinkTests {
         }
     }
 
-    @Test("A folder on the way may be a link", arguments: FileWatcherOptions.all)
+    @Test("A folder of the path can be a link", arguments: FileWatcherOptions.all)
     func linkedFolder(options: FileWatcherOptions) async throws {
         for name in ["one", "two"] {
             try Disk.makeFolder(folder.path("\(name)/deep"))
@@ -87,7 +87,7 @@ struct FileWatcherLinkTests {
         #expect(await probe.sees("two"))
     }
 
-    @Test("Kubernetes swaps the folder behind a chain of links", arguments: FileWatcherOptions.all)
+    @Test("Kubernetes swaps the folder that a chain of links leads to", arguments: FileWatcherOptions.all)
     func kubernetes(options: FileWatcherOptions) async throws {
         func publish(_ version: Int) throws {
             try Disk.makeFolder(folder.path("..2024_\(version)"))
@@ -104,7 +104,7 @@ struct FileWatcherLinkTests {
         }
     }
 
-    @Test("A ring of links ends when it is broken", arguments: FileWatcherOptions.all)
+    @Test("Circular links end when they are broken", arguments: FileWatcherOptions.all)
     func ring(options: FileWatcherOptions) async throws {
         let path = folder.path("a")
         try Disk.link(path, to: "b")

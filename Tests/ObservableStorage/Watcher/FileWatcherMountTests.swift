@@ -25,7 +25,7 @@
             return calls
         }
 
-        @Test("What is mounted over the file, a folder on its path or a link to it makes the path be followed anew, and nothing else does")
+        @Test("Mounting over the file, a folder of its path or a link to it resolves the path again, and other mounts do not")
         func points() throws {
             try Disk.link(folder.path("link"), to: "a")
             let signals = Inbox<PathEvents>()
@@ -43,7 +43,7 @@
             #expect(signals.takeAll().isEmpty)
         }
 
-        @Test("What is mounted where a file is missing is told as well")
+        @Test("Mounting where a file is missing is reported as well")
         func missing() throws {
             let signals = Inbox<PathEvents>()
             let arming = try InotifyHub(calls: calls(FakeInotify())).register(folder.path("a/none/app.plist")) { signals.put($0) }
@@ -52,7 +52,7 @@
             arming.cancel()
         }
 
-        @Test("What is mounted while the path is followed makes it be followed once more, wherever that is")
+        @Test("Mounting while the path is resolved causes another resolution, wherever it is mounted")
         func whileWalking() throws {
             let signals = Inbox<PathEvents>()
             var calls = try calls(FakeInotify())
@@ -67,7 +67,7 @@
             arming.cancel()
         }
 
-        @Test("Who no longer watches anything is told no more")
+        @Test("A cancelled watcher is not notified")
         func end() throws {
             do {
                 let arming = try InotifyHub(calls: calls(FakeInotify())).register(path) { _ in }
@@ -77,7 +77,7 @@
             #expect(!mounts.tell([path]))
         }
 
-        @Test("Where nobody tells what is mounted, a timer looks as well, and what it finds is watched")
+        @Test("Where mounts are not reported, the path is also polled, and what polling finds is watched")
         func untold() async throws {
             let pipe = try FakeInotify()
             var calls = pipe.calls
@@ -92,7 +92,7 @@
             #expect(pipe.watchCalls > watchCalls)
         }
 
-        @Test("That the file is a mount of its own is said once, for each such mount")
+        @Test("A file that is a mount point is reported once for each such mount")
         func mountedFile() async throws {
             let pipe = try FakeInotify()
             let isMounted = Guarded(true)
@@ -115,7 +115,7 @@
             watcher.cancel()
         }
 
-        @Test("The kernel is asked what is mounted")
+        @Test("The kernel's list of mounts is read")
         func kernel() {
             #expect(MountTable.shared.add { _ in false } == FileManager.default.isReadableFile(atPath: "/proc/self/mountinfo"))
         }

@@ -15,7 +15,7 @@ struct FileWatcherOrderTests {
 
     private let queue = DispatchQueue(label: "test")
 
-    @Test("Another file is looked at before it is armed, and again after that; all else only after", arguments: orders)
+    @Test("A replacement is checked before it is watched, and again afterwards; anything else only afterwards", arguments: orders)
     func order(signals: PathEvents, steps: [Step]) async throws {
         let system = ScriptedService()
         let watcher = await watch(by: system)
@@ -26,7 +26,7 @@ struct FileWatcherOrderTests {
         watcher.cancel()
     }
 
-    @Test("What is looked at for another reason, before it is armed, is armed all the same")
+    @Test("A replacement checked for another reason before it is watched is watched all the same")
     func lookBetween() async throws {
         let system = ScriptedService()
         let isFirst = Guarded(false)
@@ -44,7 +44,7 @@ struct FileWatcherOrderTests {
         watcher.cancel()
     }
 
-    @Test("Who goes on writing to the file that was replaced does not put off that the other one is armed")
+    @Test("Continued writing to the replaced file does not delay watching the replacement")
     func writerOfOld() async throws {
         let system = ScriptedService()
         let watcher = await watch(by: system, quiet: .milliseconds(200), limit: .seconds(3600))
@@ -61,7 +61,7 @@ struct FileWatcherOrderTests {
         watcher.cancel()
     }
 
-    @Test("Once a path could be watched anew, the next failure to do so is a first one, after which it is tried again soon")
+    @Test("After a path could be watched again, the next failure counts as the first and is retried soon")
     func backoff() async throws {
         let recovered = Inbox<Int>()
         // Nothing but the time to wait leads to another attempt.

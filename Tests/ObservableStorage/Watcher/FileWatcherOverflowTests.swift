@@ -7,7 +7,7 @@
     @testable import ObservableStorage
 
     /// The kernel drops notices when it has no room for them.
-    @Suite("FileWatcher: lost notices", .timeLimit(.minutes(5)))
+    @Suite("FileWatcher: lost events", .timeLimit(.minutes(5)))
     struct FileWatcherOverflowTests {
         let folder: TemporaryFolder
         let path: String
@@ -17,7 +17,7 @@
             path = folder.path("app.plist")
         }
 
-        @Test("When notices are lost, everybody looks, and watches anew")
+        @Test("When events are lost, every watcher checks its file and registers its watches again")
         func overflow() async throws {
             let pipe = try FakeInotify()
             try Disk.write(path, "one")
@@ -39,7 +39,7 @@
             for watcher in watchers { watcher.cancel() }
         }
 
-        @Test("A flood of changes to another file of the folder ends in a look at the last state")
+        @Test("Many changes of another file in the folder end with a check of the last state")
         func flood() async throws {
             try Disk.write(path, "one")
             // An instance of its own, so that no other test's watchers have to look.

@@ -13,7 +13,7 @@ struct FileWatcherPathTests {
         folder = try TemporaryFolder()
     }
 
-    @Test("What others do to the path is told, step by step", arguments: FileWatcherOptions.all, WatchStory.all)
+    @Test("External changes of the path are reported step by step", arguments: FileWatcherOptions.all, WatchStory.all)
     func story(options: FileWatcherOptions, story: WatchStory) async throws {
         try story.prepare(folder)
         let path = folder.url.path + "/" + story.path
@@ -25,7 +25,7 @@ struct FileWatcherPathTests {
         }
     }
 
-    @Test("Folders deleted and made again without a pause end in the last file", arguments: FileWatcherOptions.all)
+    @Test("Folders deleted and created again without a pause end with the last file", arguments: FileWatcherOptions.all)
     func churn(options: FileWatcherOptions) async throws {
         let path = folder.path("a/b/app.plist")
         let probe = try await WatchProbe(path, options)
@@ -40,14 +40,14 @@ struct FileWatcherPathTests {
         #expect(await probe.sees("last"))
     }
 
-    @Test("Watching makes no folder and no file", arguments: FileWatcherOptions.all)
+    @Test("Watching creates no folder and no file", arguments: FileWatcherOptions.all)
     func leavesNothing(options: FileWatcherOptions) async throws {
         let probe = try await WatchProbe(folder.path("a/b/app.plist"), options)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
         probe.watcher.cancel()
     }
 
-    @Test("In a working folder that has gone, a relative path cannot be watched, and is not taken for one below the root")
+    @Test("In a deleted working directory, a relative path cannot be watched, and is not resolved against the root")
     func goneFolder() async throws {
         let environment = ["FOLDER": try folder.makeFolder("gone"), "PEER": Subprocess.executable("Peer").path]
         let script = "cd \"$FOLDER\" && rmdir \"$FOLDER\" && \"$PEER\" file-event app.plist"
@@ -55,7 +55,7 @@ struct FileWatcherPathTests {
         #expect(peer.text.hasPrefix("fallback(app.plist: cannot be watched: its path starts at the working folder, and it has gone;"))
     }
 
-    @Test("A relative path starts at the current folder") func relative() async throws {
+    @Test("A relative path starts at the working directory") func relative() async throws {
         #expect(try AbsolutePath.fromRoot("x/y", of: "x/y") == FileManager.default.currentDirectoryPath + "/x/y")
         #expect(try AbsolutePath.fromRoot("/x/y", of: "/x/y") == "/x/y")
     }

@@ -12,14 +12,14 @@ struct FileWatcherValueTests {
         start + .milliseconds(milliseconds)
     }
 
-    @Test("One write is looked at after the quiet time") func oneWrite() {
+    @Test("One write is checked after the quiet time") func oneWrite() {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         #expect(debouncer.modified(at: at(0)) == .wake(at: at(50)))
         #expect(debouncer.woke(at: at(50)) == .report)
         #expect(debouncer.woke(at: at(60)) == .none)
     }
 
-    @Test("Each write puts the look off, with one timer") func severalWrites() {
+    @Test("Each write delays the check, with one timer") func severalWrites() {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         #expect(debouncer.modified(at: at(0)) == .wake(at: at(50)))
         #expect(debouncer.modified(at: at(20)) == .none)
@@ -28,7 +28,7 @@ struct FileWatcherValueTests {
         #expect(debouncer.woke(at: at(90)) == .report)
     }
 
-    @Test("A writer that is never quiet is looked at when the limit is reached, again and again") func limit() {
+    @Test("Continuous writing is checked when the limit is reached, repeatedly") func limit() {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         var wake: ContinuousClock.Instant?
         var looks: [Int] = []
@@ -49,14 +49,14 @@ struct FileWatcherValueTests {
         #expect(looks == [500, 1000])
     }
 
-    @Test("A look for another reason makes the timer's own needless") func reported() {
+    @Test("A check for another reason cancels that of the timer") func reported() {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         _ = debouncer.modified(at: at(0))
         debouncer.reported()
         #expect(debouncer.woke(at: at(50)) == .none)
     }
 
-    @Test("A write after such a look waits for its own quiet time, with the old timer") func wroteAfterLook() {
+    @Test("A write after such a check waits for its own quiet time, with the old timer") func wroteAfterLook() {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         _ = debouncer.modified(at: at(0))
         debouncer.reported()
@@ -78,13 +78,13 @@ struct FileWatcherValueTests {
     static let start = ContinuousClock.now
     static let due = start + .milliseconds(50)
 
-    @Test("How urgent a look is", arguments: actions)
+    @Test("The urgency of a check depends on the event", arguments: actions)
     func urgency(events: PathEvents, target: TargetState, action: Debouncer.Action) {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         #expect(debouncer.changed(events, target: target, at: Self.start) == action)
     }
 
-    @Test("What is due already is not put off by who may not do so, and what is urgent told at once") func noDelay() {
+    @Test("A due check is not delayed by a less urgent event, and an urgent one is made immediately") func noDelay() {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         #expect(debouncer.modified(at: at(0)) == .wake(at: at(50)))
         #expect(debouncer.changed(.modified, target: .ready, mayDelay: false, at: at(40)) == .none)
@@ -92,7 +92,7 @@ struct FileWatcherValueTests {
         #expect(debouncer.changed(.closed, target: .ready, mayDelay: false, at: at(60)) == .report)
     }
 
-    @Test("A timer tells a difference twice, and then no more if a write could not leave the time stamps as they are") func comparison() {
+    @Test("Polling reports a difference twice, and then no more if a write must change the timestamps") func comparison() {
         let other = PollComparison.FileState.success(FileIdentity(device: 1, inode: 2, size: 3, modified: 4, changed: 5))
         var comparison = PollComparison(.success(nil))
         let none = PollComparison.FileState.success(nil)
@@ -101,14 +101,14 @@ struct FileWatcherValueTests {
         #expect(news == [true, false, false, true, true, false, true, true, true, false])
     }
 
-    @Test("As long as it could, it goes on telling") func unsureComparison() {
+    @Test("While a write might not change them, polling keeps reporting") func unsureComparison() {
         let identity = PollComparison.FileState.success(FileIdentity(device: 1, inode: 2, size: 3, modified: 0, changed: 5_000_000_000))
         var comparison = PollComparison(identity)
         let news = [4, 5, 5.5, 6, 6.5, 7, 7.5, 8].map { comparison.isChanged(identity, at: Date(timeIntervalSince1970: $0)) }
         #expect(news == [true, true, true, true, true, true, true, false])
     }
 
-    @Test("A file that cannot be looked at is not a missing one, and told once for each error") func unreadable() {
+    @Test("A file that cannot be checked is not a missing one, and is reported once for each error") func unreadable() {
         var comparison = PollComparison(.success(nil))
         let seen: [PollComparison.FileState] = [
             .success(nil), .failure(SystemError(ELOOP)), .failure(SystemError(ELOOP)), .failure(SystemError(ELOOP)),

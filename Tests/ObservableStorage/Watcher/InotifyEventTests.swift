@@ -7,7 +7,7 @@
     /// What the kernel tells, and who is told.
     @Suite("inotify events", .timeLimit(.minutes(5)))
     struct InotifyEventTests {
-        @Test("What the kernel wrote is read event by event")
+        @Test("The kernel's buffer is decoded event by event")
         func parsing() {
             var bytes = FakeInotify.event(watch: 3, mask: UInt32(IN_MOVED_TO), name: "app.plist")
             bytes += FakeInotify.event(watch: -1, mask: UInt32(IN_Q_OVERFLOW), name: nil)
@@ -33,12 +33,12 @@
             (IN_MOVED_TO, false, false, .rerouted), (IN_DELETE_SELF, false, false, .rerouted), (IN_ATTRIB, false, false, .rerouted),
         ]
 
-        @Test("What an event means to the file, to its name, and to the way there", arguments: meanings)
+        @Test("The meaning of an event for the file, its name, and its path", arguments: meanings)
         func meaning(mask: Int32, isFile: Bool, isLast: Bool, events: PathEvents) {
             #expect(InotifyEvent(watch: 1, mask: UInt32(mask), name: isLast ? "a" : nil).events(isFile: isFile, isLast: isLast) == events)
         }
 
-        @Test("A watch is kept as long as anybody uses it")
+        @Test("A watch is kept while it has users")
         func table() {
             final class Subscriber {}
             let (first, second) = (Subscriber(), Subscriber())

@@ -7,7 +7,7 @@
     /// How file systems are told apart.
     @Suite("Mounts", .timeLimit(.minutes(5)))
     struct MountTableTests {
-        @Test("The file system is known by its device")
+        @Test("The file system is identified by its device")
         func mounts() {
             let text = """
                 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -25,14 +25,14 @@
                 ])
         }
 
-        @Test("Others can change some file systems from elsewhere, and the layers of some")
+        @Test("Some file systems can be changed by other machines, and some have layers that can be")
         func reliability() {
             let types = ["ext4", "btrfs", "tmpfs", "nfs4", "cifs", "fuse", "fuse.sshfs", "9p", "overlay", "overlayfs"]
             #expect(types.filter(MountInfo.isRemote) == ["nfs4", "cifs", "fuse", "fuse.sshfs", "9p"])
             #expect(types.filter(MountInfo.isLayered) == ["overlay"])
         }
 
-        @Test("Where something is mounted is known as it is, white space and backslashes in its name too")
+        @Test("Mount points are decoded exactly, including white space and backslashes in their names")
         func points() {
             let text = #"""
                 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -45,7 +45,7 @@
             #expect(infos.map(\.id) == ["22", "23", "24"])
         }
 
-        @Test("The kernel's own file systems are known")
+        @Test("The kernel's own file systems are recognized")
         func ownMounts() throws {
             var status = stat()
             try #require(stat("/proc/self", &status) == 0)

@@ -9,7 +9,7 @@ struct ArgumentsTests {
     }
 
     @Test(
-        "Options may stand before, between and after operands",
+        "Options can be before, between and after operands",
         arguments: [["--json", "--count", "3", "a", "b"], ["a", "--count=3", "b", "--json"], ["a", "b", "--json", "--count", "3"]])
     func order(_ arguments: [String]) throws {
         #expect(try parse(arguments) == Arguments(operands: ["a", "b"], options: ["json": "", "count": "3"]))
@@ -26,18 +26,18 @@ struct ArgumentsTests {
         #expect(try parse([operand]) == Arguments(operands: [operand]))
     }
 
-    @Test("An option's value may be empty, hold a = or begin with a dash", arguments: ["", "a=b", "-x"])
+    @Test("An option's value can be empty, contain a = or begin with a dash", arguments: ["", "a=b", "-x"])
     func values(_ value: String) throws {
         #expect(try parse(["--count=\(value)"]).options == ["count": value])
     }
 
-    @Test("Help has two names", arguments: ["--help", "-h"])
+    @Test("There are two forms of help", arguments: ["--help", "-h"])
     func help(_ name: String) throws {
         #expect(try parse([name]).has("help"))
     }
 
     @Test(
-        "An unknown option, one given twice, and one with a value too many or too few is an error",
+        "An unknown option, a repeated one, and one with a missing or unexpected value is an error",
         arguments: [
             (["--jso"], "unknown option: --jso"), (["-j"], "unknown option: -j"), (["--unknown=3"], "unknown option: --unknown"),
             (["--json", "--json"], "--json is given twice"), (["--json=1"], "--json has no value"), (["--count"], "--count needs a value"),

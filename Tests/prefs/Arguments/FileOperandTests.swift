@@ -22,7 +22,7 @@ struct FileOperandTests {
         FileManager.default.fileExists(atPath: folder.url.path + "/" + name)
     }
 
-    @Test("A slash or the ending makes it a path", arguments: ["./settings", "a/b", "settings.plist", "a/\u{301}"])
+    @Test("A slash or the extension makes it a path", arguments: ["./settings", "a/b", "settings.plist", "a/\u{301}"])
     func paths(_ operand: String) {
         let name = operand.hasPrefix("./") ? String(operand.dropFirst(2)) : operand
         #expect(FileOperand(operand).path == FileManager.default.currentDirectoryPath + "/" + name)
@@ -34,21 +34,23 @@ struct FileOperandTests {
         #expect(FileOperand(operand).path != FileManager.default.currentDirectoryPath + "/\(operand).plist")
     }
 
-    @Test("Two dots after a link lead where the link leads")
+    @Test("Two dots after a link lead to the parent of the link's target")
     func link() async throws {
         let result = try await run("mkdir -p x/y && ln -s x/y ln && \"$P\" write ./ln/../f.plist k v && \"$P\" read x/f.plist k")
         #expect(result.text == "v\n")
         #expect(exists("x/f.plist") && !exists("f.plist"))
     }
 
-    @Test("A tilde that the shell left alone is a name")
+    @Test("A tilde that the shell did not expand is a name")
     func tilde() async throws {
         let result = try await run("mkdir home; \"$P\" write '~/f.plist' k v", environment: ["HOME": folder.path("home")])
         #expect(result.status == 0)
         #expect(exists("~/f.plist") && !exists("home/f.plist"))
     }
 
-    @Test("In a working folder that has gone, a relative path is an error that says so", arguments: ["read", "write", "watch", "delete"])
+    @Test(
+        "In a deleted working directory, a relative path is an error that names the reason",
+        arguments: ["read", "write", "watch", "delete"])
     func deletedFolder(_ command: String) async throws {
         let operands = command == "write" ? "k v" : ""
         let result = try await run("mkdir gone && cd gone && rmdir ../gone && \"$P\" \(command) settings-of-nobody.plist \(operands)")
@@ -59,7 +61,7 @@ struct FileOperandTests {
         #expect(!FileManager.default.fileExists(atPath: "/settings-of-nobody.plist"))
     }
 
-    @Test("A name, a key or a value that is not UTF-8 is refused", arguments: ["f$B.plist k v", "f.plist k$B v", "f.plist k v$B"])
+    @Test("A name, a key or a value that is not UTF-8 is rejected", arguments: ["f$B.plist k v", "f.plist k$B v", "f.plist k v$B"])
     func notUTF8(_ operands: String) async throws {
         let result = try await run("B=$(printf '\\377') && \"$P\" write \(operands)")
         #expect(result.status == 2)
@@ -76,7 +78,7 @@ struct FileOperandTests {
 
     #if os(Linux)
         @Test(
-            "A suite's store, UserDefaults and prefs have one file, wherever the user's folder is",
+            "A suite's store, UserDefaults and prefs use one file, whatever the home folder is",
             arguments: ["/home", "home", "../home", "~"])
         func oneFile(home: String) async throws {
             let home = home.utf8.first == UInt8(ascii: "/") ? folder.path("home") : home
@@ -91,7 +93,7 @@ struct FileOperandTests {
             let result = try await Subprocess.finished("/bin/sh", ["-c", script], environment: environment)
             #expect(result.text == "stored\n{\n  \"before\": 4,\n  \"count\": 5\n}\n", "\(result.errors)")
         }
-        @Test("The list of users is not asked about a path", .enabled(if: canStart("strace", "true")))
+        @Test("The user database is not queried for a path", .enabled(if: canStart("strace", "true")))
         func userDataBase() async throws {
             let result = try await run("strace -f -e trace=openat,open,connect -o calls \"$P\" write \"$FOLDER/f.plist\" k v; cat calls")
             try #require(result.text.contains("f.plist"))

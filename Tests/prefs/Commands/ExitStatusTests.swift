@@ -13,7 +13,7 @@ struct ExitStatusTests {
     }
 
     @Test(
-        "A command line that makes no sense ends with 2 and the usage",
+        "An invalid command line exits with 2 and prints the usage",
         arguments: [
             [], ["reed"], ["read"], ["read", "f.plist", "k", "x"], ["read", "--json", "f.plist"], ["read", ""], ["type", "f.plist"],
             ["write", "f.plist", "k"], ["write", "f.plist", "k", "v", "--int"], ["write", "f.plist", "k", "1", "--int", "--bool"],
@@ -30,7 +30,7 @@ struct ExitStatusTests {
     }
 
     @Test(
-        "Help of every kind ends with 0",
+        "All forms of help exit with 0",
         arguments: [["help"], ["--help"], ["-h"], ["help", "read"], ["read", "-h"], ["watch", "--help"]])
     func help(_ arguments: [String]) async throws {
         let result = try await Subprocess.finished("prefs", arguments)
@@ -40,7 +40,7 @@ struct ExitStatusTests {
     }
 
     @Test(
-        "A file that is no property list ends with 3, a line that names it, and stays as it is",
+        "A file that is not a property list exits with 3, prints a line that names it, and is not changed",
         arguments: [
             ["read"], ["read", "k"], ["type", "k"], ["write", "k", "v"], ["delete"], ["delete", "k"], ["increment", "k"], ["watch"],
             ["export", "--format", "json"],
@@ -55,7 +55,7 @@ struct ExitStatusTests {
         #expect(try Data(contentsOf: folder.file("settings.plist")) == Data("nonsense".utf8))
     }
 
-    @Test("A folder where the file should be, or a file where its folder should be, ends with 3")
+    @Test("A folder in place of the file, or a file in place of its folder, exits with 3")
     func unusable() async throws {
         let inner = folder.path("folder")
         try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
@@ -68,7 +68,7 @@ struct ExitStatusTests {
         #expect(result.errors.count(where: \.isNewline) == 1)
     }
 
-    @Test("A full disk under standard output ends with 3", .enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
+    @Test("A full disk for standard output exits with 3", .enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
     func fullOutput() async throws {
         #expect(try await tool("write", file, "k", "v").status == 0)
         let result = try await Subprocess.finished("/bin/sh", ["-c", "\(Subprocess.executable("prefs").path) read \(file) >/dev/full"])
@@ -76,7 +76,7 @@ struct ExitStatusTests {
         #expect(result.errors.hasPrefix("prefs: standard output: "))
     }
 
-    @Test("Too few files that may be open end with 3 and a line that says so, not with a signal", arguments: [4, 5, 8, 15])
+    @Test("Too low a limit on open files exits with 3 and a line that says so, not with a signal", arguments: [4, 5, 8, 15])
     func openFiles(limit: Int) async throws {
         #expect(try await tool("write", file, "k", "v").status == 0)
         let script = "ulimit -n \(limit); exec \"$0\" read \"$1\" k"
@@ -85,7 +85,7 @@ struct ExitStatusTests {
         #expect(result.errors == "prefs: only \(limit) files may be open at once (ulimit -n), and 16 are needed\n")
     }
 
-    @Test("Sixteen are enough", arguments: [["read"], ["increment"], ["watch", "--initial", "--count", "1"]])
+    @Test("Sixteen are sufficient", arguments: [["read"], ["increment"], ["watch", "--initial", "--count", "1"]])
     func enoughOpenFiles(arguments: [String]) async throws {
         #expect(try await tool("write", file, "k", "1", "--int").status == 0)
         let script = "ulimit -n 16; program=$0; command=$1; file=$2; shift 2; exec \"$program\" \"$command\" \"$file\" k \"$@\""
@@ -94,7 +94,7 @@ struct ExitStatusTests {
         #expect(result.status == 0, "\(result.errors)")
     }
 
-    @Test("A file that another process keeps locked ends with 3", .enabled(if: isLong && isInstalled("python3")))
+    @Test("A file that another process keeps locked exits with 3", .enabled(if: isLong && isInstalled("python3")))
     func locked() async throws {
         #expect(try await tool("write", file, "k", "v").status == 0)
         let script = "import fcntl,sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print(1, flush=True); sys.stdin.read()"

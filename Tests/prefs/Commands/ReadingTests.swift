@@ -33,13 +33,13 @@ struct ReadingTests {
 
         """
 
-    @Test("read prints all entries as one JSON object, keys sorted, and export to JSON the same")
+    @Test("read prints all entries as one JSON object with sorted keys, and export to JSON prints the same")
     func all() async throws {
         #expect(try await tool("read", file).text == Self.json)
         #expect(try await tool("export", "--format", "json", file).text == Self.json)
     }
 
-    @Test("read prints a string bare and anything else as JSON")
+    @Test("read prints a string without quotes and anything else as JSON")
     func one() async throws {
         #expect(try await tool("read", file, "string").text == "a/b\n")
         #expect(try await tool("read", file, "array").text == "[1,\"x\"]\n")
@@ -48,7 +48,7 @@ struct ReadingTests {
     }
 
     @Test(
-        "type names every type",
+        "type prints the name of every type",
         arguments: ["string", "integer", "real", "boolean", "date", "data", "array", "dictionary", "uid"])
     func type(_ name: String) async throws {
         #expect(try await tool("type", file, name).text == name + "\n")
@@ -68,7 +68,7 @@ struct ReadingTests {
         #expect(entries["uid"] == .uid(3))
     }
 
-    @Test("A key that is missing ends with 1", arguments: ["read", "type", "delete"])
+    @Test("A missing key exits with 1", arguments: ["read", "type", "delete"])
     func missingKey(_ command: String) async throws {
         let result = try await tool(command, file, "no\nkey")
         #expect(result.status == 1)
@@ -77,7 +77,7 @@ struct ReadingTests {
     }
 
     @Test(
-        "A missing file ends with 3, and nothing is created next to it",
+        "A missing file exits with 3, and nothing is created",
         arguments: [["read"], ["type", "k"], ["delete"], ["delete", "k"], ["export", "--format", "xml"]])
     func missingFile(_ arguments: [String]) async throws {
         let folder = try TemporaryFolder()

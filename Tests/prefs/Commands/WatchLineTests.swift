@@ -4,13 +4,13 @@ import Testing
 
 @testable import prefs
 
-@Suite("Lines of a watch", .timeLimit(.minutes(5)))
+@Suite("Output lines of watch", .timeLimit(.minutes(5)))
 struct WatchLineTests {
     private func change(_ key: String, _ old: PropertyListValue?, _ new: PropertyListValue?) -> WatchLine {
         WatchLine(Change(key: key, oldValue: old, newValue: new, kind: new == nil ? .removed : .set, origin: .external, revision: 7))
     }
 
-    @Test("A person sees what was, what is, who did it and when")
+    @Test("A text line has the old value, the new value, the origin and the time")
     func text() {
         #expect(change("volume", 0.3, 0.5).text(style: .plain) == "volume: 0.3 -> 0.5  (external, revision 7)")
         #expect(change("a b", nil, "x\ny").text(style: .plain) == #""a b": (none) -> "x\ny"  (external, revision 7)"#)
@@ -19,7 +19,7 @@ struct WatchLineTests {
         #expect(WatchLine(key: "a", new: nil, revision: 0).text(style: .plain) == "a: (none)  (initial, revision 0)")
     }
 
-    @Test("A program sees the same as JSON, null where nothing is")
+    @Test("A JSON line has the same fields, with null for a missing value")
     func json() {
         #expect(
             change("a\n", nil, 1.0).json
@@ -30,7 +30,7 @@ struct WatchLineTests {
                 == #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0}"#)
     }
 
-    @Test("Colours change nothing but colours")
+    @Test("Colors change nothing but the color")
     func colours() {
         let line = change("volume", 0.3, 0.5).text(style: .coloured)
         #expect(line.contains("\u{1b}["))

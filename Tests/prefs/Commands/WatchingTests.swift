@@ -15,7 +15,7 @@ struct WatchingTests {
         #expect(try await tool("write", file, "b", "x\ny").status == 0)
     }
 
-    @Test("The current values come first, then a line for each change as it is made")
+    @Test("The current values are printed first, then a line for each change as it is made")
     func lines() async throws {
         let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
         #expect(try await watch.lines(count: 2) == ["a: 1  (initial, revision 0)", #"b: "x\ny"  (initial, revision 0)"#])
@@ -77,7 +77,7 @@ struct WatchingTests {
         #expect(watch.errors.elements.isEmpty)
     }
 
-    @Test("It ends quietly when its reader has closed the pipe, even if there is nothing to write")
+    @Test("It exits silently when its reader has closed the pipe, even without output")
     func closedOutput() async throws {
         let command = "\(Subprocess.executable("prefs").path) watch \(file) --initial a | head -1"
         let result = try await Subprocess.finished("/bin/sh", ["-c", command])
@@ -85,7 +85,7 @@ struct WatchingTests {
         #expect(result.errors.isEmpty)
     }
 
-    @Test("A file that becomes unreadable is reported on standard error, and watching goes on")
+    @Test("A file that becomes unreadable is reported on standard error, and watching continues")
     func badFile() async throws {
         let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
         _ = try await watch.lines(count: 2)
@@ -96,7 +96,7 @@ struct WatchingTests {
         #expect(try await watch.lines(count: 3)[2] == "a: 1 -> 7  (external, revision 1)")
     }
 
-    @Test("A terminal gets colours, unless NO_COLOR is set", .enabled(if: isInstalled("python3")))
+    @Test("A terminal gets colors, unless NO_COLOR is set", .enabled(if: isInstalled("python3")))
     func colours() async throws {
         let script = "import os,pty,sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
         let arguments = ["-c", script, Subprocess.executable("prefs").path, "watch", file, "--initial", "--count", "1"]

@@ -20,7 +20,7 @@ struct WritingTests {
     }
 
     @Test(
-        "write stores a value of the type that is asked for, in a file that it makes",
+        "write stores a value of the requested type, in a file that it creates",
         arguments: [
             (["5"], PropertyListValue.string("5")), (["--string", "5"], .string("5")), (["--int", "-5"], .integer(-5)),
             (["--real", "5"], .real(5)),
@@ -36,7 +36,7 @@ struct WritingTests {
         #expect(try stored() == .dictionary(["key": value]))
     }
 
-    @Test("write of what XML cannot hold ends with 3, names the key, the file and the reason, and leaves an XML file as it is")
+    @Test("write of a value that XML cannot represent exits with 3, names key, file and reason, and leaves an XML file unchanged")
     func refusedByXML() async throws {
         let url = folder.file("settings.plist")
         let bytes = try PropertyListValue.dictionary(["a": 1]).encoded(as: .xml)
@@ -49,7 +49,7 @@ struct WritingTests {
         #expect(try Data(contentsOf: url) == bytes)
     }
 
-    @Test("write keeps other entries and the format")
+    @Test("write preserves other entries and the format")
     func keeping() async throws {
         let url = folder.file("settings.plist")
         try PropertyListValue.dictionary(["a": 1]).encoded(as: .xml).write(to: url)
@@ -59,7 +59,7 @@ struct WritingTests {
         #expect(decoded.format == .xml)
     }
 
-    @Test("delete removes one entry, or all of them")
+    @Test("delete removes one entry, or all entries")
     func delete() async throws {
         for key in ["a", "b", "c"] { #expect(try await tool("write", file, key, "x").status == 0) }
         #expect(try await tool("delete", file, "a").status == 0)
@@ -69,7 +69,7 @@ struct WritingTests {
         #expect(try await tool("read", file).text == "{}\n")
     }
 
-    @Test("increment counts from 0 by 1, by more and by less, and prints the sum")
+    @Test("increment counts from 0 by 1, or by a given number, and prints the sum")
     func increment() async throws {
         #expect(try await tool("increment", file, "n").text == "1\n")
         #expect(try await tool("increment", file, "n", "41").text == "42\n")
@@ -90,7 +90,7 @@ struct WritingTests {
         #expect(try await tool("read", file, "m").text == "-9223372036854775808\n")
     }
 
-    @Test("increment of anything but an integer names its type and changes nothing", arguments: ["--string", "--real"])
+    @Test("increment of a value that is not an integer names its type and changes nothing", arguments: ["--string", "--real"])
     func incrementOfOther(_ option: String) async throws {
         #expect(try await tool("write", file, "n", "5", option).status == 0)
         let before = try Data(contentsOf: URL(fileURLWithPath: file))
@@ -109,7 +109,7 @@ struct WritingTests {
         #expect(try stored() == ["a": "old", "b": 2, "c": [true]])
     }
 
-    @Test("import of anything else ends with 3 and changes nothing", arguments: ["", "{\"a\":1}", "<plist><array/></plist>"])
+    @Test("import of anything else exits with 3 and changes nothing", arguments: ["", "{\"a\":1}", "<plist><array/></plist>"])
     func importingOther(_ input: String) async throws {
         let result = try await tool("import", file, input: Data(input.utf8))
         #expect(result.status == 3)
@@ -118,7 +118,7 @@ struct WritingTests {
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 
-    @Test("No more is read from standard input than a file may have, and if it cannot be read, the error says why")
+    @Test("Standard input is limited to the maximum size of a file, and the error names the reason if it cannot be read")
     func standardInput() async throws {
         let zeros = open("/dev/zero", O_RDONLY)
         try #require(zeros >= 0)

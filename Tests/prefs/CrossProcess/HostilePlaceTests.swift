@@ -38,25 +38,25 @@ struct HostilePlaceTests {
             ])
     }
 
-    @Test("A full disk is an error that says so, the old content stays, and what fits again is written", .enabled(if: hasMounts))
+    @Test("A full disk is reported, the old content is kept, and writing succeeds again once there is space", .enabled(if: hasMounts))
     func fullDisk() async throws {
         try await expectFull(
             PeerSession(path, after: "mount -t tmpfs -o size=64k none \"$FOLDER\"", by: ["unshare", "-m"]), "No space left on device")
     }
 
-    @Test("Files that have just been replaced leave their room to the next one", .enabled(if: hasMounts))
+    @Test("The space of recently replaced files is available to the next one", .enabled(if: hasMounts))
     func roomOfReplacedFiles() async throws {
         let session = PeerSession(path, after: "mount -t tmpfs -o size=64k none \"$FOLDER\"", by: ["unshare", "-m"])
         let lines = (0..<20).flatMap { ["set big \(12_000 + $0)", "flush"] }
         #expect(try await session.answers(to: ["open"] + lines).filter { $0 != "done" } == [])
     }
 
-    @Test("So is a limit on the size of files")
+    @Test("A file size limit is reported")
     func sizeLimit() async throws {
         try await expectFull(PeerSession(path, after: "trap '' XFSZ; ulimit -f 64"), "File too large")
     }
 
-    @Test("A file system that is read-only can be read, and not written, also by the superuser", .enabled(if: hasMounts))
+    @Test("A read-only file system can be read, and not written, even by the superuser", .enabled(if: hasMounts))
     func readOnlyMount() async throws {
         let mount = "mount -t tmpfs none \"$FOLDER\" && \"$0\" set \"$1\" key value && mount -o remount,ro \"$FOLDER\""
         let answers = try await PeerSession(path, after: mount, by: ["unshare", "-m"]).answers(to: [
@@ -66,7 +66,7 @@ struct HostilePlaceTests {
     }
 
     @Test(
-        "A file that is mounted itself is written in place where that is allowed, and else is an error that names the way out",
+        "A file that is a mount point is written in place if permitted, and is otherwise an error that names the remedy",
         .enabled(if: hasMounts))
     func mountedFile() async throws {
         let mount = "\"$0\" set \"$FOLDER/real\" key value && touch \"$1\" && mount --bind \"$FOLDER/real\" \"$1\""
@@ -78,7 +78,7 @@ struct HostilePlaceTests {
         try await #expect(PeerSession(folder.path("real")).answers(to: ["stored"]) == ["key other"])
     }
 
-    @Test("Another user's file that may not be read is an error that says so", .enabled(if: hasNobody))
+    @Test("Another user's file without read access is reported", .enabled(if: hasNobody))
     func unreadable() async throws {
         try await #expect(PeerSession(path).answers(to: ["open", "update key 1"]) == ["done", "done"])
         try #require(chmod(folder.url.path, 0o755) == 0)
@@ -86,7 +86,7 @@ struct HostilePlaceTests {
         #expect(answers == ["failed: \(path): cannot be read: Permission denied"])
     }
 
-    @Test("A file that may be read but not written is not replaced, whatever its folder allows", .enabled(if: hasNobody))
+    @Test("A file that can be read but not written is not replaced, whatever the access to its folder", .enabled(if: hasNobody))
     func notOurs() async throws {
         try await #expect(PeerSession(path).answers(to: ["open", "update key 1"]) == ["done", "done"])
         let before = try Data(contentsOf: folder.file("settings.plist"))
@@ -97,7 +97,7 @@ struct HostilePlaceTests {
         #expect(try Data(contentsOf: folder.file("settings.plist")) == before)
     }
 
-    @Test("A folder that may not be written is an error that says so", .enabled(if: hasNobody))
+    @Test("A folder without write access is reported", .enabled(if: hasNobody))
     func readOnlyFolder() async throws {
         try #require(chmod(folder.url.path, 0o755) == 0)
         let answers = try await PeerSession(path, by: Self.nobody).answers(to: ["open", "set more 1", "flush", "keys"])
@@ -107,7 +107,7 @@ struct HostilePlaceTests {
     }
 
     @Test(
-        "A file of the superuser's that was put in the lock file's place does not become that of the folder's owner",
+        "A superuser's file that was put in place of the lock file does not change its owner",
         .enabled(if: hasNobody && geteuid() == 0), arguments: [false, true])
     func plantedLock(isLink: Bool) async throws {
         try await #expect(PeerSession(path).answers(to: ["open", "update key 1"]) == ["done", "done"])
@@ -128,7 +128,7 @@ struct HostilePlaceTests {
     }
 
     @Test(
-        "Three users of one group write one file in turn, each with the lock that another one made",
+        "Three users of one group write one file in turn, each with a lock file that another one created",
         .enabled(if: hasNobody && geteuid() == 0))
     func group() async throws {
         try #require(chown(folder.url.path, 0, 54_321) == 0 && chmod(folder.url.path, 0o2775) == 0)
@@ -144,7 +144,7 @@ struct HostilePlaceTests {
             PeerSession(path).answers(to: ["open", "update key14 1", "keys"]) == ["done", "done", "key0 key11 key12 key13 key14"])
     }
 
-    @Test("New files and folders are their owner's alone, whatever the umask", arguments: ["000", "022", "277", "777"])
+    @Test("New files and folders are accessible to their owner only, whatever the umask", arguments: ["000", "022", "277", "777"])
     func umask(_ mask: String) async throws {
         let deep = folder.path("a/b/settings.plist")
         try await #expect(

@@ -4,7 +4,7 @@
     import Testing
 
     /// File systems that are mounted and unmounted while a process watches, in a mount namespace of its own.
-    @Suite("Mounts that come and go", .timeLimit(.minutes(5)), .enabled(if: HostilePlaceTests.hasMounts))
+    @Suite("Mounting and unmounting", .timeLimit(.minutes(5)), .enabled(if: HostilePlaceTests.hasMounts))
     struct MountTests {
         private let folder: TemporaryFolder
         private let path: String
@@ -36,7 +36,7 @@
         }
 
         @Test(
-            "What is mounted over a folder of the path, and unmounted, is reported, and so is what is written meanwhile",
+            "Mounting over a folder of the path, and unmounting, is reported, and so are changes in between",
             arguments: [false, true])
         func mountedFolder(isLinked: Bool) async throws {
             let (target, link) = (folder.path("a b"), folder.path("link"))
@@ -54,7 +54,7 @@
             #expect(try await watch.status == 0)
         }
 
-        @Test("What is mounted over the file is reported, and a warning that replacements outside the mount are not")
+        @Test("Mounting over the file is reported, with a warning that replacements outside the mount are not")
         func mountedFile() async throws {
             let watch = try await watch(path)
             let warning = "incomplete: \(path): is mounted as a single file (a bind mount, such as a Kubernetes subPath)"
@@ -68,7 +68,7 @@
             #expect(try await watch.status == 0)
         }
 
-        @Test("A store says once in its failures that its file is mounted as a single one")
+        @Test("A store reports once in its failures that its file is a mount point")
         func mountedStore() async throws {
             try await #expect(PeerSession(path, after: "rm \"$1\"").answers(to: ["open", "update key 1"]) == ["done", "done"])
             let script = "mount --bind \"$1\" \"$1\" && exec \"$0\" watch \"$1\" count"

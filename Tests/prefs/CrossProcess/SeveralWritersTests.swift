@@ -14,7 +14,7 @@ struct SeveralWritersTests {
         file = folder.path("settings.plist")
     }
 
-    @Test("Eight processes count one key to exactly the sum, and print each number once")
+    @Test("Eight processes increment one key to exactly the sum, and print each number once")
     func increments() async throws {
         let each = isLong ? 250 : 25
         let loop = "i=0; while [ $i -lt \(each) ]; do \"$0\" increment \"$1\" n || exit; i=$((i+1)); done"
@@ -31,7 +31,7 @@ struct SeveralWritersTests {
         #expect(try await tool("read", file, "n").text == "\(8 * each)\n")
     }
 
-    @Test("They do so while somebody keeps removing the lock file, as those do who clean up temporary folders")
+    @Test("They do so while another process keeps removing the lock file, as programs that clean up temporary folders do")
     func removedLockFiles() async throws {
         let lock = folder.path(".settings.plist.lock")
         let isOver = Recorder<Void>()
@@ -47,7 +47,7 @@ struct SeveralWritersTests {
         #expect(removals.elements.count > 10)
     }
 
-    @Test("Of many that wait for one another each has its turn")
+    @Test("Each of many waiting processes gets its turn")
     func crowd() async throws {
         let (writers, each) = isLong ? (200, 10) : (50, 2)
         let loop = "i=0; while [ $i -lt \(each) ]; do \"$0\" increment \"$1\" n || exit; i=$((i+1)); done"
@@ -61,7 +61,7 @@ struct SeveralWritersTests {
         #expect(try await tool("read", file, "n").text == "\(writers * each)\n")
     }
 
-    @Test("Eight processes that each write 100 keys of their own leave all 800")
+    @Test("Eight processes that each write 100 different keys leave all 800")
     func manyKeys() async throws {
         let writers = try (0..<8).map { try RunningProgram("Peer", ["set-many", file, "writer\($0).", "100"]) }
         for writer in writers { #expect(try await writer.status == 0) }
@@ -69,7 +69,7 @@ struct SeveralWritersTests {
         #expect(Set(entries.keys) == Set((0..<8).flatMap { writer in (0..<100).map { "writer\(writer).\($0)" } }))
     }
 
-    @Test("The last of many changes arrives, revisions only rise, and nothing that was written meanwhile is lost")
+    @Test("The last of many changes is observed, revisions only increase, and nothing written meanwhile is lost")
     func twoStores() async throws {
         let last = isLong ? 10_000 : 500
         let store = try ObservableStore(at: URL(fileURLWithPath: file))
@@ -92,7 +92,7 @@ struct SeveralWritersTests {
         #expect(entries.filter { $0.key.hasPrefix("mine") } == own.mapValues { .integer(PropertyListInteger(Int64($0))) })
     }
 
-    @Test("A watch that starts among changes prints the value it found and then each newer one, none twice")
+    @Test("A watch that starts during changes prints the current value and then each newer one, none twice")
     func watchStarts() async throws {
         let peer = try RunningProgram("Peer", ["count", file, "n", "\(Int.max)"])
         for _ in 0..<20 {

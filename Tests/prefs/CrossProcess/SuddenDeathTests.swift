@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Processes that end in the middle of their work.
-@Suite("Writers that are killed", .timeLimit(.minutes(isLong ? 10 : 5)))
+@Suite("Killed writers", .timeLimit(.minutes(isLong ? 10 : 5)))
 struct SuddenDeathTests {
     private static let names = ["a", "b", "c"]
 
@@ -29,7 +29,7 @@ struct SuddenDeathTests {
         try RunningProgram("Peer", ["transactions", path, name])
     }
 
-    @Test("The file always opens, no number goes back, none that was said to be on disk is lost, and the others go on")
+    @Test("The file can always be opened, no number decreases, no edit reported as written is lost, and the others continue")
     func killed() async throws {
         let store = try ObservableStore(at: folder.file("settings.plist"))
         let backwards = Recorder<String>()
@@ -75,7 +75,7 @@ struct SuddenDeathTests {
         last[name] = stored
     }
 
-    @Test("A writer that dies while it writes the new file leaves the old one, and what it left is removed by the next")
+    @Test("A writer killed while writing the new file leaves the old one, and the next writer removes its temporary file")
     func duringWrite() async throws {
         try await #expect(session("open", "set small 1000", "flush") == ["done", "done", "done"])
         let dead = try await PeerSession(path).run(["open", "die"])

@@ -40,7 +40,7 @@
             watch.signal(SIGKILL)
         }
 
-        @Test("When there are instances again, they are used, and that is said", .enabled(if: hasNamespaces))
+        @Test("When instances are available again, they are used, which is reported", .enabled(if: hasNamespaces))
         func recovery() async throws {
             try Data("one".utf8).write(to: file)
             let limit = "> /proc/sys/user/max_inotify_instances"
@@ -55,7 +55,7 @@
         }
 
         @Test(
-            "A folder that may not be read for a while is watched again as soon as it may",
+            "A folder that is temporarily unreadable is watched again as soon as it is readable",
             .enabled(if: HostilePlaceTests.hasNobody))
         func unreadableFolder() async throws {
             try Data("one".utf8).write(to: file)
@@ -75,7 +75,7 @@
             watch.signal(SIGKILL)
         }
 
-        @Test("A change is reported although the event queue of the kernel overflowed")
+        @Test("A change is reported although the kernel's event queue overflowed")
         func overflow() async throws {
             try await set(1)
             let watch = try RunningProgram("Peer", ["watch", file.path, "count"])
@@ -96,7 +96,7 @@
             watch.signal(SIGKILL)
         }
 
-        @Test("A thousand stores share one inotify instance, each hears of its file's changes, and no descriptor is left of them")
+        @Test("A thousand stores share one inotify instance, each receives its file's changes, and no descriptor is left open")
         func manyStores() async throws {
             let peer = try await Subprocess.finished("Peer", ["many-stores", folder.url.path, "1000"])
             #expect(peer.text == "added [], inotify 1, heard 1000, left []\n", "\(peer.errors)")

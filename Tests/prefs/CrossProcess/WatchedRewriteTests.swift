@@ -17,7 +17,7 @@ struct WatchedRewriteTests {
         return folder.file(name)
     }
 
-    @Test("Every value arrives, ten times, whole and once", arguments: Writer.installed)
+    @Test("Every value is observed, ten times, complete and once", arguments: Writer.installed)
     func plain(_ writer: Writer) async throws {
         let file = try makeFile("settings.plist")
         try await rewrite(file, by: writer, watchedAt: file)
@@ -42,7 +42,7 @@ struct WatchedRewriteTests {
         try await watched.end()
     }
 
-    @Test("Every value arrives when a link to the folder is swapped, as Kubernetes does")
+    @Test("Every value is observed when a link to the folder is swapped, as in Kubernetes")
     func swap() async throws {
         let watchedFile = folder.file("settings.plist")
         for (link, target) in [("..data", "..0"), ("settings.plist", "..data/settings.plist")] {
@@ -63,7 +63,7 @@ struct WatchedRewriteTests {
         try await watched.end()
     }
 
-    @Test("Watching goes on after the folder was deleted and made again")
+    @Test("Watching continues after the folder was deleted and created again")
     func deletedFolder() async throws {
         let file = try makeFile("a/b/settings.plist")
         let watched = try await WatchedCount(file.path)
@@ -79,7 +79,7 @@ struct WatchedRewriteTests {
     }
 
     #if os(Linux)
-        @Test("A domain is the file that UserDefaults(suiteName:) keeps", arguments: [false, true])
+        @Test("A domain is the file that UserDefaults(suiteName:) uses", arguments: [false, true])
         func domain(_ isRelative: Bool) async throws {
             let environment = ["HOME": folder.url.path, "XDG_CONFIG_HOME": isRelative ? "relative" : folder.path("config")]
             let domain = "org.example.\(UUID().uuidString)"

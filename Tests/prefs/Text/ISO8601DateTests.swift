@@ -20,7 +20,7 @@ struct ISO8601DateTests {
     }
 
     @Test(
-        "Fractions and offsets are read",
+        "Fractions and offsets are parsed",
         arguments: [
             ("2001-01-01T00:00:00Z", 0.0), ("2001-01-01T01:00:00+01:00", 0), ("2000-12-31T19:30:00-0430", 0),
             ("2001-01-01T05:00:00.500+05", 0.5),
@@ -32,7 +32,7 @@ struct ISO8601DateTests {
     }
 
     @Test(
-        "What is no date, or has no offset, is not read",
+        "A string that is not a date, or has no offset, is not parsed",
         arguments: [
             "", "2001-01-01", "2001-01-01T00:00:00", "2001-02-29T00:00:00Z", "2001-13-01T00:00:00Z", "2001-00-10T00:00:00Z",
             "2001-01-01T24:00:00Z", "2001-01-01T00:60:00Z", "2001-01-01T00:00:00.Z", "2001-01-01T00:00:00Zx", "2001-1-1T00:00:00Z",
@@ -42,7 +42,7 @@ struct ISO8601DateTests {
         #expect(ISO8601Date.date(text) == nil)
     }
 
-    @Test("Every date comes back bit for bit")
+    @Test("Every date is read back bit for bit")
     func roundTrip() {
         let samples = (0..<20_000).map { _ in Double.random(in: -63_113_904_000...252_423_993_600) }
         let now = (0..<20_000).map { _ in 817_000_000 + Double.random(in: 0...1e6) }
@@ -56,7 +56,7 @@ struct ISO8601DateTests {
         }
     }
 
-    @Test("Days are those of the calendar, years and leap years in order")
+    @Test("Days, years and leap years are those of the calendar, in order")
     func days() {
         var previous = CalendarDate(secondsSinceReference: -1_000_001 * 86_400)
         for number in -1_000_000...4_000_000 where number % 97 == 0 {

@@ -6,7 +6,7 @@ import Testing
 @Suite("Reading JSON", .timeLimit(.minutes(5)))
 struct JSONReaderTests {
     @Test(
-        "Integers, reals and booleans stay apart",
+        "Integers, reals and booleans are distinct",
         arguments: [
             ("1", PropertyListValue.integer(1)), ("1.0", .real(1)), ("1e2", .real(100)), ("true", true), ("-0", 0), ("-0.0", .real(-0.0)),
             ("18446744073709551615", .integer(PropertyListInteger(UInt64.max))),
@@ -16,19 +16,19 @@ struct JSONReaderTests {
         #expect(try JSONReader.value(of: text) == value)
     }
 
-    @Test("Structures and spaces are read, an archive's reference too")
+    @Test("Structures and spaces are parsed, also an archive's reference")
     func structures() throws {
         let value = try JSONReader.value(of: " { \"a\" : [ ] , \"b\":{},\"c\":[1 , \"x\"],\r\n\t\"d\":{\"CF$UID\":3}} ")
         #expect(value == ["a": [], "b": [:], "c": [1, "x"], "d": .uid(3)])
     }
 
-    @Test("Escapes are read, surrogate pairs too")
+    @Test("Escapes are parsed, also surrogate pairs")
     func escapes() throws {
         #expect(try JSONReader.value(of: #""\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\u0000""#) == .string("\"\\/\u{8}\u{c}\n\r\té😀\0"))
     }
 
     @Test(
-        "Whatever is not JSON, or no property list, is an error that says where",
+        "Invalid JSON, or a value that is not a property list, is an error with an offset",
         arguments: [
             ("", 0, "a value is missing"), ("1 2", 2, "something follows the value"), ("[1", 2, "a comma or ] is missing"),
             ("[1,]", 3, "this is no value"), ("[,1]", 1, "this is no value"), ("{\"a\" 1}", 5, "a colon is missing"),

@@ -33,13 +33,13 @@ struct JSONWriterTests {
         #expect(JSONWriter.quoted("a/\"\\\n\r\t\u{0}\u{1b}\u{7f}\u{85}\u{2028}é😀") == #""a/\"\\\n\r\t\u0000\u001b\u007f\u0085\u2028é😀""#)
     }
 
-    @Test("A property list has one entry a line")
+    @Test("A property list has one entry per line")
     func object() {
         #expect(String(decoding: JSONWriter.object(["b": [1], "a": "x"]), as: UTF8.self) == "{\n  \"a\": \"x\",\n  \"b\": [1]\n}\n")
         #expect(String(decoding: JSONWriter.object([:]), as: UTF8.self) == "{}\n")
     }
 
-    @Test("Reals, integers and nested values come back as they were")
+    @Test("Reals, integers and nested values are read back equal")
     func roundTrip() throws {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<1000 {
@@ -52,7 +52,7 @@ struct JSONWriterTests {
         }
     }
 
-    @Test("Escaped characters are found wherever they stand, and nothing else is escaped")
+    @Test("Escaped characters are found at any position, and nothing else is escaped")
     func everyCharacter() throws {
         let isEscaped: (UInt32) -> Bool = { $0 < 0x20 || [0x22, 0x5C, 0x2028, 0x2029].contains($0) || (0x7F...0x9F).contains($0) }
         for scalar in (0...0x2100).compactMap({ Unicode.Scalar($0 as UInt32) }) + ["\u{FFFF}", "\u{10FFFF}"] {
@@ -64,7 +64,7 @@ struct JSONWriterTests {
         }
     }
 
-    @Test("Data of any size is its base64", arguments: [0, 1, 2, 3, 49_151, 49_152, 49_153, 98_304, 100_000])
+    @Test("Data of any size is written as base64", arguments: [0, 1, 2, 3, 49_151, 49_152, 49_153, 98_304, 100_000])
     func data(size: Int) {
         let data = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) })
         #expect(JSONWriter.text(of: .data(data.dropFirst(0))) == "\"\(data.base64EncodedString())\"")
