@@ -1,6 +1,6 @@
 import Foundation
 
-/// Compares the library's work with the same work done without it.
+/// Compares the library's operations with the same work without the library.
 @main
 enum Benchmarks {
     static func main() async {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What Foundation read, as one line of text that differs when anything in it does. `PropertyListValue.exactText` of the tests is the same.
+/// The value that Foundation read, as one line of text that is unique to it. `PropertyListValue.exactText` of the tests is the same.
 enum ExactText {
-    /// The text of an object; nothing for what a property list cannot hold.
+    /// The text of an object; nil if a property list cannot contain it.
     static func of(_ object: Any) -> String? {
         switch object {
         case let boolean where type(of: boolean) == Bool.self: "b\(boolean)"

@@ -2,10 +2,10 @@ import Foundation
 
 /// Prints what Foundation reads in a property list, as `{"format": ..., "root": ...}`, with the root in the JSON of `prefs read`.
 ///
-/// A program of its own, because Foundation may crash or never end. Exit status 1: Foundation refuses the file.
+/// A separate program, because Foundation may crash or not terminate. Exit status 1: Foundation rejects the file.
 ///
-/// With `--batch` in place of a file, each line of standard input is a property list in base64, and is answered with a line: its
-/// ``ExactText``, or `refused`. After two seconds with one of them it ends; whoever asks starts it again with the rest.
+/// With `--batch` instead of a file, each line of standard input is a property list in base64, and is answered with a line: its
+/// ``ExactText``, or `refused`. It exits after two seconds with one of them; the caller restarts it with the rest.
 @main
 enum FoundationOracle {
     static func main() throws {
@@ -44,7 +44,7 @@ enum FoundationOracle {
         }
     }
 
-    // Only the dynamic type keeps a boolean apart: as a number it equals 1, and `as? Bool` takes the number 1.
+    // Only the dynamic type identifies a boolean: as a number it equals 1, and `as? Bool` accepts the number 1.
     private static func json(_ value: Any) throws -> String {
         switch value {
         case let boolean where type(of: boolean) == Bool.self: "\(boolean)"
@@ -71,7 +71,7 @@ enum FoundationOracle {
         return number.doubleValue.isFinite ? "\(number.doubleValue)" : try quoted("\(number.doubleValue)")
     }
 
-    /// ISO 8601, with the digits after the point that tell this date from its neighbours.
+    /// ISO 8601, with enough fractional digits to distinguish adjacent dates.
     private static func text(of date: Date) throws -> String {
         guard var seconds = Decimal(string: date.timeIntervalSinceReferenceDate.description) else {
             throw CocoaError(.propertyListReadCorrupt)
@@ -83,7 +83,7 @@ enum FoundationOracle {
         return start.formatted(.iso8601).dropLast() + fraction + "Z"
     }
 
-    // Foundation keeps the number of an archive's UID to itself; its reflection on Linux does not.
+    // Foundation has no API for the number of an archive's UID; its reflection on Linux shows it.
     private static func json(uid: Any) throws -> String {
         guard let value = Mirror(reflecting: uid).descendant("value") else {
             throw CocoaError(.propertyListReadCorrupt)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What libFuzzer calls with each of its inputs. `Tests/Fuzzing/run` builds and starts it; no target of the package holds it.
+/// The function that libFuzzer calls with each input. `Tests/Fuzzing/run` builds and starts it; it is not part of a target.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzedInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Data(bytes: start, count: count)

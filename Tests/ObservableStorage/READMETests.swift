@@ -9,7 +9,7 @@ extension StorageKey<Double> {
     static let fontSize = StorageKey("fontSize", default: 13)
 }
 
-/// The README's snippets, word for word, doing what the README says.
+/// The README's snippets, verbatim, with tests of what the README states.
 @Suite("The README", .timeLimit(.minutes(5)))
 struct READMETests {
     enum Theme: String, Storable { case light, dark }
@@ -41,7 +41,7 @@ struct READMETests {
         url = folder.file("settings.plist")
     }
 
-    /// Stands in for the standard library's, so that the snippets' output can be awaited.
+    /// Replaces the standard library's function, so that the snippets' output can be awaited.
     private func print(_ line: String) {
         printed.record(line)
     }
@@ -226,7 +226,7 @@ struct READMETests {
         }
     }
 
-    /// Words with one space between them; a file's imports stand at its top, wherever the snippet has them.
+    /// Words separated by one space, without imports, which are at the top of the file.
     private static func normalized(_ source: String) -> String {
         source.components(separatedBy: "\n").filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
             .split(whereSeparator: \.isWhitespace).joined(separator: " ")

@@ -4,7 +4,7 @@ import ObservableStorage
 import PropertyListCoding
 import TestSupport
 
-/// Ends of a process, each with an edit that is not on disk yet.
+/// Ways to exit, each with an unwritten edit.
 struct Exit {
     let path: String
 
@@ -26,7 +26,7 @@ struct Exit {
         }
     }
 
-    /// Sets a value in a handler of `atexit` that stands before that of the first store, and so runs after it.
+    /// Sets a value in an `atexit` handler registered before that of the first store, which therefore runs after it.
     private func setLate() throws {
         atexit { Exit.late.withLock { $0 }?[Exit.count] = 5 }
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
@@ -34,7 +34,7 @@ struct Exit {
         exit(0)
     }
 
-    /// Ends the process inside a transaction of a backend in which an edit waits for the one before.
+    /// Exits inside a transaction of a backend in which an edit waits for the previous one.
     private func exitInside(_ backend: some StorageBackend) async throws {
         ObservableStore.exitTimeout = .milliseconds(100)
         let store = try ObservableStore(backend: backend)
@@ -44,7 +44,7 @@ struct Exit {
         }
     }
 
-    /// Ends the process while writing never ends.
+    /// Exits during a write that does not return.
     private func setAndExit(_ backend: StuckBackend) throws {
         ObservableStore.exitTimeout = .milliseconds(100)
         let store = try ObservableStore(backend: backend)
@@ -53,9 +53,9 @@ struct Exit {
         exit(0)
     }
 
-    /// Forks a child that sets a value and ends normally, and says how it ended.
+    /// Forks a child that sets a value and exits normally, and prints how it ended.
     private func fork() async throws {
-        // Longer than the child is let live: whoever waits for what never comes does not end by itself.
+        // Longer than the child's time limit: an endless wait must be detected.
         ObservableStore.exitTimeout = .seconds(3600)
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
         _ = store[Self.count]
@@ -73,14 +73,14 @@ struct Exit {
         print("child: \(status & 0x7F == 0 ? "\(status >> 8 & 0xFF)" : "ended by signal \(status & 0x7F)")")
     }
 
-    /// Waits until all other threads sleep: a lock of the Swift runtime that one of them holds at a fork stays locked in the child for ever.
+    /// Waits until all other threads sleep: a runtime lock that one of them holds at a fork stays locked in the child forever.
     private func waitForOtherThreads() throws {
         let tasks = "/proc/self/task"
         guard FileManager.default.fileExists(atPath: tasks) else { return }
         var quiet = 0
         while quiet < 10 {
             let awake = try FileManager.default.contentsOfDirectory(atPath: tasks).filter { task in
-                // The state stands behind the name, which is in parentheses.
+                // The state follows the name, which is in parentheses.
                 let status = (try? String(contentsOfFile: "\(tasks)/\(task)/stat", encoding: .utf8)) ?? ""
                 return status.split(separator: ")").last?.hasPrefix(" S") == false
             }
@@ -89,7 +89,7 @@ struct Exit {
         }
     }
 
-    /// Lets a store go that cannot write, and ends.
+    /// Releases a store that cannot write, and exits.
     private func release() throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
         store[Self.count] = 5
@@ -97,7 +97,7 @@ struct Exit {
 }
 
 extension Exit {
-    /// Ends the process while a store is going on another thread, with an edit that could not be written before.
+    /// Exits while a store is being released on another thread, with an edit that could not be written before.
     private func endWhileGoing() throws {
         let backend = GoingBackend(PropertyListFile(at: URL(fileURLWithPath: path)))
         Thread.detachNewThread {
@@ -115,7 +115,7 @@ extension Exit {
     }
 }
 
-/// A backend whose first edit fails, and whose watch takes for ever to end.
+/// A backend whose first edit fails, and whose watch does not end.
 private final class GoingBackend: StorageBackend {
     private static let isOnQueue = DispatchSpecificKey<Bool>()
 
@@ -148,18 +148,18 @@ private final class GoingBackend: StorageBackend {
         self.queue.withLock { $0 = queue }
         return ObservationToken { [isGoing] in
             isGoing.signal()
-            // Where the store's own attempt was the last to keep it, its queue is needed for the last write.
+            // If the store's own attempt was the last to retain it, its queue is needed for the last write.
             if DispatchQueue.getSpecific(key: Self.isOnQueue) == nil { DispatchSemaphore(value: 0).wait() }
         }
     }
 
-    /// Returns when nothing that the queue has done keeps the store.
+    /// Returns when no work on the queue retains the store.
     func drain() {
         queue.withLock { $0 }?.sync {}
     }
 }
 
-/// A backend whose edits never end.
+/// A backend whose edits do not return.
 private struct StuckBackend: StorageBackend {
     let name = "stuck"
     let entered = DispatchSemaphore(value: 0)

@@ -1,7 +1,7 @@
 import Foundation
 import ObservableStorage
 
-/// A file watcher that says each event, and meanwhile does in a shell what the lines of standard input say.
+/// A file watcher that prints each event, while it runs the lines of standard input in a shell.
 struct FileEvents {
     let path: String
 

@@ -1,7 +1,7 @@
 #if os(Linux)
     import Foundation
 
-    /// How much memory the process has asked for and not given back, in bytes; meaningless where a sanitizer keeps the heap.
+    /// The bytes that the process has allocated and not freed; meaningless if a sanitizer manages the heap.
     var heapUse: Int {
         // Swift's module of the C library has no `malloc.h`.
         typealias Report = @convention(c) (CInt, UnsafeMutablePointer<FILE>) -> CInt
@@ -12,7 +12,7 @@
         _ = report(0, file)
         fclose(file)
         defer { free(text) }
-        // Totals follow what stands in the single arenas.
+        // Totals follow the values of the arenas.
         let totals = text.map { String(cString: $0) }?.components(separatedBy: "</heap>").last ?? ""
         func size(_ name: String) -> Int {
             guard let place = totals.range(of: name) else { return 0 }
@@ -22,10 +22,10 @@
         return size("system type=\"current\"") + size("total type=\"mmap\"") - size("total type=\"fast\"") - size("total type=\"rest\"")
     }
 
-    /// The most memory that the process has had, in bytes; 0 where a sanitizer takes several times as much.
+    /// The peak memory of the process in bytes; 0 if a sanitizer uses several times as much.
     var peakMemory: Int {
         if dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil { return 0 }
-        // The system's account of usage begins with the memory of the process that started this one.
+        // The system's usage counter starts with the memory of the parent process.
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
         return (Int(line.filter(\.isNumber)) ?? 0) * 1024
@@ -33,12 +33,12 @@
 #else
     import Darwin
 
-    /// How much memory the process has asked for and not given back, in bytes.
+    /// The bytes that the process has allocated and not freed.
     var heapUse: Int {
         Int(mstats().bytes_used)
     }
 
-    /// The most memory that the process has had, in bytes.
+    /// The peak memory of the process in bytes.
     var peakMemory: Int {
         var usage = rusage()
         getrusage(RUSAGE_SELF, &usage)

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 
 extension History {
-    /// Takes part in a history of several processes: writes when told to, ends when told to, and prints what breaks a rule.
+    /// Participates in a history of several processes: writes and exits on request, and prints violated rules.
     static func take(part name: String, seed: String, steps: String, beside others: String, in path: String) async throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
         let witness = StoreWitness(store)
@@ -15,7 +15,7 @@ extension History {
         try await store.flush()
         say("written")
         _ = readLine()
-        // A transaction begins with what is stored by now.
+        // A transaction begins with the entries stored by then.
         try await store.update { _ in }
         try await store.close()
         let history = await witness.history(writers: [writer], others: Set(others.split(separator: ",").map(String.init)))

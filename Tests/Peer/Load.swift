@@ -4,7 +4,7 @@ import ObservableStorage
 import PropertyListCoding
 import TestSupport
 
-/// Puts a load on a store in a process of its own, where memory can be measured, and prints figures as `name=number`.
+/// Runs a load on a store in a separate process, where memory can be measured, and prints results as `name=number`.
 struct Load {
     struct Unknown: Error {}
 
@@ -32,7 +32,7 @@ struct Load {
         FileHandle.standardOutput.write(Data("\(name)=\(figure)\n".utf8))
     }
 
-    /// Writes one key so many times, with a listener, and a reader that never reads.
+    /// Writes one key the given number of times, with a listener, and a reader that never reads.
     private func write() async throws {
         let backend = UnreliableBackend()
         let store = try ObservableStore(backend: backend)
@@ -53,7 +53,7 @@ struct Load {
         withExtendedLifetime(token) {}
     }
 
-    /// Sets so many keys, one by one, and opens the file again.
+    /// Sets the given number of keys, one by one, and opens the file again.
     private func setKeys() async throws {
         let before = heapUse
         let file = URL(fileURLWithPath: path)
@@ -62,7 +62,7 @@ struct Load {
         try await store.flush()
         tell("growth", heapUse - before)
         tell("file", try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0)
-        // One key more, and the whole file is written again.
+        // With one more key, the whole file is written again.
         let again = ContinuousClock.now
         try store.set(-1, for: number)
         try await store.flush()
@@ -74,7 +74,7 @@ struct Load {
         try await store.close()
     }
 
-    /// Stores one value of so many bytes, twice, and opens the file again.
+    /// Stores one value of the given size, twice, and opens the file again.
     private func storeValue() async throws {
         let file = URL(fileURLWithPath: path)
         let data = StorageKey("data", default: Data())
@@ -89,7 +89,7 @@ struct Load {
         tell("read", try ObservableStore(at: file)[data].count)
     }
 
-    /// Has so many listeners and as many readers of one key, and lets them go.
+    /// Adds the given number of listeners and readers of one key, and releases them.
     private func subscribe() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let heard = Guarded(0)
@@ -107,7 +107,7 @@ struct Load {
         try await store.flush()
         tell("heard", heard.withLock { $0 })
         tell("heldAfterTelling", heapUse - before)
-        // From the front, from the back, and then the rest.
+        // From the start, from the end, and then the rest.
         for index in 0..<count / 3 { tokens[index].cancel() }
         for index in (count - count / 3..<count).reversed() { tokens[index].cancel() }
         (tokens, streams) = ([], [])
@@ -116,7 +116,7 @@ struct Load {
         tell("left", heapUse - before)
     }
 
-    /// Opens streams of every kind and drops them, so many times.
+    /// Creates streams of every kind and releases them, the given number of times.
     private func openAndDrop() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         try await openAndDrop(store, times: 200)
@@ -127,7 +127,7 @@ struct Load {
 
     private func openAndDrop(_ store: ObservableStore, times: Int) async throws {
         for round in 0..<times {
-            // Other keys each time: what a store keeps for a key that is observed has to go, too.
+            // Other keys each time: the state of an observed key must be released, too.
             let key = StorageKey("key.\(round % 2 == 0 ? round : 0)", default: 0)
             let (values, changes, all, failures) = (store.values(of: key), store.changes(of: key), store.allChanges, store.failures)
             let token = store.addUpdateListener(for: key, initial: true) { _ in }
@@ -145,7 +145,7 @@ struct Load {
         try await store.flush()
     }
 
-    /// Adds one to a number so many times, beside other processes.
+    /// Adds one to a number the given number of times, concurrently with other processes.
     private func add() async throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(120))
         for _ in 0..<count { try await store.update { $0[number] += 1 } }

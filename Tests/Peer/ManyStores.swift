@@ -2,15 +2,15 @@ import Foundation
 import ObservableStorage
 import PropertyListCoding
 
-/// Many stores in one process: what they keep open, and what is left of that.
+/// Many stores in one process: their open descriptors, and those left afterwards.
 struct ManyStores {
     let folder: String
     let count: Int
 
-    /// Says how many descriptors the stores added, how many of all are inotify instances, how many stores heard of a change by others, and
-    /// how many descriptors are left of them in the end.
+    /// Prints how many descriptors the stores added, how many of all are inotify instances, how many stores observed a change, and
+    /// how many of their descriptors are left at the end.
     func run() async throws {
-        // What Foundation and Dispatch keep open is open after the first store.
+        // The descriptors of Foundation and Dispatch are open after the first store.
         let first = try ObservableStore(at: file(count))
         try await first.update { $0[StorageKey("count", default: 0)] = 1 }
         try await first.close()
@@ -39,12 +39,12 @@ struct ManyStores {
         URL(fileURLWithPath: "\(folder)/\(number)/settings.plist")
     }
 
-    /// What each open descriptor refers to; one is for the list itself.
+    /// The target of each open descriptor; one is for the list itself.
     private func descriptors() throws -> [String] {
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").map { number in
             do { return try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)") } catch { return "the list" }
         }
-        // Dispatch opens one for itself when something is first put off.
+        // Dispatch opens one of its own with the first delayed execution.
         return descriptors.filter { $0 != "anon_inode:[timerfd]" }
     }
 }

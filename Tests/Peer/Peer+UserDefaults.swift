@@ -5,7 +5,7 @@ import PropertyListCoding
 extension Peer {
     private struct UnknownSuite: Error {}
 
-    /// Prints each entry of a suite: its type as the library sees it, and what Foundation's getters make of it.
+    /// Prints each entry of a suite: its type in the library, and the results of Foundation's getters.
     static func readUserDefaults(of suite: String) throws {
         guard let defaults = UserDefaults(suiteName: suite), let backend = UserDefaultsBackend(suiteName: suite) else {
             throw UnknownSuite()
@@ -16,7 +16,7 @@ extension Peer {
         }
     }
 
-    /// Edits the process's own user defaults, and prints what Foundation and the library see, by whichever name.
+    /// Edits the process's own user defaults, and prints the entries of Foundation and the library, under both names.
     static func useOwnUserDefaults() throws {
         let name = ProcessInfo.processInfo.processName
         UserDefaults.standard.register(defaults: ["registered": 1])
@@ -28,7 +28,7 @@ extension Peer {
         print(UserDefaults.standard.integer(forKey: "ours"), UserDefaults.standard.integer(forKey: "named"))
     }
 
-    /// Makes an edit that is too large to be stored, and prints what is left of it, in Foundation and in the file.
+    /// Makes an edit that is too large to be stored, and prints the remaining state, in Foundation and in the file.
     static func makeTooLargeAnEdit() throws {
         guard let defaults = UserDefaults(suiteName: "suite"), let backend = UserDefaultsBackend(suiteName: "suite") else {
             throw UnknownSuite()

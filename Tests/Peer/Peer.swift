@@ -2,12 +2,12 @@ import Foundation
 import ObservableStorage
 import TestSupport
 
-/// A process of its own beside a test, that uses the library, or Foundation's user defaults, as it is told.
+/// A helper process of a test that uses the library, or Foundation's user defaults, as requested.
 @main
 struct Peer {
     static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        // On a busy machine, what several processes write at their ends takes longer than the end of a process waits by default.
+        // On a busy machine, the last writes of several processes take longer than the default exit timeout.
         ObservableStore.exitTimeout = .seconds(60)
         switch arguments.first {
         case "set": try set(arguments[2], to: arguments[3], in: arguments[1])
@@ -35,7 +35,7 @@ struct Peer {
 
     private struct UnknownRequest: Error {}
 
-    /// Sets a value and returns at once.
+    /// Sets a value and returns immediately.
     private static func set(_ key: String, to value: String, in path: String) throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
         try store.set(value, for: StorageKey(key, default: ""))
@@ -56,7 +56,7 @@ struct Peer {
         }
     }
 
-    /// Says what a file watcher tells first.
+    /// Prints the first event of a file watcher.
     private static func showFileEvent(_ path: String) async {
         for await event in FileWatcher.events(at: path) {
             print(event)
@@ -64,7 +64,7 @@ struct Peer {
         }
     }
 
-    /// Counts a key up without end, by transactions and by flushed edits in turn, and says each number once it is on disk.
+    /// Increments a key forever, with transactions and flushed edits alternately, and prints each number once it is on disk.
     private static func runTransactions(key name: String, in path: String) async throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
         let key = StorageKey(name, default: 0)
@@ -80,7 +80,7 @@ struct Peer {
         }
     }
 
-    /// Says each value of a key, and what goes wrong.
+    /// Prints each value of a key, and each failure.
     private static func watch(_ key: String, in path: String) async throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
         let failures = Task {
@@ -90,12 +90,12 @@ struct Peer {
         try await failures.value
     }
 
-    /// Writes a line at once, whatever standard output is.
+    /// Writes a line without buffering.
     static func say(_ line: String) throws {
         try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
     }
 
-    /// Ends the process inside a transaction, with an edit that is in memory only.
+    /// Exits inside a transaction, with an unwritten edit.
     private static func exitInside(after step: String, in path: String) async throws {
         let file = URL(fileURLWithPath: path)
         let store = try ObservableStore(at: file, lockTimeout: .milliseconds(1))
@@ -105,7 +105,7 @@ struct Peer {
             let listener = Task { [failures = store.failures] in
                 for await _ in failures { failed.signal() }
             }
-            // The edit cannot be written while somebody else has the lock.
+            // The edit cannot be written while another holder has the lock.
             let lock = open(
                 file.deletingLastPathComponent().appendingPathComponent(".\(file.lastPathComponent).lock").path, O_RDWR | O_CREAT, 0o600)
             flock(lock, LOCK_EX)
@@ -121,7 +121,7 @@ struct Peer {
         }
     }
 
-    /// Uses the store of a domain, and says whether its file can be written.
+    /// Uses the store of a domain, and prints whether its file can be written.
     private static func useSuite(_ name: String) async throws {
         let store = ObservableStore(suiteName: name)
         store[StorageKey("count", default: 0)] = 5
@@ -129,7 +129,7 @@ struct Peer {
             try await store.flush()
             print("stored")
         } catch StorageError.malformed {
-            // Nobody asks for the failures: they are logged before the process ends.
+            // The failures are not observed: they are logged before the process exits.
             print("refused")
         }
     }

@@ -2,7 +2,7 @@ import Foundation
 import ObservableStorage
 import PropertyListCoding
 
-/// A store that does what the lines of standard input say, and answers each with one line.
+/// A store that executes the lines of standard input, and answers each with one line.
 struct Session {
     let path: String
 
@@ -41,7 +41,7 @@ struct Session {
         return "done"
     }
 
-    /// Ends the process as a crash would, while it writes a temporary file.
+    /// Kills the process, as a crash would, while it writes a temporary file.
     private func dieWriting(_ store: ObservableStore) async throws {
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
         Thread.detachNewThread {
@@ -54,7 +54,7 @@ struct Session {
                 }
             }
         }
-        // Should a file be gone before it is seen, there is another one.
+        // If a file is gone before it is found, there is another one.
         for size in 10_000_000... { try await store.update { try $0.set(Self.data("\(size)"), for: StorageKey("big", default: Data())) } }
     }
 

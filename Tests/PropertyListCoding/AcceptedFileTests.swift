@@ -3,18 +3,18 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-/// What is read where bytes are damaged is what others read there. `OBSERVABLE_STORAGE_SEED` damages others.
+/// Damaged bytes that can be read have the same value in other readers. `OBSERVABLE_STORAGE_SEED` sets the seed.
 @Suite("Damaged files that are read", .timeLimit(.minutes(isLong ? 60 : 5)), .enabled(if: ProgramOracleTests.hasPython))
 struct AcceptedFileTests {
-    /// A file that was read, and what it was read as.
+    /// A file that was read, and its value.
     struct Accepted {
         let file: Data
         let value: PropertyListValue
 
-        /// The same without what is ignored here and a mistake to others.
+        /// The same without parts that are ignored here and errors in other readers.
         var bare: Accepted {
             guard file.starts(with: "bplist".utf8) else { return Accepted(file: BareDocument(file).data, value: value) }
-            // Foundation takes any last digit of the version, `plistlib` wants a 0.
+            // Foundation accepts any last digit of the version, `plistlib` requires 0.
             return Accepted(file: Data("bplist00".utf8) + file.dropFirst(8), value: value)
         }
     }
@@ -30,9 +30,9 @@ struct AcceptedFileTests {
             if let value = InputCheck(input).value { rest.append(Accepted(file: input, value: value)) }
         }
         rest = try disagreeing(rest) { try (Oracle.foundation($0), \.exactText) }
-        // Most must be such that no excuse is made for them.
+        // Most of them must not need an exception.
         #expect(rest.count < Self.count / 4)
-        // Of an integer of 16 bytes Foundation on Linux takes the lower half for a number without a sign.
+        // Foundation on Linux reads the lower half of an integer of 16 bytes as an unsigned number.
         rest = try disagreeing(rest) { try (Oracle.plistlib($0), \.millisecondText) }
         rest = rest.map(\.bare)
         rest = try disagreeing(rest) { try (Oracle.foundation($0), \.exactText) }
@@ -43,7 +43,7 @@ struct AcceptedFileTests {
         }
     }
 
-    /// The files that another reader refuses or reads as something else.
+    /// The files that another reader rejects or reads differently.
     private func disagreeing(
         _ accepted: [Accepted], with oracle: ([Data]) throws -> (answers: [Oracle.Answer], text: KeyPath<PropertyListValue, String>)
     ) throws -> [Accepted] {

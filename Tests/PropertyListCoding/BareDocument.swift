@@ -1,11 +1,11 @@
 import Foundation
 
-/// An XML property list in UTF-8 and without what is ignored when it is read, so that stricter readers take it too.
+/// An XML property list in UTF-8 without the parts that are ignored when it is read, so that stricter readers accept it.
 ///
-/// Taken here and refused by others: UTF-16 and UTF-32 without a byte order mark or with another encoding in the declaration; anything
+/// Accepted here and rejected by others: UTF-16 and UTF-32 without a byte order mark or with another encoding in the declaration; anything
 /// after the name in a tag; anything in declarations, comments and document types; anything after `</plist>`; no `<plist>`, or white space
-/// in front of it (`plistlib` wants it, and first); white space around numbers (Foundation wants none); and years of other than four digits
-/// (`plistlib` wants those).
+/// before it (`plistlib` requires it, and first); white space around numbers (Foundation allows none); and years of other than four digits
+/// (`plistlib` requires four).
 struct BareDocument {
     private var text = "".unicodeScalars
     private let source: [Unicode.Scalar]
@@ -36,7 +36,7 @@ struct BareDocument {
         return String(data: bytes, encoding: encoding) ?? String(data: bytes, encoding: .isoLatin1) ?? ""
     }
 
-    /// Whether the declaration says so.
+    /// Whether the declaration is missing or correct.
     private static func isLatin1(_ bytes: Data) -> Bool {
         guard bytes.starts(with: "<?xml".utf8), let end = bytes.firstIndex(of: UInt8(ascii: ">")) else { return false }
         let declaration = String(decoding: bytes[..<end], as: UTF8.self).uppercased()

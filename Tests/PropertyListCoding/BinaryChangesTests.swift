@@ -93,7 +93,7 @@ import Testing
         #expect(PropertyListValue.changes(in: rootFirst([5, 6, 6, 6]), since: rootFirst([5, 6, 5, 6]), of: { old[$0] }) == ["c": "two"])
     }
 
-    /// The entries a to d with their root in front, which refers to these objects as values: 5 is "one", 6 is "two".
+    /// The entries a to d after their root, which refers to these objects as values: 5 is "one", 6 is "two".
     private func rootFirst(_ values: [UInt8]) -> Data {
         let root: [UInt8] = [0xD4, 1, 2, 3, 4] + values
         let objects = [root] + ["Qa", "Qb", "Qc", "Qd", "Sone", "Stwo"].map { Array($0.utf8) }
@@ -189,7 +189,7 @@ import Testing
         #expect(told > 100)
     }
 
-    /// Whether a difference was told, which is then what reading the whole shows.
+    /// Whether a difference was reported, which must equal the result of reading everything.
     @discardableResult
     private func check(from old: Entries, to bytes: Data) throws -> Bool {
         let earlier = try PropertyListValue.dictionary(old).encoded(as: .binary)

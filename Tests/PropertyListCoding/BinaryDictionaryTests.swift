@@ -3,9 +3,9 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-/// Every key counts once, in whatever order the keys are; short ASCII keys are decoded on a path of their own.
+/// Every key is found once, in any order; short ASCII keys are decoded on a separate path.
 @Suite("Keys of a binary dictionary") struct BinaryDictionaryTests {
-    /// In ascending order; many differ only where little of them is compared at once.
+    /// In ascending order; many differ only beyond the bytes that are compared at once.
     private static let keys: [String] = {
         let lengths = [7, 8, 13, 14, 15, 16, 31, 63, 64, 65, 80]
         let ends = ["", "\0", "\0\0", "!", "a", "ab", "b"]
@@ -13,10 +13,10 @@ import Testing
         return Array(Set(ascii + ["é", "e\u{30C}", "x\u{3B1}", "日本", "🙂"])).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }()
 
-    /// Those that can be told to ascend.
+    /// Keys that are recognized as ascending.
     private static let plain = keys.filter { 1..<64 ~= $0.utf8.count && isASCII($0) }
 
-    /// A dictionary with these keys, of which each stands for its position.
+    /// A dictionary with these keys, each with its position as its value.
     private func list(_ keys: [[UInt8]]) -> BinaryList {
         let values = keys.indices.map { [0x11] + BinaryList.bytes(UInt64($0), 2) }
         let references = (0..<2 * keys.count).flatMap { BinaryList.bytes(UInt64($0 + 1), 2) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A binary property list put together by hand, so that any part of it can be wrong.
+/// A binary property list assembled from parts, so that any part can be invalid.
 struct BinaryList {
     var header = Array("bplist00".utf8)
     var objects: [[UInt8]]
@@ -11,7 +11,7 @@ struct BinaryList {
     var offsets: [Int]?
     var count: UInt64?
     var table: UInt64?
-    /// What stands between the table of offsets and the trailer.
+    /// The bytes between the offset table and the trailer.
     var gap: [UInt8] = []
 
     init(_ objects: [UInt8]...) {
@@ -22,7 +22,7 @@ struct BinaryList {
         self.objects = objects
     }
 
-    /// Where an object begins.
+    /// The offset of an object.
     func offset(of object: Int) -> Int {
         objects[..<object].reduce(header.count) { $0 + $1.count }
     }

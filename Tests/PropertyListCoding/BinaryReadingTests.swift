@@ -112,7 +112,7 @@ import Testing
     @Test("Short text is read exactly to its end, and each of its bytes must be ASCII", arguments: 0...15)
     func shortText(size: Int) throws {
         let text = (0..<size).map { UInt8(0x61 + $0) }
-        // A text that is as short as this may also have its count after the marker.
+        // A text of this length can also have its count after the marker.
         for head in [[0x50 | UInt8(size)], [0x5F, 0x10, UInt8(size)]] where size < 15 || head.count == 3 {
             let behind: [UInt8] = [0x47] + [UInt8](repeating: 0xFF, count: 7)
             let list = BinaryList([0xD1, 1, 1], head + text, behind)

@@ -78,7 +78,7 @@ import Testing
             }
             return (count < 15 ? [0x50 | count] : [0x5F, 0x10, count]) + Array(name.utf8)
         }
-        // The value that all of them have follows the first.
+        // The common value of all keys follows the first key.
         expected.insert([0x09], at: 1)
         let entries = Dictionary(uniqueKeysWithValues: names.shuffled().map { ($0, PropertyListValue.boolean(true)) })
         #expect(try object(.dictionary(entries)).starts(with: expected.joined()))

@@ -34,7 +34,7 @@ import Testing
 
     @Test("The depth of a shared object counts at every reference")
     func sharedDepth() throws {
-        // The root holds a chain of 300 first, and then a second chain of 300 that ends in the first one.
+        // The root contains a chain of 300 first, and then a second chain of 300 that ends in the first one.
         var objects: [[UInt8]] = [[0xA2] + BinaryList.bytes(1, 2) + BinaryList.bytes(301, 2)]
         objects += (2...300).map { [0xA1] + BinaryList.bytes(UInt64($0), 2) } + [[0xA0]]
         objects += (302...600).map { [0xA1] + BinaryList.bytes(UInt64($0), 2) } + [[0xA1] + BinaryList.bytes(1, 2)]
@@ -63,7 +63,7 @@ import Testing
     @Test("A long key counts in each dictionary that has it, whatever its value", arguments: [[0x09], [0xA0], [0xD0], [0xA1, 0, 1]])
     func keyBomb(value: [UInt8]) throws {
         let count = 2_000
-        // The root, the key, and of each dictionary its value in front of it, so that none is visited twice.
+        // The root, the key, and the value of each dictionary before it, so that none is visited twice.
         let root = [0xAF, 0x11] + BinaryList.bytes(UInt64(count), 2) + (0..<count).flatMap { BinaryList.bytes(UInt64(3 + 2 * $0), 2) }
         let key = [0x5F, 0x11, 0x7F, 0] + [UInt8](repeating: 0x61, count: 0x7F00)
         let entries = (0..<count).flatMap { number -> [[UInt8]] in [value, [0xD1, 0, 1] + BinaryList.bytes(UInt64(2 + 2 * number), 2)] }
@@ -84,7 +84,7 @@ import Testing
             list.offsetSize = 2
             return list
         }
-        // The root, 255 times the array and its 1,200 children, and what is extra.
+        // The root, 255 times the array with its 1,200 children, and the extra nodes.
         let bytes = (1 + 255 * 1_201 - 262_144) / 16
         let spare = bytes - list(0, size: 0).data.count
         for extra in 0...1 {
@@ -102,7 +102,7 @@ import Testing
             list.offsetSize = 2
             return list.data
         }
-        // The root, and of each child the node and a hundred times 32 bytes.
+        // The root, and for each child the node and a hundred times 32 bytes.
         func isTooLarge(_ count: Int) -> Bool { 1 + count * 101 > 262_144 + 16 * list(count).count }
         let most = try #require((1...10_000).first { isTooLarge($0 + 1) })
         #expect(failure(of: list(most)) == nil)
@@ -132,13 +132,13 @@ import Testing
 
     @Test("Overlapping nested containers are rejected before memory for all of them is allocated")
     func overlappingContainers() throws {
-        // Each claims 60,000 references, of which the first is to the next container and the others are what stands behind it.
+        // Each has a count of 60,000 references: the first is to the next container, the others are the bytes after it.
         let containers = (1...200).map { next in [0xAF, 0x11] + BinaryList.bytes(60_000, 2) + [UInt8(next)] }
         var list = BinaryList(objects: containers + [[0x4F, 0x12] + BinaryList.bytes(60_000, 4) + [UInt8](repeating: 0, count: 60_000)])
         list.offsetSize = 4
         let error = try #require(failure(of: list.data))
         #expect(error.reason.contains("overlap"))
-        // There are 61,000 bytes, which pay for as many references twice.
+        // There are 61,000 bytes, which allow as many references twice.
         #expect(try #require(error.offset) <= list.offset(of: 2))
     }
 
@@ -148,7 +148,7 @@ import Testing
         let value = PropertyListValue.array(Array(repeating: .string(long), count: 400))
         let data = try value.encoded(as: .binary)
         #expect(try PropertyListValue.decode(data).value == value)
-        // Text that is half as long again once it is read.
+        // Text that is half as long again after decoding.
         let wide = PropertyListValue.array(Array(repeating: .string(String(repeating: "\u{65E5}", count: 30_000)), count: 600))
         #expect(try PropertyListValue.decode(wide.encoded(as: .binary)).value == wide)
         let short = PropertyListValue.array(

@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-/// Writing a dictionary with edits, which must not be told from writing a copy that was edited.
+/// Writing a dictionary with edits must be equal to writing an edited copy.
 @Suite("Writing edited dictionaries") struct EditedWritingTests {
     typealias Edits = [String: PropertyListValue?]
 

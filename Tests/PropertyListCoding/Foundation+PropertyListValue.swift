@@ -2,7 +2,7 @@ import Foundation
 import PropertyListCoding
 
 extension PropertyListValue {
-    /// What `PropertyListSerialization` made of some bytes, as a value; nil for what has no counterpart.
+    /// The result of `PropertyListSerialization` as a value; nil if it has no counterpart.
     init?(foundation object: Any) {
         switch object {
         case let string as String: self = .string(string)

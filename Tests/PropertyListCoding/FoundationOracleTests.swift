@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("PropertyListSerialization") struct FoundationOracleTests {
-    /// The common sample, and values made at random.
+    /// The common sample, and random values.
     static let values: [PropertyListValue] = {
         var generator = SeededGenerator(seed: 1)
         return [Sample.common] + (0..<300).map { _ in PropertyListValue.random(using: &generator) }
@@ -73,7 +73,7 @@ import Testing
 }
 
 extension PropertyListValue {
-    /// The value as Foundation's XML holds it, in which -0.0 is 0.0.
+    /// The value as Foundation's XML represents it, in which -0.0 is 0.0.
     fileprivate var withoutNegativeZero: PropertyListValue {
         switch self {
         case .real(let real): .real(real == 0 ? 0 : real)

@@ -1,14 +1,14 @@
 import Foundation
 import PropertyListCoding
 
-/// What has to hold for reading any bytes whatever; also what `Tests/Fuzzing` runs.
+/// The invariants of decoding any input; also used by `Tests/Fuzzing`.
 struct InputCheck {
-    /// What was read; nil if the bytes were refused.
+    /// The decoded value; nil if the bytes were rejected.
     let value: PropertyListValue?
-    /// The rule that is broken, if one is.
+    /// The violated invariant, if any.
     let violation: String?
 
-    /// Reads some bytes and holds the outcome to the rules.
+    /// Decodes some bytes and checks the invariants.
     init(_ input: Data) {
         do throws(PropertyListError) {
             let value = try PropertyListValue.decode(input).value
@@ -37,7 +37,7 @@ struct InputCheck {
         } catch {
             return "what was read cannot be written as binary and read again: \(error)"
         }
-        // XML holds less than binary does; what it takes, it gives back.
+        // XML represents fewer values than binary; those that it accepts are read back.
         guard let bytes = try? value.encoded(as: .xml) else { return nil }
         do throws(PropertyListError) {
             guard try PropertyListValue.decode(bytes).value == value.rounded(for: .xml) else {

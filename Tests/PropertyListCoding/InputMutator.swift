@@ -2,13 +2,13 @@ import Foundation
 import PropertyListCoding
 import TestSupport
 
-/// Makes bytes that are nearly property lists, in an order that a seed decides.
+/// Creates bytes that are almost property lists, in an order determined by a seed.
 struct InputMutator {
     private static let largest = 2_048
     private let files: [[UInt8]]
     private var generator: SeededGenerator
 
-    /// Starts from values made at random, from files made by hand, and from those given.
+    /// Starts with random values, hand-written files, and the given files.
     init(seed: UInt64, files: [[UInt8]]) {
         generator = SeededGenerator(seed: seed)
         var own = Self.handmade
@@ -21,7 +21,7 @@ struct InputMutator {
         self.files = own + files
     }
 
-    /// A file with a few of its parts damaged.
+    /// A file with a few damaged parts.
     mutating func next() -> Data {
         var bytes = pick(files)
         for _ in 0..<pick([1, 1, 1, 1, 2, 4]) where !bytes.isEmpty { damage(&bytes) }
@@ -49,7 +49,7 @@ struct InputMutator {
         }
     }
 
-    /// Anywhere, but as often among the last bytes, where a binary list keeps its tables.
+    /// Anywhere, but equally often among the last bytes, where a binary list has its tables.
     private mutating func place(in bytes: [UInt8]) -> Int {
         let start = Bool.random(using: &generator) ? max(0, bytes.count - 60) : 0
         return start + number(below: bytes.count - start)
@@ -88,7 +88,7 @@ extension InputMutator {
         "\u{FEFF}", "\u{0}", "\r\n", "e\u{301}", "é", "+", "0x", "nan", "inf", " ", "bplist00", "bplist15",
     ].map { [UInt8]($0.utf8) }
 
-    /// Shapes that no writer makes.
+    /// Structures that no writer creates.
     private static var handmade: [[UInt8]] {
         let lists = [
             BinaryList.entry([0x14] + BinaryList.bytes(.max, 8) + BinaryList.bytes(1 << 63, 8)),

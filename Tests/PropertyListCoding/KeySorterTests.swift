@@ -3,9 +3,9 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-/// Equal values are the same bytes only if the keys of a dictionary come in one order, whatever order they have in memory.
+/// Equal values have equal bytes only if the keys of a dictionary are written in one order, whatever their order in memory.
 @Suite("The order of a dictionary's keys", .timeLimit(.minutes(5))) struct KeySorterTests {
-    /// Below 65 keys are compared, above they are distributed by 8 of their bytes; groups with the same 8 bytes are sorted in the
+    /// Fewer than 65 keys are compared, more are distributed by 8 of their bytes; groups with the same 8 bytes are sorted in the
     /// same way.
     private static let sizes = [0...4, 14...18, 60...72, 126...134, 253...259, 1_498...1_502].flatMap(Array.init)
 
@@ -23,7 +23,7 @@ import Testing
         for depth in 0...9 {
             var generator = SeededGenerator(seed: UInt64(size * 100 + depth))
             var names: Set<String> = []
-            // Each level sorts a group of this size by the next 8 bytes; 8 levels down the keys are compared.
+            // Each level sorts a group of this size by the next 8 bytes; after 8 levels the keys are compared.
             for level in 0...depth {
                 let beginning = String(repeating: "k", count: level * 8)
                 names.formUnion(self.names(size - 1, RandomKeys(of: level, using: &generator), using: &generator).map { beginning + $0 })
@@ -47,7 +47,7 @@ import Testing
         #expect(xml.contains(sorted.isEmpty ? "<dict/>" : sorted.map { "\t<key>\($0)</key>\n\t<true/>\n" }.joined()))
     }
 
-    /// The bytes with which a binary property list of these keys begins; the value that all of them have follows the first.
+    /// The first bytes of a binary property list with these keys; the common value of all keys follows the first key.
     private func binary(_ keys: [String]) -> [UInt8] {
         Array("bplist00".utf8) + (keys.prefix(1).map(object) + keys.prefix(1).map { _ in [0x09] } + keys.dropFirst().map(object)).joined()
     }
@@ -61,13 +61,13 @@ import Testing
     }
 }
 
-/// A way of making keys: how long they are, of which characters, and after which prefixes.
+/// Parameters of generated keys: their length, characters, and prefixes.
 private struct RandomKeys {
     private let characters: [Character]
     private let lengths: ClosedRange<Int>
     private let beginnings: [String]
 
-    /// Some ways are next to each other, and so are the keys that they make: they differ in few bits, or in few bytes.
+    /// Some have similar parameters, so their keys differ in few bits, or in few bytes.
     init(of way: Int, using generator: inout SeededGenerator) {
         let alphabets = [
             "ab", "01", "abcdefgh", "0123456789", "aAqQ", "ké日🙂", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-",

@@ -20,8 +20,8 @@ import Testing
         }
     }
 
-    // The processor's time of this thread, not the clock's: other work on the machine does not count. Twice the time for twice the
-    // input would make 8 of it; twice the input squared, 64.
+    // The processor time of this thread, because other work on the machine must not count. Linear time would be a factor of 8,
+    // quadratic time 64.
     @Test("Eight times the input is read, or rejected, in about eight times the time", arguments: shapes)
     func eightfold(_ shape: Shape) throws {
         let (small, large) = (shape.make(2_000), shape.make(16_000))
@@ -29,7 +29,7 @@ import Testing
         #expect(try milliseconds(large) < 24 * milliseconds(small) + 2)
     }
 
-    /// The least processor time that reading takes of three times.
+    /// The minimum processor time of three reads.
     private func milliseconds(_ data: Data) throws -> Double {
         var best = Double.infinity
         for _ in 0..<3 {

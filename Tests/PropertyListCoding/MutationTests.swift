@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-/// `OBSERVABLE_STORAGE_SEED` repeats another run, `OBSERVABLE_STORAGE_CORPUS` names a folder whose files are damaged too.
+/// `OBSERVABLE_STORAGE_SEED` sets the seed, `OBSERVABLE_STORAGE_CORPUS` names a folder whose files are damaged too.
 @Suite("Damaged bytes", .timeLimit(.minutes(isLong ? 60 : 5))) struct MutationTests {
     static let inputsPerSeed = isLong ? 1_000_000 : 30_000
     static let seeds: [UInt64] = (0..<10).map { firstSeed + $0 }
@@ -22,11 +22,11 @@ import Testing
                 Issue.record("\(violation): seed \(seed), input \(number), \(input.base64EncodedString())")
             }
         }
-        // Were nearly all refused, the readers would hardly be reached.
+        // If nearly all were rejected, the readers would hardly be tested.
         #expect(accepted > Self.inputsPerSeed / 25)
     }
 
-    /// The smaller files below the folder that the environment names, if it does.
+    /// The smaller files below the folder that the environment names, if any.
     private static let corpus: [[UInt8]] = {
         guard let path = ProcessInfo.processInfo.environment["OBSERVABLE_STORAGE_CORPUS"] else { return [] }
         let folder = URL(fileURLWithPath: path)

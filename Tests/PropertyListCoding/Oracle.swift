@@ -1,22 +1,22 @@
 import Foundation
 import TestSupport
 
-/// Another reader of property lists, asked about many files by few processes.
+/// Another reader of property lists, which reads many files in few processes.
 enum Oracle {
     enum Answer: Equatable {
-        /// What it read, as `exactText`, or `millisecondText` for `plistlib`.
+        /// The value, as `exactText`, or `millisecondText` for `plistlib`.
         case read(String)
         case refused
         /// It crashed, or took too long.
         case died
     }
 
-    /// Asks Foundation, again and again without the file that killed it.
+    /// Runs Foundation, restarted without the file that killed it.
     static func foundation(_ files: [Data]) throws -> [Answer] {
         try ask(files) { try Subprocess.run("FoundationOracle", ["--batch"], input: $0) }
     }
 
-    /// Asks `plistlib`.
+    /// Runs `plistlib`.
     static func plistlib(_ files: [Data]) throws -> [Answer] {
         try ask(files) { try Subprocess.run("python3", ["-c", script], input: $0) }
     }

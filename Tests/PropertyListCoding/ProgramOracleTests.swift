@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("plistlib and plutil") struct ProgramOracleTests {
-    /// Values both formats hold, uids among them, each as binary and as XML.
+    /// Values that both formats can represent, including uids, each as binary and as XML.
     static let cases: [(value: PropertyListValue, data: Data)] = {
         var generator = SeededGenerator(seed: 2)
         let values = [Sample.common] + (0..<100).map { _ in PropertyListValue.random(using: &generator) }
@@ -28,7 +28,7 @@ import Testing
             """, cases.map(\.data))
         try #require(answers.count == cases.count * 2)
         for (index, (value, _)) in cases.enumerated() {
-            // Of 0.0 and -0.0 its writer keeps the first it meets.
+            // Its writer merges 0.0 and -0.0 into the first one.
             #expect(try PropertyListValue.decode(answers[2 * index]).value.equalsButForZeros(value))
             #expect(try PropertyListValue.decode(answers[2 * index + 1]).value.equalsButForZeros(value.withoutReturns))
         }
@@ -81,7 +81,7 @@ extension ProgramOracleTests {
         (try? Subprocess.run(program, arguments).status) == 0
     }
 
-    /// Runs a script that gets data as lines of base64 and answers in the same way.
+    /// Runs a script that receives data as lines of base64 and answers in the same way.
     private static func python(_ script: String, _ input: [Data]) throws -> [Data] {
         let lines = input.map { $0.base64EncodedString() + "\n" }.joined()
         let run = try Subprocess.run("python3", ["-c", script], input: Data(lines.utf8))
@@ -102,7 +102,7 @@ extension PropertyListValue {
         }
     }
 
-    /// Whether two values are the same but for the sign of zeros.
+    /// Whether two values are equal except for the sign of zeros.
     fileprivate func equalsButForZeros(_ other: PropertyListValue) -> Bool {
         switch (self, other) {
         case (.real(let left), .real(let right)): left == right || self == other

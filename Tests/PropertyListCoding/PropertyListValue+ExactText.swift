@@ -2,12 +2,12 @@ import Foundation
 import PropertyListCoding
 
 extension PropertyListValue {
-    /// The value as one line of text that differs when anything in it does. `FoundationOracle` has the same of what Foundation reads.
+    /// The value as one line of text that is unique to it. `FoundationOracle` has the same for Foundation's values.
     var exactText: String {
         text { Self.bits($0, "d") }
     }
 
-    /// The same with dates to the millisecond: `plistlib` keeps no more than microseconds.
+    /// The same with dates to the millisecond: `plistlib` preserves only microseconds.
     var millisecondText: String {
         text { "d" + String(format: "%.0f", ($0 * 1_000).rounded()) }
     }

@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 
 extension PropertyListValue {
-    /// A value that both formats hold.
+    /// A value that both formats can represent.
     static func random(depth: Int = 4, using generator: inout SeededGenerator) -> PropertyListValue {
         switch Int.random(in: 0..<(depth > 0 ? 9 : 7), using: &generator) {
         case 0: return .string(.random(using: &generator))
@@ -29,7 +29,7 @@ extension PropertyListValue {
 }
 
 extension String {
-    /// Text of the characters that XML holds, without a leading U+FEFF.
+    /// Text of characters that XML can represent, without a leading U+FEFF.
     static func random(using generator: inout SeededGenerator) -> String {
         var text = String.UnicodeScalarView()
         let ranges: [ClosedRange<UInt32>] = [

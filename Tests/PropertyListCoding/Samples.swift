@@ -1,11 +1,11 @@
 import Foundation
 import PropertyListCoding
 
-/// Values that are easily damaged on their way through a file.
+/// Values that are easily damaged by writing and reading them.
 enum Sample {
     static let longText = String(repeating: "0123456789 äöü 中文 🙂\n", count: 3_300)
 
-    /// Texts that both formats hold.
+    /// Texts that both formats can represent.
     static let texts = [
         "", "a", " ", " leading and trailing ", "\n", "\t tab", "line\nfeed", "carriage\rreturn", "both\r\n", "\r", "<&>\"'", "]]>",
         "&amp;", "é", "e\u{301}", "日本", "🙂", "👩‍👩‍👧‍👦", "\u{7F}\u{80}\u{85}\u{9F}\u{A0}", "\u{2028}\u{2029}", "\u{FFFD}", "\u{FEFE}", "\u{EFBF}",
@@ -13,10 +13,10 @@ enum Sample {
         String(repeating: "ü", count: 14), String(repeating: "x", count: 255), String(repeating: "x", count: 256), longText,
     ]
 
-    /// Texts whose first character is taken for a byte order mark by some.
+    /// Texts whose first character some readers treat as a byte order mark.
     static let markedTexts = ["\u{FEFF}", "\u{FEFF}marked", "\u{FEFF}\u{FEFF}twice"]
 
-    /// Texts that XML cannot hold.
+    /// Texts that XML cannot represent.
     static let binaryTexts = ["\0", "nul\0inside", "\u{1}", "\u{8}", "\u{B}", "\u{C}", "\u{E}", "\u{1F}", "\u{FFFE}", "a\u{FFFF}"]
 
     static let integers: [PropertyListInteger] =
@@ -32,7 +32,7 @@ enum Sample {
         .infinity, -.infinity, .nan, 9_007_199_254_740_992, 1.7976931348623157e308,
     ]
 
-    /// Dates that both formats hold.
+    /// Dates that both formats can represent.
     static let dates = [
         0, 1, -1, -978_307_200, 795_000_000, 63_113_904_000, -63_113_904_000, 252_423_993_599, -978_307_201, -12_219_292_800,
     ]
@@ -51,7 +51,7 @@ enum Sample {
 
     static let uids: [UInt64] = [0, 1, 255, 256, 65_535, 65_536, 4_294_967_295]
 
-    /// A dictionary of all that both formats hold and Foundation, `plistlib` and `plutil` read alike.
+    /// A dictionary of all values that both formats can represent and Foundation, `plistlib` and `plutil` read equally.
     static var common: PropertyListValue {
         .dictionary([
             "texts": .array(texts.map { .string($0) }),
@@ -67,14 +67,14 @@ enum Sample {
     }
 }
 
-/// An array in an array in an array, and so on.
+/// Nested arrays.
 func nested(_ depth: Int, around core: PropertyListValue = "core") -> PropertyListValue {
     var value = core
     for level in 0..<depth { value = level % 2 == 0 ? .array([value]) : .dictionary(["k": value]) }
     return value
 }
 
-/// The error that reading bytes ends in.
+/// The error of decoding bytes.
 func failure(of data: Data) -> PropertyListError? {
     do {
         _ = try PropertyListValue.decode(data)

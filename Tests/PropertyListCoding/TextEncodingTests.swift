@@ -41,7 +41,7 @@ import Testing
             #expect(error.reason.contains(name))
         }
         #expect(failure(of: Data("<?xml version=\"1.0\" encoding=\"UTF-16\"?><true/>".utf8))?.reason.contains("bytes are not") == true)
-        // What cannot be made out is taken for UTF-8, as Foundation does.
+        // An unrecognized encoding is read as UTF-8, as in Foundation.
         #expect(try PropertyListValue.decode(Data("<?xml version=\"1.0?><true/>".utf8)).value == true)
         #expect(try PropertyListValue.decode(Data("<?xml encoding=?><true/>".utf8)).value == true)
     }

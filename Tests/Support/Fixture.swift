@@ -2,7 +2,7 @@ import Foundation
 import ObservableStorage
 public import PropertyListCoding
 
-/// The kinds of backend that a store has to behave alike on.
+/// The kinds of backend with which a store must behave equally.
 public enum Fixture: String, Sendable, CaseIterable {
     /// Entries in memory.
     case memory
@@ -12,16 +12,16 @@ public enum Fixture: String, Sendable, CaseIterable {
     case xml
     /// A domain of Foundation's user defaults.
     case userDefaults
-    /// A backend that uses the public protocol and nothing else.
+    /// A backend that uses only the public protocol.
     case thirdParty
 
-    /// Those where an edit waits for no other one, and runs again if another one was faster.
+    /// Those in which an edit does not wait for another one, but runs again if another one was faster.
     public static let optimistic: [Fixture] = [.memory, .userDefaults, .file, .xml]
 
-    /// Those that take thousands of edits in no time: Foundation writes every domain of the process with each edit of one.
+    /// Those with fast edits: Foundation writes every domain of the process with each edit of one.
     public static let quick: [Fixture] = [.memory, .file]
 
-    /// Storage of the kind with some entries in it, none of them by default.
+    /// Storage of this kind with the given entries.
     public func make(_ entries: [String: PropertyListValue] = [:]) throws -> StorageFixture {
         let storage = try makeEmpty()
         _ = try storage.edit { stored in

@@ -2,7 +2,7 @@ import ObservableStorage
 import PropertyListCoding
 
 extension History {
-    /// Every rule that the history breaks, and where.
+    /// All violated rules, with their locations.
     public var violations: [Violation] {
         replayViolations + writeViolations + otherViolations + views.flatMap(violations) + readings.flatMap(violations)
     }
@@ -11,7 +11,7 @@ extension History {
         Violation(rule: rule, place: place)
     }
 
-    /// Applies each change to what was stored at the start.
+    /// Applies each change to the initial entries.
     private var replayViolations: [Violation] {
         var found: [Violation] = []
         var entries = start
@@ -43,7 +43,7 @@ extension History {
         return isWhole ? [] : [broken(.atomicity, "revision \(revision) leaves \(group.map { entries[$0] as Any })")]
     }
 
-    /// Looks for each write of the store's own writers.
+    /// Finds each write of the store's own writers.
     private var writeViolations: [Violation] {
         var found: [Violation] = []
         let byMark = Dictionary(grouping: changes.indices, by: { Mark(changes[$0].newValue) })
@@ -70,7 +70,7 @@ extension History {
         return found
     }
 
-    /// Looks at what writers of other stores are said to have written.
+    /// Checks the observed writes of other stores.
     private var otherViolations: [Violation] {
         var found: [Violation] = []
         var last: [String: Int] = [:]
@@ -83,7 +83,7 @@ extension History {
             guard others.contains(mark.writer) else { continue }
             let place = "\(mark.writer)'s write \(mark.number) of \(step.key)"
             if step.origin != .external { found.append(broken(.origin, "\(place) is seen as \(step.origin)")) }
-            // Of what another store writes, the newest is seen only, but never an older one after it.
+            // Of another store's writes, only the newest is observed, but never an older one after it.
             let before = last.updateValue(mark.number, forKey: "\(mark.writer) \(step.key)") ?? 0
             if mark.number == before { found.append(broken(.once, "\(place) is seen again")) }
             if mark.number < before { found.append(broken(.order, "\(place) is seen after \(before)")) }
@@ -115,7 +115,7 @@ extension History {
             }
             next += 1
         }
-        // One that came later and saw nothing may have come after everything.
+        // One that was added later and observed nothing may have been added after all changes.
         let mayHaveMissed = !view.hasInitial && !view.isFromStart && seen.isEmpty
         if view.isToEnd, next < whole.count, !mayHaveMissed {
             return [broken(.lastValue, "\(view.name) misses the last \(whole.count - next) changes of \(view.key)")]

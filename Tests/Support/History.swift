@@ -1,16 +1,16 @@
 public import ObservableStorage
 public import PropertyListCoding
 
-/// What writers did to one store and what its observers saw; ``violations`` tells whether the one follows from the other.
+/// The writes to one store and the changes that its observers received; ``violations`` checks that they are consistent.
 public struct History: Sendable {
     /// A change as it is stored.
     public typealias Step = Change<PropertyListValue?>
 
-    /// A write that returned: a mark that no other write has, stored under one key, or by a transaction under several.
+    /// A write that returned: a unique mark, stored under one key, or by a transaction under several.
     public struct Write: Sendable {
-        /// What it stored.
+        /// The stored mark.
         public var mark: Mark
-        /// Where it stored it.
+        /// The keys of the write.
         public var keys: [String]
 
         /// Describes a write.
@@ -19,60 +19,60 @@ public struct History: Sendable {
         }
     }
 
-    /// The changes that an observer of one key saw.
+    /// The changes that an observer of one key received.
     public struct View: Sendable {
-        /// What it is called in violations.
+        /// Its name in violations.
         public var name: String
         /// Its key.
         public var key: String
-        /// What it saw.
+        /// The changes.
         public var changes: [Step]
         /// Whether the first of them is the value at subscribing, as a change from itself.
         public var hasInitial: Bool
-        /// Whether it was there before the first write.
+        /// Whether it was added before the first write.
         public var isFromStart: Bool
-        /// Whether it stayed to the end.
+        /// Whether it was not removed.
         public var isToEnd: Bool
 
-        /// Describes what an observer saw.
+        /// Describes the changes of an observer.
         public init(name: String, key: String, changes: [Step], hasInitial: Bool, isFromStart: Bool, isToEnd: Bool) {
             (self.name, self.key, self.changes) = (name, key, changes)
             (self.hasInitial, self.isFromStart, self.isToEnd) = (hasInitial, isFromStart, isToEnd)
         }
     }
 
-    /// The values that a reader of the newest one saw.
+    /// The values that a reader of the newest one received.
     public struct Reading: Sendable {
-        /// What it is called in violations.
+        /// Its name in violations.
         public var name: String
         /// Its key.
         public var key: String
-        /// What it saw, nil for no value.
+        /// The values, nil for no value.
         public var values: [PropertyListValue?]
-        /// Whether it stayed to the end.
+        /// Whether it was not removed.
         public var isToEnd: Bool
 
-        /// Describes what a reader saw.
+        /// Describes the values of a reader.
         public init(name: String, key: String, values: [PropertyListValue?], isToEnd: Bool) {
             (self.name, self.key, self.values, self.isToEnd) = (name, key, values, isToEnd)
         }
     }
 
-    /// What was stored before the first write.
+    /// The entries before the first write.
     public var start: [String: PropertyListValue] = [:]
-    /// What was stored at the end.
+    /// The entries at the end.
     public var end: [String: PropertyListValue] = [:]
-    /// What an observer of every key saw, from the first write to the end.
+    /// The changes of all keys, from the first write to the end.
     public var changes: [Step] = []
-    /// What observers of single keys saw.
+    /// The changes that observers of single keys received.
     public var views: [View] = []
-    /// What readers of the newest values saw.
+    /// The values that readers of the newest values received.
     public var readings: [Reading] = []
-    /// What each of the store's own writers wrote, in its order.
+    /// The writes of each of the store's own writers, in order.
     public var writes: [String: [Write]] = [:]
-    /// The writers of other stores on the same storage.
+    /// The writers of other stores with the same backend.
     public var others: Set<String> = []
-    /// Keys that transactions alone write, all of them each time, so that they are equal whenever somebody looks.
+    /// Keys that only transactions write, all of them each time, so that their values are always equal.
     public var group: [String] = []
 
     /// An empty history.
@@ -80,14 +80,14 @@ public struct History: Sendable {
 }
 
 extension History {
-    /// A value that says who wrote it, and as which of the writer's writes.
+    /// A value that identifies its writer and write.
     public struct Mark: Sendable, Hashable {
         /// The writer.
         public let writer: String
-        /// Counts the writer's writes.
+        /// The number of the write.
         public let number: Int
 
-        /// Marks a write.
+        /// Creates a mark.
         public init(_ writer: String, _ number: Int) {
             (self.writer, self.number) = (writer, number)
         }
@@ -99,38 +99,38 @@ extension History {
             self.init(String(text[..<separator]), number)
         }
 
-        /// The mark as it is stored.
+        /// The stored form of the mark.
         public var value: PropertyListValue {
             .string("\(writer):\(number)")
         }
     }
 
-    /// A rule that a history breaks, and where.
+    /// A violated rule and its location.
     public struct Violation: Sendable, CustomStringConvertible {
-        /// What every store promises.
+        /// The guarantees of a store.
         public enum Rule: String, Sendable {
-            /// Revisions rise, and a writer's writes are seen in its order.
+            /// Revisions increase, and the writes of a writer are observed in its order.
             case order
-            /// Each change arrives once.
+            /// Each change is delivered once.
             case once
-            /// The old value of each change is the new value of the one before, and a change changes something.
+            /// The old value of each change is the new value of the previous one, and differs from its new value.
             case chain
-            /// The changes of a transaction have one revision of their own, and nobody sees a part of them.
+            /// The changes of a transaction have a separate revision, and nobody observes a part of them.
             case atomicity
-            /// Nothing is left out between the first change an observer sees and the last.
+            /// No change is missing between the first and the last that an observer receives.
             case completeness
-            /// The last value arrives.
+            /// The last value is delivered.
             case lastValue
-            /// Nothing is seen that nobody wrote.
+            /// Every observed value was written.
             case origin
         }
 
         /// The rule.
         public let rule: Rule
-        /// Where it is broken.
+        /// The location of the violation.
         public let place: String
 
-        /// The rule and the place.
+        /// The rule and the location.
         public var description: String {
             "\(rule.rawValue): \(place)"
         }

@@ -3,14 +3,14 @@ public import Foundation
 public import ObservableStorage
 import PropertyListCoding
 
-/// A backend as another package would write it, with the public protocol and nothing else: a JSON file in which each entry is the base64 text
+/// A backend as another package would implement it, with only the public protocol: a JSON file in which each entry is the base64 text
 /// of a property list, for one process.
 public final class JSONFileBackend: StorageBackend {
     private let file: URL
     private let queue = DispatchQueue(label: "JSONFileBackend")
     private let edits = ChangePublisher<StorageEvent>()
 
-    /// Names a file, which need not exist.
+    /// Creates a backend for a file, which need not exist.
     public init(at file: URL) {
         self.file = file
     }
@@ -25,7 +25,7 @@ public final class JSONFileBackend: StorageBackend {
         try queue.sync { try read() }
     }
 
-    /// Runs an edit while no other one can, and replaces the file if the edit changed something.
+    /// Runs an edit exclusively, and replaces the file if the edit changed something.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         let (entries, isEdited) = try queue.sync {
             var entries = try read()
@@ -34,7 +34,7 @@ public final class JSONFileBackend: StorageBackend {
             try write(entries)
             return (StorageEntries(entries.values), true)
         }
-        // Not on the queue: whoever is told may want to read.
+        // Not on the queue, because an observer may read.
         if isEdited { edits.publish(.changed) }
         return entries
     }

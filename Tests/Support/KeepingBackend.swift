@@ -1,7 +1,7 @@
 import Dispatch
 import ObservableStorage
 
-/// A backend that keeps what it stores in, a folder that goes with its last owner, for as long as some store has it.
+/// A backend that retains its temporary folder for as long as a store uses it.
 struct KeepingBackend: StorageBackend {
     private let backend: any StorageBackend
     private let place: any AnyObject & Sendable

@@ -1,6 +1,6 @@
 public import ObservableStorage
 
-/// Keys that tests share.
+/// Keys shared by tests.
 public enum Keys {
     /// A number, 0 by default.
     public static let count = StorageKey("count", default: 0)

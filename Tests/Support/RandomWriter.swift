@@ -1,35 +1,35 @@
 public import ObservableStorage
 public import PropertyListCoding
 
-/// Writes to a store at random, as a seed decides, and remembers what it wrote.
+/// Makes random writes to a store, determined by a seed, and records them.
 public struct RandomWriter: Sendable {
     /// Keys that all writers set, change and remove one by one.
     public static let keys = ["a", "b", "c", "d"]
     /// Keys that writers set in transactions only, all of them each time.
     public static let group = ["x", "y", "z"]
 
-    /// A transaction found a part of another one.
+    /// A transaction observed a part of another one.
     public struct TornGroup: Error {
-        /// What it found.
+        /// The observed values.
         public let values: [PropertyListValue?]
     }
 
-    /// What its marks begin with.
+    /// The prefix of its marks.
     public let name: String
-    /// What it wrote.
+    /// Its writes.
     public private(set) var writes: [History.Write] = []
     private let store: ObservableStore
     private var generator: SeededGenerator
     private var number = 0
 
-    /// Prepares a writer.
+    /// Creates a writer.
     public init(_ name: String, seed: UInt64, store: ObservableStore) {
         self.name = name
         self.store = store
         generator = SeededGenerator(seed: name.utf8.reduce(seed) { $0 &* 31 &+ UInt64($1) })
     }
 
-    /// Writes so many times.
+    /// Writes the given number of times.
     public mutating func run(steps: Int) async throws {
         for _ in 0..<steps { try await step() }
     }
@@ -43,7 +43,7 @@ public struct RandomWriter: Sendable {
         }
     }
 
-    /// Writes, or does something else that writers do.
+    /// Makes a write, or another operation of a writer.
     private mutating func step() async throws {
         let key = Self.keys[Int.random(in: 0..<Self.keys.count, using: &generator)]
         switch Int.random(in: 0..<20, using: &generator) {

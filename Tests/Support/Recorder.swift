@@ -1,7 +1,7 @@
 import Foundation
 import ObservableStorage
 
-/// Collects what arrives from any thread, and lets a test wait for it.
+/// Collects elements from any thread, and lets a test wait for them.
 public final class Recorder<Element: Sendable>: Sendable {
     private struct Waiter {
         let id: UUID
@@ -19,12 +19,12 @@ public final class Recorder<Element: Sendable>: Sendable {
     /// Starts empty.
     public init() {}
 
-    /// What has arrived so far.
+    /// The elements so far.
     public var elements: [Element] {
         state.withLock { $0.elements }
     }
 
-    /// Takes an element.
+    /// Adds an element.
     public func record(_ element: Element) {
         let served = state.withLock { state in
             state.elements.append(element)
@@ -36,7 +36,7 @@ public final class Recorder<Element: Sendable>: Sendable {
         for continuation in served.0 { continuation.resume(returning: served.1) }
     }
 
-    /// What has arrived once it is as a condition asks.
+    /// The elements, once they satisfy a condition.
     ///
     /// - Throws: when the task is cancelled, as it is at a test's time limit.
     public func elements(when isEnough: @escaping @Sendable ([Element]) -> Bool) async throws -> [Element] {
@@ -61,7 +61,7 @@ public final class Recorder<Element: Sendable>: Sendable {
         }
     }
 
-    /// What has arrived once it is so many.
+    /// The elements, once there are at least the given number.
     public func elements(count: Int) async throws -> [Element] {
         try await elements { $0.count >= count }
     }

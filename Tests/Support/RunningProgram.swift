@@ -1,6 +1,6 @@
 import Foundation
 
-/// Another program while it runs, heard line by line and told to end.
+/// A running program, read line by line and ended on request.
 public final class RunningProgram: Sendable {
     /// The lines of its standard output so far.
     public let lines = Recorder<String>()
@@ -27,14 +27,14 @@ public final class RunningProgram: Sendable {
     }
 
     deinit {
-        // A child may have inherited a thread's mask, which keeps gentler signals from it.
+        // A child may have inherited a thread's signal mask, which blocks other signals.
         guard process.isRunning else { return }
         signal(SIGKILL)
-        // What it writes until then would be left where the test has just cleaned up.
+        // Files that it writes until then would be left in a folder that the test has just removed.
         process.waitUntilExit()
     }
 
-    /// The lines of standard output once there are so many.
+    /// The lines of standard output, once there are at least the given number.
     public func lines(count: Int) async throws -> [String] {
         try await lines.elements(count: count)
     }
@@ -49,7 +49,7 @@ public final class RunningProgram: Sendable {
         try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
     }
 
-    /// Ends its standard input.
+    /// Closes its standard input.
     public func endInput() throws {
         try input.fileHandleForWriting.close()
     }
@@ -59,7 +59,7 @@ public final class RunningProgram: Sendable {
         kill(process.processIdentifier, number)
     }
 
-    /// Its exit status, negative for the signal that ended it, once it has ended and all its lines are here.
+    /// Its exit status, negative for the signal that ended it, after it has exited and all its lines were read.
     public var status: Int32 {
         get async throws {
             _ = try await ends.elements(count: 2)
@@ -68,7 +68,7 @@ public final class RunningProgram: Sendable {
     }
 
     private static func hear(_ pipe: Pipe, _ lines: Recorder<String>, _ ends: Recorder<Void>) {
-        // A thread, since reading waits: the pool that tests run on has few.
+        // A thread, because reading blocks: the pool that tests run on has few.
         Thread.detachNewThread {
             var rest = Data()
             while true {

@@ -1,4 +1,4 @@
-/// A generator whose sequence a seed decides, so that what fails can be repeated.
+/// A generator whose sequence is determined by a seed, so that failures can be reproduced.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -1,7 +1,7 @@
 public import ObservableStorage
 public import PropertyListCoding
 
-/// Storage that any number of stores can be opened on, each as if it were in a process of its own.
+/// Storage for any number of stores, each as if it were in a separate process.
 public struct StorageFixture: Sendable {
     private let makeBackend: @Sendable () throws -> any StorageBackend
 
@@ -14,17 +14,17 @@ public struct StorageFixture: Sendable {
         try ObservableStore(backend: backend)
     }
 
-    /// A backend over the storage; where several see the same, a new one each time.
+    /// A backend for the storage; a new one each time if several can share it.
     public var backend: any StorageBackend {
         get throws { try makeBackend() }
     }
 
-    /// What is stored now.
+    /// The stored entries.
     public var entries: [String: PropertyListValue] {
         get throws { try backend.load().values }
     }
 
-    /// Edits what is stored, as another process would.
+    /// Edits the stored entries, as another process would.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         try backend.edit(body)
     }

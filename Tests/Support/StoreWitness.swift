@@ -1,7 +1,7 @@
 public import ObservableStorage
 import PropertyListCoding
 
-/// Watches a store in every way there is, from before the first write until it is closed, for a ``History``.
+/// Observes a store in every way, from before the first write until it is closed, for a ``History``.
 public final class StoreWitness: Sendable {
     private struct Listener: Sendable {
         let name: String
@@ -50,18 +50,18 @@ public final class StoreWitness: Sendable {
         }
     }
 
-    /// Everything that was seen. Waits until the store is closed.
+    /// All observations. Waits until the store is closed.
     ///
     /// - Parameters:
     ///   - writers: the store's own.
-    ///   - others: the names of those of other stores.
+    ///   - others: the names of the writers of other stores.
     public func history(writers: [RandomWriter], others: Set<String> = []) async -> History {
         var history = start
         history.changes = await all.value
         for view in views { history.views.append(await view.value) }
         for reading in readings { history.readings.append(await reading.value) }
         for listener in listeners {
-            // Streams may end before listeners have been told everything. Nobody cancels this but a test's time limit.
+            // Streams may end before listeners have been called for everything. Only a test's time limit cancels this.
             let count = history.changes.filter { $0.key == listener.key }.count + (listener.hasInitial ? 1 : 0)
             _ = try? await listener.changes.elements(count: count)
             history.views.append(

@@ -1,7 +1,7 @@
 public import Foundation
 
 extension Subprocess {
-    /// Runs a program like ``run(_:_:input:environment:)``, without keeping a thread of the pool that tests run on.
+    /// Runs a program like ``run(_:_:input:environment:)``, without blocking a thread of the pool that tests run on.
     public static func finished(
         _ program: String, _ arguments: [String] = [], input: Data = Data(), environment: [String: String] = [:]
     ) async throws -> Subprocess {

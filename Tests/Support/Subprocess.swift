@@ -1,12 +1,12 @@
 public import Foundation
 
-/// Another program, run to its end.
+/// A program that has exited.
 public struct Subprocess: Sendable {
     /// The exit status; negative for the signal that ended it.
     public let status: Int32
-    /// What it wrote to standard output.
+    /// Its standard output.
     public let output: Data
-    /// What it wrote to standard error, as text.
+    /// Its standard error, as text.
     public let errors: String
 
     /// Standard output as text.
@@ -19,8 +19,8 @@ public struct Subprocess: Sendable {
     /// - Parameters:
     ///   - program: a name, or a path with a `/`.
     ///   - arguments: its arguments.
-    ///   - input: what stands on its standard input.
-    ///   - environment: variables beside the inherited ones.
+    ///   - input: its standard input.
+    ///   - environment: variables in addition to the inherited ones.
     public static func run(_ program: String, _ arguments: [String] = [], input: Data = Data(), environment: [String: String] = [:]) throws
         -> Subprocess
     {
@@ -34,7 +34,7 @@ public struct Subprocess: Sendable {
         process.standardOutput = try FileHandle(forWritingTo: files[1])
         process.standardError = try FileHandle(forWritingTo: files[2])
         try process.run()
-        // One that hangs fails its test, and keeps no others from ending.
+        // A program that hangs fails its test, and does not block others.
         let end = DispatchWorkItem { [pid = process.processIdentifier] in kill(pid, SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(240), execute: end)
         process.waitUntilExit()
@@ -45,7 +45,7 @@ public struct Subprocess: Sendable {
             errors: String(decoding: try Data(contentsOf: files[2]), as: UTF8.self))
     }
 
-    /// A program ready to run, its streams still to be connected.
+    /// A program that is ready to run, with unconnected streams.
     public static func make(_ program: String, _ arguments: [String] = [], environment: [String: String] = [:]) -> Process {
         let process = Process()
         let own = executable(program)
@@ -63,7 +63,7 @@ public struct Subprocess: Sendable {
         return process
     }
 
-    /// Where the build puts an executable of this package: beside the tests.
+    /// The path of an executable of this package: next to the tests.
     public static func executable(_ name: String) -> URL {
         #if os(Linux)
             URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().appendingPathComponent(name)

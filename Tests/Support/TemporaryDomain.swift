@@ -1,24 +1,24 @@
 public import Foundation
 public import ObservableStorage
 
-/// A domain of user defaults of a test's own, removed with its file when the test lets go of it.
+/// A separate domain of user defaults, removed with its file when the test releases it.
 public final class TemporaryDomain: Sendable {
-    /// What the domain is called.
+    /// The name of the domain.
     public let name = "ObservableStorage-\(UUID().uuidString)"
 
     private struct UnknownSuite: Error {}
 
-    /// Names a domain that nobody has used.
+    /// Creates a name that is not in use.
     public init() {}
 
     deinit {
-        // Key by key: removing a domain as a whole tells all observers of all domains.
+        // Key by key: removing a whole domain notifies all observers of all domains.
         guard let defaults = UserDefaults(suiteName: name) else { return }
         for key in defaults.persistentDomain(forName: name)?.keys ?? [:].keys { defaults.removeObject(forKey: key) }
         defaults.synchronize()
     }
 
-    /// The domain as Foundation gives it.
+    /// The domain as Foundation returns it.
     public var defaults: UserDefaults {
         get throws {
             guard let defaults = UserDefaults(suiteName: name) else { throw UnknownSuite() }
@@ -26,7 +26,7 @@ public final class TemporaryDomain: Sendable {
         }
     }
 
-    /// A backend over the domain.
+    /// A backend for the domain.
     public func makeBackend() throws -> UserDefaultsBackend {
         guard let backend = UserDefaultsBackend(suiteName: name) else { throw UnknownSuite() }
         return backend

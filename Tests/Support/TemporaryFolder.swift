@@ -1,24 +1,24 @@
 public import Foundation
 
-/// A folder of a test's own, removed when the test lets go of it.
+/// A separate folder, removed when the test releases it.
 public final class TemporaryFolder: Sendable {
-    /// Where it is, every symbolic link resolved.
+    /// Its location, with symbolic links resolved.
     public let url: URL
 
-    /// Makes an empty folder below the system's temporary folder, or below `base`.
+    /// Creates an empty folder in the system's temporary folder, or in `base`.
     public init(in base: URL = FileManager.default.temporaryDirectory) throws {
         url = base.resolvingSymlinksInPath().appendingPathComponent("ObservableStorage-\(UUID().uuidString)", isDirectory: true)
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
 
-    /// Makes an empty folder where writing costs least: in memory, if the system has a place for that.
+    /// Creates an empty folder on the fastest file system: in memory, if available.
     public static func inMemory() throws -> TemporaryFolder {
         let memory = URL(fileURLWithPath: "/dev/shm")
         return try FileManager.default.isWritableFile(atPath: memory.path) ? TemporaryFolder(in: memory) : TemporaryFolder()
     }
 
     deinit {
-        // A test may have taken the folder away itself.
+        // A test may have removed the folder itself.
         _ = try? FileManager.default.removeItem(at: url)
     }
 
@@ -27,7 +27,7 @@ public final class TemporaryFolder: Sendable {
         file(name).path
     }
 
-    /// The place of a file in the folder.
+    /// The URL of a file in the folder.
     public func file(_ name: String) -> URL {
         url.appendingPathComponent(name, isDirectory: false)
     }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Whether the long forms of tests are asked for, by `OBSERVABLE_STORAGE_LONG_TESTS=1`.
+/// Whether the long versions of tests are requested, with `OBSERVABLE_STORAGE_LONG_TESTS=1`.
 public let isLong = ProcessInfo.processInfo.environment["OBSERVABLE_STORAGE_LONG_TESTS"] != nil
 
-/// The first of the seeds of tests that go by chance: always the same unless `OBSERVABLE_STORAGE_SEED` says otherwise.
+/// The first seed of randomized tests: constant, unless `OBSERVABLE_STORAGE_SEED` sets it.
 public let firstSeed = ProcessInfo.processInfo.environment["OBSERVABLE_STORAGE_SEED"].flatMap { UInt64($0) } ?? 1

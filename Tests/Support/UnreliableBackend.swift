@@ -1,7 +1,7 @@
 public import Dispatch
 public import ObservableStorage
 
-/// A backend that stores in another one, fails on demand, counts what is asked of it, and can be held up in the middle of an edit.
+/// A backend that forwards to another one, fails on demand, counts calls, and can be paused during an edit.
 public final class UnreliableBackend: StorageBackend {
     private struct State {
         var failure: StorageError?
@@ -9,13 +9,13 @@ public final class UnreliableBackend: StorageBackend {
         var pause: (@Sendable () -> Void)?
     }
 
-    /// What it is called in errors.
+    /// Its name in errors.
     public let name = "unreliable"
-    /// What it stores in.
+    /// The underlying backend.
     public let storage: any StorageBackend
     private let state = Guarded(State())
 
-    /// Stores in another backend.
+    /// Creates a backend that forwards to another one.
     public init(_ storage: any StorageBackend = InMemoryBackend()) {
         self.storage = storage
     }
@@ -30,7 +30,7 @@ public final class UnreliableBackend: StorageBackend {
         state.withLock { $0.pause = body }
     }
 
-    /// How many edits have been asked for.
+    /// The number of requested edits.
     public var edits: Int {
         state.withLock { $0.edits }
     }
@@ -54,7 +54,7 @@ public final class UnreliableBackend: StorageBackend {
         }
     }
 
-    /// Watches what it stores in.
+    /// Watches the underlying backend.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
         storage.watch(on: queue, report)
     }

@@ -1,8 +1,8 @@
 // swift-tools-version: 5.10
 import PackageDescription
 
-// Programs as a user of the library writes them, with main.swift and in Swift 5 mode. Built with `swift build -c release`, which has to
-// end: what is inlined into them, and how the library takes its arguments, decides what the optimizer has to do with them.
+// Programs as users of the library write them, with main.swift and in Swift 5 mode. `swift build -c release` must terminate
+// for them: inlined code, and the library's parameter ownership, determine what the optimizer has to process.
 let programs = ["EndlessAssignment", "EndlessGroup", "EndlessHandle", "EndlessIncrement"]
 
 let package = Package(

@@ -1,4 +1,4 @@
-/// What the command line asks for.
+/// The action and options of the command line.
 struct Options: Equatable {
     enum Action: Equatable {
         case help
@@ -7,7 +7,7 @@ struct Options: Equatable {
         case rows
         /// The curves, and a file for their picture.
         case curves(picture: String?)
-        /// Waits for changes of a file, as one of the processes that a curve counts.
+        /// Waits for changes of a file, as one of the processes counted by a curve.
         case watch(file: String)
     }
 
@@ -19,9 +19,9 @@ struct Options: Equatable {
 
     var action = Action.rows
     var output = Output.text
-    /// The rows or curves asked for: whole names, or what they begin with; all if there are none.
+    /// The selected rows or curves: complete names or prefixes; empty for all.
     var names: [String] = []
-    /// Where files are made; the system's temporary folder if there is none.
+    /// The folder for files; nil for the system's temporary folder.
     var folder: String?
 
     init(_ arguments: [String]) throws(UsageError) {

@@ -3,13 +3,13 @@ struct RowRun {
     let output: Options.Output
     let place: Place
 
-    /// Measures the rows that are named, or all.
+    /// Measures the selected rows, or all rows.
     ///
     /// - Returns: whether every goal is met.
     func run(_ names: [String]) async throws -> Bool {
         let chosen = try Selection.choose(names, from: Table.rows + Table.orientation, by: \.name)
         let rows = names.isEmpty ? Table.rows : chosen.filter { $0.goal != nil }
-        // Who reads JSON looks for goals; the rest is for people.
+        // JSON contains the goals; the other formats are for people.
         let orientation = names.isEmpty ? (output == .json ? [] : Table.orientation) : chosen.filter { $0.goal == nil }
         let isMet = try await measure(rows, "The library's work, and the same work done bare: medians.")
         return try await measure(orientation, "For orientation: what else could be used, and what the smallest program takes.") && isMet

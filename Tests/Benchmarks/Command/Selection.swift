@@ -1,8 +1,8 @@
-/// Which of some names are asked for.
+/// Selects elements by name.
 enum Selection {
-    /// The elements that any of the names chooses, in their own order.
+    /// The elements selected by any of the names, in their own order.
     ///
-    /// - Throws: ``UsageError`` naming what chooses nothing.
+    /// - Throws: ``UsageError`` with a name that selects nothing.
     static func choose<Element>(
         _ names: [String], from elements: [Element], by name: (Element) -> String
     ) throws(UsageError) -> [Element] {

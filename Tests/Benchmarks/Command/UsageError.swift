@@ -1,4 +1,4 @@
-/// What is wrong with the command line.
+/// An invalid command line.
 struct UsageError: Error, Equatable, CustomStringConvertible {
     let description: String
 

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Ends the program when something that it waits for never comes.
+/// Exits the program if an awaited event does not occur.
 enum Watchdog {
     private static let patience: TimeInterval = 120
 
-    /// Runs a piece of work that comes to its end in time.
+    /// Runs an operation that must finish in time.
     static func during<Result>(_ work: String, _ body: () async throws -> Result) async rethrows -> Result {
         let timer = DispatchSource.makeTimerSource()
         timer.schedule(deadline: .now() + patience)

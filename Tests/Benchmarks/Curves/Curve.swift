@@ -3,7 +3,7 @@ struct Curve: Sendable {
     let axis: CurveAxis
     let operation: CurveOperation
     let growth: CurveGrowth
-    /// Makes the work for one point of the axis.
+    /// Creates the work for one point of the axis.
     let prepare: @Sendable (Place, Int) async throws -> CurveWork
 
     init(
@@ -16,7 +16,7 @@ struct Curve: Sendable {
         self.prepare = prepare
     }
 
-    /// What it is asked for by.
+    /// The name that selects it.
     var name: String {
         "\(axis.rawValue).\(operation.rawValue)"
     }

@@ -1,4 +1,4 @@
-/// What is operated on: there are more and more of it.
+/// The quantity that increases along the axis.
 enum CurveAxis: String, CaseIterable, Sendable {
     case keys
     case subscribers

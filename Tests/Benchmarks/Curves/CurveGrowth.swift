@@ -1,11 +1,11 @@
-/// How fast a cost may grow.
+/// The permitted growth of a cost.
 enum CurveGrowth: Sendable {
-    /// Not at all: what else there is does not matter.
+    /// No growth.
     case none
-    /// In proportion at most.
+    /// At most linear growth.
     case linear
 
-    /// The steepest slope on logarithmic axes; there is some room for caches and noise.
+    /// The maximum slope on logarithmic axes, with a tolerance for caches and noise.
     var goal: Double {
         switch self {
         case .none: 0.15

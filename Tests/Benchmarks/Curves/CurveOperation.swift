@@ -1,4 +1,4 @@
-/// What is done.
+/// The measured operation.
 enum CurveOperation: String, CaseIterable, Sendable {
     case read
     case write

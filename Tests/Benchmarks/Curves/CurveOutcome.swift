@@ -1,17 +1,17 @@
-/// A curve with what was measured for it.
+/// A curve and its measurements.
 struct CurveOutcome: Sendable {
     let axis: CurveAxis
     let operation: CurveOperation
     let growth: CurveGrowth
-    /// Nanoseconds by how many there are.
+    /// Nanoseconds by size.
     let points: [(x: Double, y: Double)]
 
-    /// The power that the cost grows by over the whole axis.
+    /// The exponent of the growth over the whole axis.
     var slope: Double {
         Statistics.slope(points)
     }
 
-    /// The same for the largest numbers alone, where what is constant at first hides nothing.
+    /// The same for the largest sizes only, where a constant cost does not hide growth.
     var endSlope: Double {
         Statistics.slope(points.suffix(3))
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Measures curves, prints them, and draws them if a file is given for that.
+/// Measures curves, prints them, and draws them if a file is given.
 struct CurveRun {
     let output: Options.Output
     let picture: String?
@@ -9,7 +9,7 @@ struct CurveRun {
     private static let rounds = 15
     private static let roundTime = 8e6
 
-    /// Measures the curves that are named, or all.
+    /// Measures the selected curves, or all curves.
     ///
     /// - Returns: whether every goal is met.
     func run(_ names: [String]) async throws -> Bool {

@@ -1,4 +1,4 @@
-/// What is timed at one point of a curve.
+/// The work measured at one point of a curve.
 struct CurveWork {
     let work: Work
     let tearDown: () async throws -> Void

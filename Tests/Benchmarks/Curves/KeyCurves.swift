@@ -1,7 +1,7 @@
 import ObservableStorage
 import PropertyListCoding
 
-/// What it costs that there are other keys.
+/// The cost of other keys in the store.
 enum KeyCurves {
     static let curves = [
         curve(.read, .none) { StoreWork.read($0.store) },

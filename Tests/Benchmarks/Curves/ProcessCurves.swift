@@ -1,6 +1,6 @@
 import ObservableStorage
 
-/// What it costs that other processes watch the file.
+/// The cost of other processes that watch the file.
 enum ProcessCurves {
     static let curves = [
         Curve(.processes, .external, .linear) { place, count in

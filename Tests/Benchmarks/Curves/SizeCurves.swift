@@ -6,7 +6,7 @@ extension StorageKey<Data> {
     fileprivate static let blob = StorageKey("blob", default: Data())
 }
 
-/// What it costs that a value is large.
+/// The cost of a large value.
 enum SizeCurves {
     static let curves = [
         curve(.read) { store, _ in
@@ -59,7 +59,7 @@ enum SizeCurves {
     }
 }
 
-/// Two values in turns that differ in their last byte, so that all of them has to be looked at to tell.
+/// Two alternating values that differ in their last byte, so a comparison has to read all of them.
 private struct Values {
     private var current: Data
     private var other: Data

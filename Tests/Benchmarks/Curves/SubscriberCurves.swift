@@ -4,7 +4,7 @@ extension StorageKey<Int> {
     fileprivate static let other = StorageKey("other", default: 0)
 }
 
-/// What it costs that there are subscribers: those of another key for reading and writing, those of the key for delivering.
+/// The cost of subscribers: those of another key for reading and writing, those of the key for delivering.
 enum SubscriberCurves {
     static let curves = [
         bystanders(.read) { StoreWork.read($0) },

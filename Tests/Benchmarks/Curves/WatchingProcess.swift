@@ -1,7 +1,7 @@
 import Foundation
 import ObservableStorage
 
-/// What each of the watching processes does.
+/// The work of each watching process.
 enum WatchingProcess {
     static func watch(_ file: String) async throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: file))

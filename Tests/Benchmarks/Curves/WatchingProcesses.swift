@@ -1,16 +1,16 @@
 import Foundation
 
-/// Other processes, each with a store on the same file, that answer every element with a byte.
+/// Other processes, each with a store for the same file, that answer every element with a byte.
 struct WatchingProcesses {
     private let processes: [Process]
     private let input = Pipe()
 
-    /// Starts so many, which is an arrival for each once it has its first element.
+    /// Starts the given number of them; each arrives when it has its first element.
     init(_ count: Int, watching file: URL, _ arrivals: Countdown) throws {
         let output = Pipe()
         guard let program = Bundle.main.executableURL else { throw Failure("where this program stands is unknown") }
         let input = input
-        // Handles, since a process closes a pipe that it is given, and these are for all of them.
+        // Handles, because a process closes a pipe passed to it, and these are shared by all of them.
         processes = try (0..<count).map { _ in
             let process = Process()
             process.executableURL = program
@@ -21,7 +21,7 @@ struct WatchingProcesses {
             return process
         }
         try output.fileHandleForWriting.close()
-        // A thread, since reading waits.
+        // A thread, because reading blocks.
         Thread.detachNewThread {
             while true {
                 let answers = output.fileHandleForReading.availableData
@@ -31,7 +31,7 @@ struct WatchingProcesses {
         }
     }
 
-    /// Ends them by ending their standard input.
+    /// Ends them by closing their standard input.
     func end() throws {
         try input.fileHandleForWriting.close()
         try input.fileHandleForReading.close()

@@ -55,7 +55,7 @@ struct CurvePanel {
             + places.map { SVGElement("circle", ["class": kind, "cx": $0.x, "cy": $0.y, "r": "2.5"]) }
     }
 
-    /// Each line's name at its end.
+    /// The name of each line at its end.
     private var labels: [SVGElement] {
         let ends = outcomes.map { y.position($0.points[$0.points.count - 1].y) }
         let places = LabelPlacement.spread(ends, gap: Self.labelGap, within: y.end...y.start)

@@ -10,7 +10,7 @@ struct CurvePicture {
         self.outcomes = outcomes
     }
 
-    /// The picture as a file of its own.
+    /// The picture as a complete file.
     var svg: String {
         let axes = CurveAxis.allCases.filter { axis in outcomes.contains { $0.axis == axis } }
         let times = LogScale.decades(around: outcomes.flatMap { $0.points.map(\.y) })
@@ -34,7 +34,7 @@ struct CurvePicture {
         return picture.text + "\n"
     }
 
-    // Line colours are of middle brightness, to be seen on light and on dark paper.
+    // Line colors of medium brightness, visible on light and dark backgrounds.
     private static let style = """
         text { font: 12px system-ui, "Helvetica Neue", "DejaVu Sans", sans-serif; fill: #555 }
         .paper { fill: #fff }

@@ -1,6 +1,6 @@
-/// Moves labels apart that would stand on one another.
+/// Separates overlapping labels.
 enum LabelPlacement {
-    /// The places nearest to those wanted, in the same order, at least `gap` apart and inside a range if there is room.
+    /// The nearest positions to the desired ones, in the same order, at least `gap` apart and inside a range if it is large enough.
     static func spread(_ wanted: [Double], gap: Double, within range: ClosedRange<Double>) -> [Double] {
         let order = wanted.indices.sorted { wanted[$0] < wanted[$1] }
         var places = wanted

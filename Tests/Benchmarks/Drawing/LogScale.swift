@@ -4,11 +4,11 @@ import Foundation
 struct LogScale {
     /// The numbers at both ends.
     let domain: ClosedRange<Double>
-    /// Where these stand; the second one may be the smaller.
+    /// The coordinates of the ends; the second one can be the smaller.
     let start: Double
     let end: Double
 
-    /// Where a number stands.
+    /// The coordinate of a number.
     func position(_ number: Double) -> Double {
         let part = log(number / domain.lowerBound) / log(domain.upperBound / domain.lowerBound)
         return start + part * (end - start)
@@ -20,7 +20,7 @@ struct LogScale {
         return exponents.map { pow(10, Double($0)) }
     }
 
-    /// The smallest range from power of ten to power of ten that has all the numbers in it.
+    /// The smallest range between powers of ten that contains all the numbers.
     static func decades(around numbers: [Double]) -> ClosedRange<Double> {
         guard let least = numbers.min(), let most = numbers.max(), least > 0 else { return 1...10 }
         let lower = log10(least).rounded(.down)

@@ -4,7 +4,7 @@ import Foundation
 struct SVGElement {
     let text: String
 
-    /// An element with attributes, and what stands in it: text, or further elements.
+    /// An element with attributes and content: text or child elements.
     init(_ name: String, _ attributes: KeyValuePairs<String, String> = [:], text content: String = "") {
         self.init(name, attributes, markup: Self.escaped(content))
     }
@@ -23,7 +23,7 @@ struct SVGElement {
             .replacingOccurrences(of: "\"", with: "&quot;")
     }
 
-    /// A coordinate, to a tenth.
+    /// A coordinate, rounded to a tenth.
     static func number(_ number: Double) -> String {
         let rounded = (number * 10).rounded() / 10
         return rounded == rounded.rounded() ? String(Int(rounded)) : String(rounded)

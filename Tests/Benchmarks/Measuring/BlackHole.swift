@@ -1,4 +1,4 @@
-/// Uses a value as far as the optimizer can tell, so that making it is not left out.
+/// Prevents the optimizer from removing the computation of a value.
 @inline(never)
 @_optimize(none)
 func consume<Value>(_ value: borrowing Value) {}

@@ -1,13 +1,13 @@
 import Dispatch
 
-/// The clock that everything is timed by; all processes share it.
+/// The clock for all measurements, shared by all processes.
 enum Clock {
     /// Nanoseconds since the machine started.
     static var now: UInt64 {
         DispatchTime.now().uptimeNanoseconds
     }
 
-    /// How many nanoseconds a piece of work takes.
+    /// The duration of an operation in nanoseconds.
     static func time(_ body: () throws -> Void) rethrows -> Double {
         let start = now
         try body()

@@ -1,29 +1,29 @@
-/// What the rounds of a row have measured, in nanoseconds.
+/// The measurements of the rounds of a row, in nanoseconds.
 struct Comparison: Sendable {
-    /// One figure for each round.
+    /// One measurement for each round.
     let subjects: [Double]
     let baselines: [Double]
 
     var subject: Double { Statistics.median(subjects) }
     var baseline: Double { Statistics.median(baselines) }
 
-    /// The median of the ratios of the two figures of a round.
+    /// The median of the per-round ratios.
     ///
-    /// Steadier than the ratio of the medians: whatever slows the machine down for a while slows both halves of a round.
+    /// Varies less than the ratio of the medians: temporary load slows both sides of a round.
     var ratio: Double {
         Statistics.median(zip(subjects, baselines).map { $0 / $1 })
     }
 }
 
 extension Comparison {
-    // Long enough for the clock's own cost not to count, short enough for both halves of a round to meet the same machine.
+    // Long enough to hide the cost of the clock, short enough for both sides of a round to run under the same load.
     private static let roundTime = 20e6
     private static let rowTime = 4e9
     private static let rounds = 7...61
-    // What is not timed, a flush or a file that is prepared, takes time as well.
+    // Work outside the measurement, such as a flush or preparing a file, takes time as well.
     private static let mostTime = 1e9
 
-    /// Measures both halves of a row in turns.
+    /// Measures both sides of a row alternately.
     init(of row: Row, in place: Place) async throws {
         let pair = try await row.prepare(place)
         let (subjectCount, subjectTime) = try await Self.calibrate(pair.subject)
@@ -40,9 +40,9 @@ extension Comparison {
         self.init(subjects: subjects.map { $0 / parts }, baselines: baselines.map { $0 / parts })
     }
 
-    /// How often work has to be done to fill a round, and how long that takes.
+    /// The number of repetitions that fill a round, and their duration.
     static func calibrate(_ work: Work, roundTime: Double = roundTime) async throws -> (count: Int, time: Double) {
-        // The first time is not like the others.
+        // The first run is not representative.
         _ = try await work.run(1)
         var count = 1
         while true {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts arrivals from any thread, and tells a writer when all of them are there.
+/// Counts arrivals from any thread, and notifies a writer when all have arrived.
 final class Countdown: Sendable {
     private struct State {
         var waiter: CheckedContinuation<Void, Never>?
@@ -10,7 +10,7 @@ final class Countdown: Sendable {
     private let left = Atomic(0)
     private let state = Mutex(State())
 
-    /// Notes an arrival.
+    /// Records an arrival.
     func arrive() {
         guard left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
         let now = Clock.now
@@ -21,9 +21,9 @@ final class Countdown: Sendable {
         waiter?.resume()
     }
 
-    /// Sets off so many arrivals and waits for them.
+    /// Starts the given number of arrivals and waits for them.
     ///
-    /// - Returns: how many nanoseconds it took until `start` returned, and until the last one had arrived.
+    /// - Returns: the nanoseconds until `start` returned, and until the last arrival.
     func time(_ count: Int, _ start: () throws -> Void) async rethrows -> (start: Double, end: Double) {
         state.withLock { $0.endedAt = nil }
         left.store(count, ordering: .releasing)

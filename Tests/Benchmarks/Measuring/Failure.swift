@@ -1,4 +1,4 @@
-/// Why a benchmark cannot go on: what it measures did not do its work.
+/// The reason why a benchmark cannot continue: the measured code did not do its work.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 
@@ -6,7 +6,7 @@ struct Failure: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Makes sure that work was done that others rely on.
+    /// Checks that required work was done.
     static func unless(_ isDone: Bool, _ description: @autoclosure () -> String) throws {
         if !isDone { throw Failure(description()) }
     }

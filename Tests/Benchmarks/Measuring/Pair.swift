@@ -1,8 +1,8 @@
-/// What is compared: the library's work, and what the same work costs without it.
+/// The two sides of a row: the library's operation, and the same work without the library.
 struct Pair {
     let subject: Work
     let baseline: Work
-    /// Ends what was prepared for them.
+    /// Releases what was prepared for them.
     let tearDown: () async throws -> Void
 
     init(subject: Work, baseline: Work, tearDown: @escaping () async throws -> Void = {}) {

@@ -1,14 +1,14 @@
-/// A row of the table: a piece of work, and how much it may cost.
+/// A row of the table: an operation and its maximum cost.
 struct Row: Sendable {
-    /// What it is asked for by: dotted, the family first.
+    /// The name that selects it: dotted, the family first.
     let name: String
-    /// What the library does.
+    /// The operation of the library.
     let work: String
-    /// What it is compared with.
+    /// The baseline.
     let bare: String
-    /// The largest ratio that is good enough; nothing for a row that is there for orientation.
+    /// The maximum ratio; nil for a row without a goal.
     let goal: Double?
-    /// How many equal parts the work has, to one of which the figures refer.
+    /// The number of equal parts of the work; the times are for one part.
     let parts: Int
     let prepare: @Sendable (Place) async throws -> Pair
 

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What a list of measurements comes to.
+/// Statistics of a list of measurements.
 enum Statistics {
-    /// The middle one, or the mean of the two in the middle.
+    /// The middle element, or the mean of the two middle elements.
     static func median(_ values: [Double]) -> Double {
         guard !values.isEmpty else { return .nan }
         let sorted = values.sorted()
@@ -10,9 +10,9 @@ enum Statistics {
         return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
     }
 
-    /// The power of x that y grows by: the slope of the line that fits the points best when both axes are logarithmic.
+    /// The exponent of the growth of y with x: the slope of the best-fitting line with logarithmic axes.
     ///
-    /// 0 where y does not depend on x, 1 where it grows in proportion.
+    /// 0 if y does not depend on x, 1 if it grows linearly.
     static func slope(_ points: [(x: Double, y: Double)]) -> Double {
         let logs = points.map { (x: log($0.x), y: log($0.y)) }
         let count = Double(logs.count)

@@ -1,14 +1,14 @@
-/// A piece of work that is done over and over and timed.
+/// An operation that is repeated and measured.
 struct Work {
-    /// Does it so many times, and returns how many nanoseconds one of them took.
+    /// Runs it the given number of times, and returns the nanoseconds of one run.
     let run: (_ count: Int) async throws -> Double
 
     init(_ run: @escaping (_ count: Int) async throws -> Double) {
         self.run = run
     }
 
-    /// The same, with what it leaves to be done later done before anything else is timed: other threads delete files, and look at others again,
-    /// up to 50 ms after them.
+    /// The same, with its deferred work done before anything else is measured: other threads delete files, and check others again,
+    /// up to 50 ms later.
     var settled: Work {
         Work { count in
             let time = try await run(count)
@@ -17,12 +17,12 @@ struct Work {
         }
     }
 
-    /// Work that is too short to be timed one by one: the closure does it so many times in a loop of its own.
+    /// An operation that is too short to be measured individually: the closure repeats it in its own loop.
     static func loop(_ body: @escaping (_ count: Int) throws -> Void) -> Work {
         Work { count in try Clock.time { try body(count) } / Double(count) }
     }
 
-    /// Work that is timed one by one; what it returns is released after the clock has stopped.
+    /// An operation that is measured individually; its result is released after the clock has stopped.
     static func each<Result>(_ body: @escaping () throws -> Result) -> Work {
         Work { count in
             var total = 0.0

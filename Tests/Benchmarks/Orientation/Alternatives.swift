@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// What is written by hand instead: a stream that buffers, and a file that is looked at again and again.
+/// Hand-written alternatives: a buffering stream, and a polled file.
 enum Alternatives {
     static let rows = [
         Row("asyncstream.one", "tell one `values(of:)` reader, delivered", against: "one buffering `AsyncStream`") {

@@ -5,7 +5,7 @@ import PropertyListCoding
 import Synchronization
 import TestSupport
 
-/// What the smallest program takes that does the same as the library in a row whose goal is out of reach, beside that row's bare cost.
+/// The cost of the smallest program with the same behavior as a row whose goal is not attainable, compared with that row's baseline.
 enum Limits {
     static let rows = [
         readers("limit.readers", "wake 1,000 tasks that wait, with the newest value, and nothing else") { seat, receive in
@@ -67,7 +67,7 @@ enum Limits {
         }
     }
 
-    /// Each reader waits at a seat of its own; one other thread resumes them all while the writer goes on.
+    /// Each reader waits at its own seat; one other thread resumes them all while the writer continues.
     private static func readers(
         _ name: String, _ text: String, _ reader: @escaping Reader, isCommitting: Bool = false
     ) -> Row {
@@ -108,7 +108,7 @@ enum Limits {
     }
 }
 
-/// Where one reader waits for the newest value.
+/// A slot in which one reader waits for the newest value.
 private final class Seat: Sendable {
     typealias Reader = UnsafeContinuation<Int?, Never>
 
@@ -119,7 +119,7 @@ private final class Seat: Sendable {
 
     private let state = Mutex(State())
 
-    /// Leaves a value, nothing at the end, unless a reader waits, who has to be resumed with it.
+    /// Stores a value, or nil at the end; returns a waiting reader, which has to be resumed with it.
     func put(_ value: Int?) -> Reader? {
         state.withLock { state in
             if let reader = state.reader.take() { return reader }

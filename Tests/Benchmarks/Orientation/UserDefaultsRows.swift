@@ -1,7 +1,7 @@
 import Foundation
 import ObservableStorage
 
-/// Foundation's own settings, each call beside the store's.
+/// `UserDefaults`, each call compared with the store's.
 enum UserDefaultsRows {
     private static let keys = 1_000
 

@@ -4,15 +4,15 @@ import PropertyListCoding
 import Synchronization
 import TestSupport
 
-/// What a store's commit is, without a store: on a queue that is waited for, one entry is changed, the file looked at under a lock on another
+/// A store's commit without a store: on a queue that is awaited, one entry is changed, the file checked under a lock on another
 /// file, all entries encoded, and the file replaced with the old one held open, while its folder is watched.
 ///
-/// Nothing of what others write is missed so, as long as there is nothing to merge.
+/// No edit of another process is lost, as long as there is nothing to merge.
 final class WholeCommit: Sendable {
     private struct State {
         var number = 0
         var entries: [String: PropertyListValue]
-        /// What the file holds.
+        /// The content of the file.
         var bytes = Data()
     }
 
@@ -53,7 +53,7 @@ final class WholeCommit: Sendable {
         }
     }
 
-    /// Commits as soon as the queue comes to it, unless that is to be done anyway.
+    /// Commits asynchronously, unless a commit is already scheduled.
     func schedule() {
         guard !isScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
         queue.async {
@@ -66,7 +66,7 @@ final class WholeCommit: Sendable {
         }
     }
 
-    /// Waits until nothing is being committed any more.
+    /// Waits until all commits have finished.
     func wait() {
         queue.sync {}
     }

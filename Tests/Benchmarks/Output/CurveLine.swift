@@ -21,7 +21,7 @@ struct CurveLine {
             Self.slope(outcome.growth.goal), outcome.isMet ? "met" : "MISSED")
     }
 
-    /// A number of things, shortened.
+    /// A count, shortened.
     static func count(_ number: Int) -> String {
         switch number {
         case 1_000_000...: "\(number / 1_000_000)M"

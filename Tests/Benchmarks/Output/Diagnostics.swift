@@ -1,6 +1,6 @@
 import Foundation
 
-/// What is no result: standard error.
+/// Messages on standard error.
 enum Diagnostics {
     static func print(_ text: String) {
         FileHandle.standardError.write(Data("benchmarks: \(text)\n".utf8))

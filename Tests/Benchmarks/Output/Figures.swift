@@ -1,8 +1,8 @@
 import Foundation
 
-/// Numbers as people read them.
+/// Human-readable numbers.
 enum Figures {
-    /// A time in the unit that suits it, with three digits.
+    /// A time in a suitable unit, with three digits.
     static func time(_ nanoseconds: Double) -> String {
         switch nanoseconds {
         case ..<1e3: digits(nanoseconds) + " ns"
@@ -12,7 +12,7 @@ enum Figures {
         }
     }
 
-    /// A power of ten of nanoseconds, without digits that mean nothing.
+    /// A power of ten of nanoseconds, without trailing digits.
     static func roundTime(_ nanoseconds: Double) -> String {
         switch nanoseconds {
         case ..<1e3: "\(Int(nanoseconds.rounded())) ns"
@@ -27,7 +27,7 @@ enum Figures {
         ratio < 0.2 ? "1/" + digits(1 / ratio) : digits(ratio) + " x"
     }
 
-    /// A goal as it is set: a fraction where it is one.
+    /// A goal as it was declared, as a fraction if it is one.
     static func goal(_ goal: Double) -> String {
         goal < 0.2 ? "1/\(Int((1 / goal).rounded()))" : String(format: "%g x", goal)
     }

@@ -68,7 +68,7 @@ private struct JSONLine: Encodable {
         try container.encode(subject, forKey: .subject)
         try container.encode(baseline, forKey: .baseline)
         try container.encode(ratio, forKey: .ratio)
-        // A row without a goal says so: null.
+        // A row without a goal has null.
         try container.encode(goal, forKey: .goal)
     }
 }

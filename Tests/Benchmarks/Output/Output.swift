@@ -1,6 +1,6 @@
 import Foundation
 
-/// Shows what was printed so far, also where standard output is no terminal.
+/// Flushes standard output, which is buffered unless it is a terminal.
 func flushOutput() {
     fflush(nil)
 }

@@ -1,4 +1,4 @@
-/// Prints outcomes as they come.
+/// Prints outcomes as they become available.
 struct Report {
     let output: Options.Output
 

@@ -1,7 +1,7 @@
 #if os(Linux)
-    /// The bare cost of noticing a rename here.
+    /// The baseline for detecting a rename on this system.
     typealias BareWatch = InotifyWatch
 #elseif canImport(Darwin)
-    /// The bare cost of noticing a rename here.
+    /// The baseline for detecting a rename on this system.
     typealias BareWatch = VnodeWatch
 #endif

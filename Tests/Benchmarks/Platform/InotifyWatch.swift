@@ -1,9 +1,9 @@
 #if os(Linux)
     import Foundation
 
-    /// The least that notices a rename: an inotify instance, and a Dispatch source that reads it.
+    /// The minimum that detects a rename: an inotify instance, and a Dispatch source that reads it.
     ///
-    /// Unchecked, because once it is made the source is only cancelled, which any thread may do.
+    /// Unchecked, because after its creation the source is only cancelled, which any thread may do.
     final class InotifyWatch: @unchecked Sendable {
         private let source: any DispatchSourceRead
 

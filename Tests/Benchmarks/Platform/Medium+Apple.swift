@@ -1,7 +1,7 @@
 #if canImport(Darwin)
     import Foundation
 
-    /// What it takes to have a file on the medium.
+    /// The calls that synchronize a file to the disk.
     enum Medium {
         static func synchronize(_ descriptor: Int32) -> Bool {
             fcntl(descriptor, F_FULLFSYNC) == 0

@@ -1,9 +1,9 @@
 #if canImport(Darwin)
     import Foundation
 
-    /// The least that notices a rename: a Dispatch source on the folder.
+    /// The minimum that detects a rename: a Dispatch source on the folder.
     ///
-    /// Unchecked, because once it is made the source is only cancelled, which any thread may do.
+    /// Unchecked, because after its creation the source is only cancelled, which any thread may do.
     final class VnodeWatch: @unchecked Sendable {
         private let source: any DispatchSourceFileSystemObject
 

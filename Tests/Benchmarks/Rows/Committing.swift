@@ -10,7 +10,7 @@ enum Committing {
         ) { place in
             let sample = try SampleStore(1_000, in: place)
             let subject = commit(to: sample.store)
-            // One commit first, so that both sides write the same bytes but for the number.
+            // One commit first, so that both sides write the same bytes except for the number.
             _ = try await subject.run(1)
             let baseline = try bareCommit(of: Data(contentsOf: sample.file), in: place)
             return Pair(subject: subject.settled, baseline: baseline, tearDown: sample.close)
@@ -32,8 +32,8 @@ enum Committing {
     }
 
     /// - Parameters:
-    ///   - isOldHeldOpen: whether the file that is replaced is kept from being deleted until later, on another thread.
-    ///   - isSafe: whether the bytes are on the medium before the file has its name.
+    ///   - isOldHeldOpen: whether deletion of the replaced file is deferred to another thread.
+    ///   - isSafe: whether the bytes are synchronized before the rename.
     static func bareCommit(of bytes: Data, in place: Place, isOldHeldOpen: Bool = false, isSafe: Bool = true) throws -> Work {
         let folder = try place.folder()
         let file = folder.path("settings.plist")
@@ -50,17 +50,17 @@ enum Committing {
         }
     }
 
-    /// Replaces a file that is kept from being deleted until later, on a queue.
+    /// Replaces a file whose deletion is deferred to a queue.
     static func replaceHoldingOld(
         _ file: String, in folder: String, by bytes: Data, isSafe: Bool = true, closing: DispatchQueue
     ) throws {
         let old = open(file, O_RDONLY | O_CLOEXEC)
-        // As late as that, it is not part of what the next one waits for.
+        // Deferred this long, it does not delay the next commit.
         defer { if old >= 0 { closing.asyncAfter(deadline: .now() + .milliseconds(10)) { close(old) } } }
         try replace(file, in: folder, by: bytes, isSafe: isSafe)
     }
 
-    /// Replaces a file so that it survives a power failure, and nobody ever sees half of it.
+    /// Replaces a file durably and atomically.
     private static func replace(_ file: String, in folder: String, by bytes: Data, isSafe: Bool) throws {
         let temporary = file + ".new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

@@ -23,7 +23,7 @@ enum External {
         }
     }
 
-    /// The time from another writer's rename to the element that a reader of the key gets.
+    /// The time from another writer's rename to the element that a reader of the key receives.
     static func receive(_ sample: SampleStore, _ keys: Int) async throws -> (Work, Task<Void, Never>) {
         let arrivals = Countdown()
         let values = sample.store.values(of: .launchCount)
@@ -39,7 +39,7 @@ enum External {
         return (receive(arrivals, from: OtherWriter(sample.folder, entries: SampleList.make(keys))), task)
     }
 
-    /// The bare cost: who waits for that rename only, and reads nothing.
+    /// The baseline: waits for that rename only, and reads nothing.
     private static func bareReceive(in place: Place, _ keys: Int) async throws -> (Work, Task<Void, Never>) {
         let arrivals = Countdown()
         let folder = try place.folder()
@@ -55,7 +55,7 @@ enum External {
         return (receive(arrivals, from: writer), task)
     }
 
-    /// The time until each rename has arrived at so many receivers.
+    /// The time until each rename has arrived at the given number of receivers.
     static func receive(_ arrivals: Countdown, from writer: OtherWriter, count receivers: Int = 1) -> Work {
         var writer = writer
         return Work { count in

@@ -12,7 +12,7 @@ enum Listeners {
         }
     ]
 
-    /// Writes a key that has so many listeners.
+    /// Writes a key with the given number of listeners.
     static func tell(_ listeners: Int, in store: ObservableStore) -> Work {
         let sum = Sum()
         let tokens = (0..<listeners).map { _ in
@@ -31,7 +31,7 @@ enum Listeners {
         }
     }
 
-    /// The bare cost: a value behind a lock, and closures that are told the same about it as the store tells.
+    /// The baseline: a value protected by a lock, and closures that are called with the same information as the store's listeners.
     private static func bareTell(_ listeners: Int) -> Work {
         let sum = Sum()
         let publisher = BarePublisher()
@@ -76,7 +76,7 @@ private final class BarePublisher: Sendable {
     }
 }
 
-/// What listeners do on both sides: as little as shows that each was called with each value.
+/// The work of listeners on both sides: the minimum that shows that each was called with each value.
 private final class Sum: Sendable {
     private let total = Atomic(0)
 
@@ -84,7 +84,7 @@ private final class Sum: Sendable {
         total.wrappingAdd(value, ordering: .relaxed)
     }
 
-    /// Times writes, each of which tells so many listeners the value it returns.
+    /// Measures writes, each of which calls the given number of listeners with the value it returns.
     func time(_ count: Int, _ listeners: Int, _ write: () -> Int) throws -> Double {
         total.store(0, ordering: .relaxed)
         var expected = 0

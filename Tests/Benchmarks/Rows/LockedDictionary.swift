@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The bare cost of keeping typed values by key, safe from any thread: a dictionary of an enumeration behind a lock.
+/// The baseline for thread-safe typed values by key: a dictionary of an enumeration protected by a lock.
 final class LockedDictionary: Sendable {
     enum Value: Sendable {
         case integer(Int)
@@ -11,7 +11,7 @@ final class LockedDictionary: Sendable {
 
     private let values: Mutex<[String: Value]>
 
-    /// Starts with as many entries as the store that it is compared with.
+    /// Starts with as many entries as the store in the comparison.
     init(_ count: Int) {
         values = Mutex(Dictionary(uniqueKeysWithValues: (0..<count).map { (SampleList.name($0), .integer($0)) }))
     }

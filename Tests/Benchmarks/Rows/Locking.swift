@@ -2,7 +2,7 @@ import Foundation
 import ObservableStorage
 import TestSupport
 
-/// How long a commit keeps other processes from committing.
+/// How long a commit blocks commits of other processes.
 enum Locking {
     static let rows = [
         row("lock.held", "the lock held during a durable commit, 1,000 keys", goal: 0.5, of: Statistics.median),
@@ -28,11 +28,11 @@ enum Locking {
     }
 }
 
-/// How long a lock has been held, each time.
+/// The durations for which a lock was held.
 private final class LockTimes: Sendable {
     private let taken = Guarded<(start: UInt64, times: [Double])>((0, []))
 
-    /// The system's calls, those of the lock timed.
+    /// The system calls, with the calls of the lock measured.
     var calls: FileSystemCalls {
         var calls = FileSystemCalls.live
         calls.lock = { [self] descriptor throws(SystemError) in
@@ -50,7 +50,7 @@ private final class LockTimes: Sendable {
         return calls
     }
 
-    /// The times so far, which are forgotten.
+    /// Returns and clears the durations.
     func take() -> [Double] {
         taken.withLock { taken in
             defer { taken.times = [] }

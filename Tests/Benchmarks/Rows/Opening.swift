@@ -13,7 +13,7 @@ enum Opening {
         }
     ]
 
-    /// Opens a store on a file of such bytes; the store goes after the clock has stopped.
+    /// Opens a store for a file with these bytes; the store is released after the clock has stopped.
     static func open(_ bytes: Data, holding name: String, in place: Place) throws -> Work {
         let folder = try place.folder()
         try bytes.write(to: folder.file("settings.plist"))

@@ -2,10 +2,10 @@ import Foundation
 import PropertyListCoding
 import TestSupport
 
-/// Replaces a property list as another process would: with plain calls that the library knows nothing of.
+/// Replaces a property list as another process would: with system calls that bypass the library.
 ///
-/// The library and the bare watch learn of it from the kernel, which does not tell them who it was: a process of its own would
-/// do the same calls, and only add its scheduling to both sides.
+/// The library and the baseline are notified by the kernel, which does not report who made the change: a separate process would
+/// make the same calls, and only add its scheduling to both sides.
 struct OtherWriter {
     private let folder: TemporaryFolder
     private var entries: [String: PropertyListValue]
@@ -28,7 +28,7 @@ struct OtherWriter {
         try bytes.write(to: URL(fileURLWithPath: temporary))
     }
 
-    /// Puts the file in place of the property list.
+    /// Renames the file over the property list.
     func replace() throws {
         try Failure.unless(rename(temporary, file) == 0, "\(temporary) cannot be renamed")
     }

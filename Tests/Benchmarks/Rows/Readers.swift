@@ -24,7 +24,7 @@ enum Readers {
         }
     }
 
-    /// Writes a key that has so many readers and waits until all have the value.
+    /// Writes a key with the given number of readers and waits until all have the value.
     static func tell(
         _ readers: Int, in store: ObservableStore, _ part: @escaping (Times) -> Double
     ) async throws -> (Work, [Task<Void, Never>]) {
@@ -54,7 +54,7 @@ enum Readers {
         return (work, tasks)
     }
 
-    /// The bare cost: a stream for each reader that buffers the newest value, and their continuations behind a lock.
+    /// The baseline: a stream for each reader that buffers the newest value, and their continuations protected by a lock.
     static func bareTell(_ readers: Int, _ part: @escaping (Times) -> Double) async -> (Work, [Task<Void, Never>]) {
         let arrivals = Countdown()
         let continuations = Mutex<[AsyncStream<Int>.Continuation]>([])

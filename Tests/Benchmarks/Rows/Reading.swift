@@ -15,12 +15,12 @@ struct Account: Codable, Sendable {
     var tags: [String]
 }
 
-/// What is read and written through a store of keys.
+/// Keys that are read and written through a keyed store.
 struct LaunchKeys: KeyGroup {
     let launchCount = StorageKey("launchCount", default: 0)
 }
 
-/// What is read through the property wrapper.
+/// The property that is read through the wrapper.
 struct PersistedSettings: Sendable {
     @Persisted var launchCount: Int
 

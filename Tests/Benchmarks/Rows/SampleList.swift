@@ -1,13 +1,13 @@
 import Foundation
 import PropertyListCoding
 
-/// Property lists to work on: entries of all the types that settings have.
+/// Sample property lists with entries of all the types that settings have.
 enum SampleList {
     static func name(_ index: Int) -> String {
         "setting.\(index)"
     }
 
-    /// A list of so many entries.
+    /// A list with the given number of entries.
     static func make(_ count: Int) -> [String: PropertyListValue] {
         Dictionary(uniqueKeysWithValues: (0..<count).map { (name($0), value($0)) })
     }

@@ -3,7 +3,7 @@ import ObservableStorage
 import PropertyListCoding
 import TestSupport
 
-/// A store on a file of its own that holds so many entries, and the one that is worked on.
+/// A store for a separate file with the given number of entries, and its measured key.
 struct SampleStore: Sendable {
     let folder: TemporaryFolder
     let file: URL
@@ -17,7 +17,7 @@ struct SampleStore: Sendable {
         store = try ObservableStore(at: file)
     }
 
-    /// Waits until nothing is being written any more.
+    /// Waits until all writes have finished.
     func close() async throws {
         try await store.close()
     }

@@ -7,7 +7,7 @@ extension StorageKey<Int> {
     fileprivate static let right = StorageKey("right", default: 0)
 }
 
-/// How much two threads hold each other up that read different keys of one store.
+/// How much two threads that read different keys of one store delay each other.
 enum TwoThreads {
     static let row = Row(
         "read.threads", "two threads reading different keys", against: "one thread reading", goal: 1.5
@@ -23,7 +23,7 @@ enum TwoThreads {
             tearDown: sample.close)
     }
 
-    /// Reads each key so often on a thread of its own, and returns how long a read took there.
+    /// Reads each key the given number of times on its own thread, and returns the duration of a read.
     private static func time(_ count: Int, reading keys: [StorageKey<Int>], in store: ObservableStore) async -> Double {
         let start = StartLine(keys.count)
         let times = Mutex<[Double]>([])
@@ -44,7 +44,7 @@ enum TwoThreads {
     }
 }
 
-/// Where threads wait for one another to begin together.
+/// A barrier at which threads wait for one another.
 private final class StartLine: Sendable {
     private let missing: Atomic<Int>
 

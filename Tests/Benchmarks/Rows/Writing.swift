@@ -20,7 +20,7 @@ enum Writing {
         }
     }
 
-    /// Each write is a change, and the store writes them behind meanwhile.
+    /// Each write is a change, which the store writes to disk concurrently.
     private static func write(to store: ObservableStore, _ write: @escaping @Sendable (Int) -> Void) -> Work {
         var value = 0
         return Work { count in
@@ -30,7 +30,7 @@ enum Writing {
                     write(value)
                 }
             }
-            // What is still to be written is not to slow down the other half of the round.
+            // Pending writes must not slow down the other side of the round.
             try await store.flush()
             return time / Double(count)
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// A handle keeps its entry, which keeps what was read; nothing of that may show.
+/// A handle caches its entry, which caches the decoded value; neither may be observable.
 @Suite("Reading through a handle", .timeLimit(.minutes(5)))
 struct HandleReadingTests {
     /// Two numbers that are set together.

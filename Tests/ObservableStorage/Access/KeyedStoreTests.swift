@@ -45,7 +45,7 @@ struct KeyedStoreTests {
         let store = try ObservableStore(backend: InMemoryBackend())
         let settings = KeyedStore<AppKeys>(store, prefix: prefix)
         let copy = settings
-        // Each path here is an object of its own.
+        // Each key path here is a separate object.
         #expect(settings.stored(\.launchCount).key.definition === copy.stored(\.launchCount).key.definition)
         #expect(settings.debug.stored(\.showConsole).key.definition === copy.debug.stored(\.showConsole).key.definition)
         #expect(settings.debug.level.stored(\.verbosity).key.definition === copy.debug.level.stored(\.verbosity).key.definition)

@@ -2,7 +2,7 @@ import Foundation
 
 @testable import ObservableStorage
 
-/// A file system's clock that stands still until it is set, and calls that take time stamps from it.
+/// A file system's clock that stands still until it is set, and calls that take timestamps from it.
 final class FileClock: Sendable {
     private struct State {
         var now: Int64 = 0
@@ -15,32 +15,32 @@ final class FileClock: Sendable {
 
     private let state = Guarded(State())
 
-    /// Makes it that late, in nanoseconds since 1970.
+    /// Sets the clock, in nanoseconds since 1970.
     func set(_ time: Int64) {
         state.withLock { $0.now = time }
     }
 
-    /// Does something once as soon as a file was read.
+    /// Runs a closure once, after the next read of a file.
     func whenRead(_ action: @escaping @Sendable () -> Void) {
         state.withLock { $0.whenRead = action }
     }
 
-    /// Does something once as soon as a file was renamed.
+    /// Runs a closure once, after the next rename.
     func whenRenamed(_ action: @escaping @Sendable () -> Void) {
         state.withLock { $0.whenRenamed = action }
     }
 
-    /// Gives files that time stamp from now on.
+    /// Sets the timestamp of files written from now on.
     func wrote(at time: Int64) {
         state.withLock { $0.written = time }
     }
 
-    /// Has files say from now on that they were modified at that time, as who copies one with all its properties does.
+    /// Sets the modification time that files report from now on, as copying a file with its attributes does.
     func pretendModified(at time: Int64) {
         state.withLock { $0.modified = time }
     }
 
-    /// How often something was read.
+    /// The number of reads.
     var reads: Int {
         state.withLock { $0.reads }
     }

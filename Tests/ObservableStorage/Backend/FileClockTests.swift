@@ -5,10 +5,10 @@ import Testing
 
 @testable import ObservableStorage
 
-/// Writes in place of the same size, on file systems whose clocks are told what time it is.
+/// In-place writes of the same size, on file systems with a controlled clock.
 @Suite("Property-list file and timestamp resolution", .timeLimit(.minutes(5)))
 struct FileClockTests {
-    /// A clock's tick, and the times at which a file is written, looked at, and written again within that tick, in nanoseconds.
+    /// A clock's tick, and the times at which a file is written, checked, and written again within that tick, in nanoseconds.
     struct Tick: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let length: Int64
@@ -23,7 +23,7 @@ struct FileClockTests {
     }
 
     private static let start: Int64 = 1_700_000_000_000_000_000
-    /// When the slowest tick is over.
+    /// The end of the longest tick.
     private static let end: Int64 = 2_060_000_000
     private let folder: TemporaryFolder
     private let clock = FileClock()
@@ -42,7 +42,7 @@ struct FileClockTests {
         PropertyListFile(at: folder.file("list"), onCorruption: .refuse, lockTimeout: .seconds(10), calls: clock.calls)
     }
 
-    /// Writes again within the tick, and has the list look when it is long over.
+    /// Writes again within the tick, and lets the list check long after it.
     private func expectNextWrite(by tick: Tick, seenBy list: PropertyListFile) throws {
         try write(2, at: tick.write, by: tick)
         clock.set(Self.start + tick.length * 10)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// Files that cannot be replaced, as single files that are mounted in containers.
+/// Files that cannot be replaced, such as single files mounted in containers.
 @Suite("Writing in place", .timeLimit(.minutes(5)))
 struct InPlaceWritingTests {
     private let folder: TemporaryFolder
@@ -18,7 +18,7 @@ struct InPlaceWritingTests {
         try PropertyListValue.dictionary(["count": 1, "big": big]).encoded(as: .binary).write(to: file)
     }
 
-    /// Calls to which the file is a mount point.
+    /// System calls that report the file as a mount point.
     private func mounted(_ calls: FileSystemCalls = .live) -> FileSystemCalls {
         let rename = calls.renameFile
         var calls = calls

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// Who may write a property list, and what stands in its place.
+/// Access to a property list, and other kinds of files in its place.
 @Suite("Access to a property-list file", .timeLimit(.minutes(5)))
 struct PropertyListFileAccessTests {
     private let folder: TemporaryFolder
@@ -17,12 +17,12 @@ struct PropertyListFileAccessTests {
         try folder.makeFolder("real")
     }
 
-    /// What others may do to a way that leads to a file.
+    /// The access of others to a path that leads to a file.
     struct Way: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        /// The permissions of what is on the way, sticky bits included; the list itself is made if it is named.
+        /// The permissions of the components, sticky bits included; the list itself is created if it is named.
         let permissions: [String: mode_t]
-        /// Where the link stands that leads to the list, if there is one.
+        /// The location of the link that leads to the list, if there is one.
         var link: String?
         let isOpen: Bool
     }
@@ -94,7 +94,7 @@ struct PropertyListFileAccessTests {
         }
     }
 
-    /// What can stand where a file should be.
+    /// Kinds of files in place of a regular file.
     enum Obstacle: CaseIterable { case folder, pipe, device, linkToPipe, endlessLink }
 
     private func make(_ obstacle: Obstacle) throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// What others do to the file while the library waits: injected where it pauses.
+/// Changes that others make to the file while the library waits, injected where it pauses.
 @Suite("Concurrent access to a property-list file", .timeLimit(.minutes(5)))
 struct PropertyListFileRaceTests {
     private let folder: TemporaryFolder
@@ -20,7 +20,7 @@ struct PropertyListFileRaceTests {
         try value.encoded(as: .binary).write(to: folder.file(name))
     }
 
-    /// The file, with something happening the first time it pauses.
+    /// The file, with a closure called at the first pause.
     private func backend(
         onCorruption: CorruptionPolicy = .refuse, whilePausing action: @escaping @Sendable () throws -> Void
     ) -> PropertyListFile {
@@ -43,7 +43,7 @@ struct PropertyListFileRaceTests {
         try write(["who": "a"], to: "a.plist")
         try write(["who": "b"], to: "b.plist")
         try FileManager.default.createSymbolicLink(atPath: file.path, withDestinationPath: "a.plist")
-        // Somebody holds the lock of the first target until the link has been turned.
+        // Another holder has the lock of the first target until the link has been changed.
         let held = DispatchSemaphore(value: 0)
         let turned = DispatchSemaphore(value: 0)
         let backend = backend {
@@ -110,10 +110,10 @@ struct PropertyListFileRaceTests {
         }
         let isRemoved = Guarded(false)
         calls.statusOfPath = { path, followsLinks throws(SystemError) in
-            // The folder is looked at where the path is resolved.
+            // The folder is checked when the path is resolved.
             if path == folder.url.path, isHeld.withLock({ $0 }), !isRemoved.withLock({ $0 }) {
                 isRemoved.withLock { $0 = true }
-                // From here on the writer holds a lock that others do not see.
+                // From here on, the writer holds a lock that others do not see.
                 unlink(lock)
                 do { _ = try PropertyListFile(at: file, lockTimeout: .zero).edit { $0["theirs"] = true } } catch { Issue.record(error) }
             }
@@ -137,7 +137,7 @@ struct PropertyListFileRaceTests {
                 do {
                     let base = try FileIdentity(path: file.path)
                     var theirs = FileSystemCalls.live
-                    // The other one goes on only when this one has renamed.
+                    // The other writer continues only after this one has renamed.
                     theirs.pause = { _ in
                         guard outcome.withLock({ $0 == nil }) else { return }
                         outcome.withLock { $0 = false }
@@ -171,7 +171,7 @@ struct PropertyListFileRaceTests {
         let names = Array(recorder.names[start...])
         let rename = try #require(names.firstIndex(of: "rename"))
         let locked = names[..<rename].suffix(while: { $0 != "synchronize" })
-        // The lock file's, and the old file's.
+        // Those of the lock file and of the old file.
         #expect(locked.count { $0 == "lock" } == 2)
         let unlocked = try #require(names.lastIndex(of: "unlock"))
         let underLock = Set(names[(names.lastIndex(of: "synchronize", before: rename) ?? 0)...unlocked].dropFirst())

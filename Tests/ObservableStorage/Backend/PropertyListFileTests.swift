@@ -58,7 +58,7 @@ struct PropertyListFileTests {
         #expect(try written() == (["count": 1], .xml))
     }
 
-    /// Sets values in a store that does not know yet that its file is XML now, and flushes them.
+    /// Sets values in a store that has not yet detected that its file is XML, and flushes them.
     private func flush(
         _ store: isolated ObservableStore, late value: PropertyListValue, for key: StorageKey<PropertyListValue?>
     ) throws -> StorageError? {
@@ -89,7 +89,7 @@ struct PropertyListFileTests {
         let store = try ObservableStore(at: file)
         let key = StorageKey("new", default: "").renamed(from: "old")
         await store.isolated { store in
-            // The store does not know of it yet.
+            // The store has not detected it yet.
             try? write(["old": "a"], as: .xml)
             store[key] += "b"
             store[key] = "\u{1}"
@@ -181,7 +181,7 @@ struct PropertyListFileTests {
         case .set: store[key] = date
         case .setLate:
             try await store.isolated { store in
-                // The store does not know of it yet.
+                // The store has not detected it yet.
                 try write(["count": 1], as: .xml)
                 store[key] = date
                 #expect(store[key] == date)

@@ -47,7 +47,7 @@ struct StorageEntriesModelTests {
                 entries[target] = origin.unedited
                 edited[target] = []
             }
-            // The one it was made of is as it was.
+            // The original is unchanged.
             for place in [source, target] {
                 #expect(entries[place].values == values[place] && entries[place].editedKeys == edited[place])
             }

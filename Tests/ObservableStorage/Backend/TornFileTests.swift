@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// What is left of a file when a machine stops in the middle of another program's writing.
+/// The remains of a file after a machine stopped while another program was writing.
 @Suite("Torn files", .timeLimit(.minutes(5)))
 struct TornFileTests {
     /// Two states of one file, of some blocks each.
@@ -48,8 +48,8 @@ struct TornFileTests {
 
     @Test("A binary file of old and new blocks is complete or an error with an offset", arguments: [512, 1_024])
     func mixture(block: Int) throws {
-        // A property list has no checksum: where old and new lie alike, byte for byte, as they may in XML, a mixture of them is as good a
-        // file as any. What is written here is never one, because a file is replaced as a whole; see the next test.
+        // A property list has no checksum: if old and new blocks align byte for byte, as they may in XML, a mixture of them is a valid
+        // file. This library never writes one, because it replaces files as a whole; see the next test.
         let states = Self.states[0]
         let (before, after) = (try states.bytes(states.before), try states.bytes(states.after))
         let size = max(before.count, after.count)
@@ -104,7 +104,7 @@ struct TornFileTests {
         }
     }
 
-    /// Writes bytes as somebody did some time ago, so that nobody waits for the rest of them.
+    /// Writes bytes with an old timestamp, so that reading does not wait for a slow writer.
     private func write(_ bytes: Data, to file: URL) throws {
         try bytes.write(to: file)
         try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -100)], ofItemAtPath: file.path)

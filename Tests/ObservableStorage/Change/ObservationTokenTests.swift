@@ -50,7 +50,7 @@ struct ObservationTokenTests {
         let token = ObservationToken { calls.record("moved") }
         token.tie(to: Owner()).tie(to: owner)
         ObservationToken { calls.record("left") }.tie(to: Owner())
-        // Both are looked at together: had the first object counted, its token would have been cancelled by now.
+        // Both are checked together: if the first object counted, its token would have been cancelled by now.
         _ = try await calls.elements(count: 1)
         withExtendedLifetime(owner) {}
         token.cancel()

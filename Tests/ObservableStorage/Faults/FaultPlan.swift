@@ -3,11 +3,11 @@ import TestSupport
 
 @testable import ObservableStorage
 
-/// The system's calls, some of which fail while a test wants it so.
+/// The system calls, some of which fail on request of a test.
 ///
-/// Content is written in small pieces, so that a write can also fail in its middle.
+/// Content is written in small pieces, so that a write can also fail halfway.
 final class FaultPlan: Sendable {
-    /// Says which call fails with which code, by its place among those since the plan began, and its name.
+    /// Returns the error code of a failing call, by its index since the plan began and its name.
     typealias Fault = @Sendable (_ index: Int, _ name: String) -> Int32?
 
     private final class Schedule: Sendable {
@@ -33,12 +33,12 @@ final class FaultPlan: Sendable {
         recorder = CallRecorder { _, name in schedule.failure(name) }
     }
 
-    /// Lets calls fail from now on.
+    /// Starts failing calls.
     func begin(_ fault: @escaping Fault) {
         schedule.state.withLock { $0 = (fault, []) }
     }
 
-    /// Lets no call fail any more; the names of those made since the beginning.
+    /// Stops failing calls; returns the names of those made since the start.
     @discardableResult
     func end() -> [String] {
         schedule.state.withLock { state in
@@ -47,7 +47,7 @@ final class FaultPlan: Sendable {
         }
     }
 
-    /// The files that were opened and not closed again.
+    /// The files that were opened and not closed.
     var openDescriptors: Set<Int32> {
         recorder.openDescriptors
     }
@@ -61,7 +61,7 @@ final class FaultPlan: Sendable {
         let schedule = schedule
         calls.renameFile = { from, to throws(SystemError) in
             try rename(from, to)
-            // A file server may do what it is asked to and still lose the answer.
+            // A file server may execute a request and still lose the reply.
             if let code = schedule.failure("answer to rename") { throw SystemError(code) }
         }
         calls.pause = { _ in }
@@ -69,7 +69,7 @@ final class FaultPlan: Sendable {
     }
 }
 
-/// A property-list file that is not watched: nothing but the test makes calls.
+/// A property-list file that is not watched, so that only the test makes calls.
 final class UnwatchedFile: StorageBackend {
     let file: PropertyListFile
 
@@ -93,12 +93,12 @@ final class UnwatchedFile: StorageBackend {
 }
 
 extension ObservableStore {
-    /// Does something on the store's queue, so that it writes nothing behind meanwhile.
+    /// Runs a closure on the store's queue, so that it cannot write meanwhile.
     func isolated<Result: Sendable>(_ body: @Sendable (isolated ObservableStore) throws -> Result) rethrows -> Result {
         try body(self)
     }
 
-    /// Waits until the store has done what stands on its queue. A call that does nothing there would be optimized away.
+    /// Waits until the store's queue is empty. A call to an empty closure would be optimized away.
     nonisolated func settle() async {
         await withCheckedContinuation { continuation in
             executor.queue.async { continuation.resume() }

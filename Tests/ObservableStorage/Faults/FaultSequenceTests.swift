@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// Random work on a store whose calls fail at random, each step checked against what may be in the file.
+/// Random operations on a store whose calls fail at random; each step checks the permitted contents of the file.
 @Suite("Random operations on a failing file", .timeLimit(.minutes(5)))
 struct FaultSequenceTests {
     private typealias Entries = [String: PropertyListValue]
@@ -42,7 +42,7 @@ struct FaultSequenceTests {
         let entries = overlaid(final.0, final.1)
         #expect(try file.stored() == entries)
         #expect(store.entries == entries)
-        // Another process's first write removes what this one could not.
+        // The first write of another process removes what this one could not.
         _ = try PropertyListFile(at: URL(fileURLWithPath: file.path)).edit { $0["end"] = true }
         #expect(try file.files() == [file.target])
         #expect(file.plan.openDescriptors.isEmpty)
@@ -80,7 +80,7 @@ struct FaultSequenceTests {
         }
     }
 
-    /// Writes what is pending and a transaction's edits, and learns from the file what came of it.
+    /// Writes pending edits and those of a transaction, and determines the outcome from the file.
     private func commit(
         _ store: isolated ObservableStore, _ file: FaultyFile, _ edits: Entries, _ disk: inout Entries,
         _ pending: inout [String: PropertyListValue?], _ body: (inout StoreTransaction) throws -> Void
@@ -102,7 +102,7 @@ struct FaultSequenceTests {
     }
 }
 
-/// Chance that comes again with its seed.
+/// A random generator that repeats with its seed.
 private struct Dice: RandomNumberGenerator, Sendable {
     var state: UInt64
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// A file whose calls fail according to a plan, in a folder of its own.
+/// A file whose calls fail according to a plan, in a separate folder.
 struct FaultyFile: Sendable {
     let folder: TemporaryFolder
     let path: String
@@ -13,7 +13,7 @@ struct FaultyFile: Sendable {
     let old: [String: PropertyListValue]
     let plan = FaultPlan()
 
-    /// Puts a property list, or nothing, where it is to be.
+    /// Creates or removes the property list.
     init(_ situation: WritingSituation) throws {
         folder = try .inMemory()
         (path, target) = try situation.prepare(in: folder)
@@ -23,7 +23,7 @@ struct FaultyFile: Sendable {
         }
     }
 
-    /// A store on it, opened before anything fails.
+    /// A store for it, opened before anything fails.
     func open() throws -> ObservableStore {
         try ObservableStore(backend: UnwatchedFile(backend()))
     }
@@ -32,17 +32,17 @@ struct FaultyFile: Sendable {
         PropertyListFile(at: URL(fileURLWithPath: path), onCorruption: onCorruption, lockTimeout: .seconds(60), calls: plan.calls)
     }
 
-    /// What another process reads there, with calls that do not fail.
+    /// The entries that another process reads, with calls that do not fail.
     func stored() throws -> [String: PropertyListValue] {
         try PropertyListFile(at: URL(fileURLWithPath: path)).load().values
     }
 
-    /// Whether an error names the file, by the path given or by the one that leads to.
+    /// Whether an error names the file, by the given or the resolved path.
     func isNamed(in error: any Error) -> Bool {
         [path, folder.path(target)].contains { String(describing: error).contains($0) }
     }
 
-    /// Every file below the folder but the lock, by its name.
+    /// The names of all files below the folder, except the lock.
     func files() throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: folder.url.path).filter {
             try !$0.hasSuffix(".lock") && folder.status($0).kind == .file
@@ -53,7 +53,7 @@ struct FaultyFile: Sendable {
 /// How a call fails.
 struct Fault: Sendable, CustomTestStringConvertible {
     let code: Int32
-    /// Whether all later calls fail as well: to the disk it is as if the process had died there.
+    /// Whether all later calls fail as well: to the disk, this looks like the death of the process.
     let isLasting: Bool
 
     static let all =
@@ -64,10 +64,10 @@ struct Fault: Sendable, CustomTestStringConvertible {
         "\(SystemError(code).reason), \(isLasting ? "from then on" : "once")"
     }
 
-    /// Lets the call at an index fail.
+    /// Makes the call at an index fail.
     func at(_ failing: Int) -> FaultPlan.Fault {
         { index, name in
-            // What has been done already is not interrupted.
+            // A completed call is not interrupted.
             guard code != EINTR || name != "answer to rename" else { return nil }
             return index == failing || (isLasting && index > failing) ? code : nil
         }

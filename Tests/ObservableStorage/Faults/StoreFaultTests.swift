@@ -5,20 +5,20 @@ import Testing
 
 @testable import ObservableStorage
 
-/// A store whose calls fail, one after the other: the file is the old one or the new one, and if success was reported, the new one.
+/// A store whose calls fail in turn: the file has its old or new content, and its new content after a reported success.
 @Suite("A store whose file fails", .timeLimit(.minutes(5)))
 struct StoreFaultTests {
     private static let mostCalls = 400
 
-    /// What came of one attempt.
+    /// The outcome of one attempt.
     private struct Outcome: Sendable {
-        /// The calls made, the failing one the last that counts.
+        /// The calls made, ending with the failing one.
         let names: [String]
         let error: StorageError?
         let stored: [String: PropertyListValue]
     }
 
-    /// Runs an attempt for each call that can fail, until none is left to fail.
+    /// Runs an attempt for each call that can fail.
     private func eachCall(_ attempt: (_ failing: Int) async throws -> [String]) async throws -> Set<String> {
         var failed: Set<String> = []
         for failing in 0..<Self.mostCalls {
@@ -30,9 +30,9 @@ struct StoreFaultTests {
         return failed
     }
 
-    /// Checks what is in the file after an attempt that began with `old` and was to end with `new`.
+    /// Checks the content of the file after an attempt that changes it from `old` to `new`.
     private func check(_ outcome: Outcome, failing: Int, old: [String: PropertyListValue], new: [String: PropertyListValue]) {
-        // From the answer to the rename on the new file is in place, and only then.
+        // The new file is in place after the reply to the rename, and only then.
         let isInPlace = outcome.names.prefix(failing + 1).contains("answer to rename")
         #expect(outcome.stored == (isInPlace || outcome.error == nil ? new : old), "\(outcome)")
     }
@@ -82,7 +82,7 @@ struct StoreFaultTests {
             check(outcome, failing: failing, old: file.old, new: new)
             #expect(store.entries == (failure == nil ? new : file.old))
             #expect(store.memory.update { $0.entries.pending.isEmpty })
-            // The next transaction starts from what is in the file, whichever that is.
+            // The next transaction starts with the content of the file, whichever that is.
             try await store.update { $0[Keys.text] = "next" }
             try await finish(file, store, entries: outcome.stored.merging(["text": "next"]) { $1 })
             return outcome.names
@@ -90,11 +90,11 @@ struct StoreFaultTests {
         expectAll(failed, of: situation)
     }
 
-    /// After all faults: memory and file are as expected, nothing else is there, and nothing was left open.
+    /// After all faults: memory and file are as expected, and no other file and no descriptor is left.
     private func finish(_ file: FaultyFile, _ store: ObservableStore, entries: [String: PropertyListValue]) async throws {
         #expect(store.entries == entries)
         #expect(try file.stored() == entries)
-        // A child that another test has just forked may hold the lock of a temporary file: the next writes remove it.
+        // A child just forked by another test may hold the lock of a temporary file: the next writes remove it.
         for attempt in 0..<100 where try file.files() != [file.target] {
             try await store.update { $0[Keys.text] = "\(attempt)" }
         }
@@ -139,7 +139,7 @@ struct StoreFaultTests {
         let failed = try await eachCall { failing in
             let file = try FaultyFile(situation)
             try bad.write(to: file.folder.file(file.target))
-            // An old one is not taken for one that is being written.
+            // An old file is not treated as one that is being written.
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.folder.path(file.target))
             file.plan.begin(fault.at(failing))

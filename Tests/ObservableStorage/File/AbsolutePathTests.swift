@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// A path that is resolved by its text leads to another file than the system's own way, as soon as one of its folders is a link.
+/// A path resolved as text leads to another file than in the system if one of its folders is a link.
 @Suite("Paths resolve as in the system", .timeLimit(.minutes(5))) struct AbsolutePathTests {
     private let folder: TemporaryFolder
 
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// A file in each of some folders, and links to them.
+    /// Files in several folders, and links to them.
     private func makeTree() throws {
         for name in ["x/y", "z", "x/\u{301}"] {
             try folder.makeFolder(name)
@@ -57,7 +57,7 @@ import Testing
             let expected = inode(path)
             do throws(StorageError) {
                 let resolved = try ResolvedPath(path)
-                // What the system does not open is not there: a name beside what is a folder or file, or below it.
+                // A path that the system does not open does not exist: a name next to a folder or file, or below it.
                 #expect(inode(resolved.path) == expected, "\(path)")
                 opened += expected == nil ? 0 : 1
             } catch {

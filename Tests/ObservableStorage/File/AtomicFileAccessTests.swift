@@ -13,7 +13,7 @@ private let new = Data("new".utf8)
         folder = try TemporaryFolder()
     }
 
-    /// The system's calls with a umask of their own, which for a real one the whole process would have.
+    /// The system calls with a simulated umask, because a real one applies to the whole process.
     private func calls(umask: mode_t) -> FileSystemCalls {
         let live = FileSystemCalls.live
         var calls = live

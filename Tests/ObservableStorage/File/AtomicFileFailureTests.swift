@@ -6,13 +6,13 @@ import Testing
 
 private let new = Data("new".utf8)
 
-/// Where a test writes to, and what is there before.
+/// The target of a write, and its previous content.
 enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case existing, missing, missingFolders, link, danglingLink
 
     var testDescription: String { rawValue }
 
-    /// Sets it up; returns the path to write to, and the name of the file that it leads to.
+    /// Prepares it; returns the path to write to, and the name of the file that it leads to.
     func prepare(in folder: TemporaryFolder) throws -> (path: String, target: String) {
         switch self {
         case .existing: (try folder.make("list", permissions: 0o666), "list")
@@ -29,12 +29,12 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
 }
 
 @Suite("Writing when a system call fails", .timeLimit(.minutes(5))) struct AtomicFileFailureTests {
-    /// Every file below a folder, by its name.
+    /// The names of all files below a folder.
     private func files(in folder: TemporaryFolder) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: folder.url.path).filter { try folder.status($0).kind == .file }
     }
 
-    /// Writes while the call at an index fails; the call's name and what came of it, nothing when there is no such call.
+    /// Writes while the call at an index fails; returns the call's name and the outcome, or nil if there is no such call.
     private func write(
         _ situation: WritingSituation, failing index: Int, code: Int32
     ) throws -> (call: String, before: [String], error: StorageError?)? {
@@ -85,7 +85,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
             if error != nil {
                 thrown.append(call)
             } else {
-                // Looking at the file after it is safe, closing, the old file, and what only serves to do without a second look are no reasons to fail.
+                // Checking the file after it is durable, closing, the old file, and calls that only save a later check do not fail a write.
                 let isAfterwards = before.contains("rename") && call == "statusOfDescriptor"
                 let isOldFile = call == "open" && situation.hasOld && before.last == "open"
                 let isLookSaved = call == "setModificationTime" || (call == "statusOfDescriptor" && before.last == "write")

@@ -13,7 +13,7 @@ import Testing
         try folder.makeFolder("real")
     }
 
-    /// Writes to a name and checks that the file it leads to was written, and that each link still is one.
+    /// Writes to a name and checks that the file it leads to was written, and that each link is still a link.
     private func check(_ name: String, leadsTo target: String, links: [String]) throws {
         let identity = try AtomicFile.write(Data("new".utf8), to: folder.path(name))
         #expect(try folder.text(target) == "new")
@@ -116,7 +116,7 @@ import Testing
         let path = try folder.link("link", to: "real")
         var calls = FileSystemCalls.live
         calls.readLink = { path, buffer throws(SystemError) in
-            // As the beginning of a longer path it would lead to a folder that is there.
+            // As a prefix of a longer path it would lead to an existing folder.
             let start = Array("real".utf8) + [UInt8](repeating: UInt8(ascii: "/"), count: buffer.count)
             buffer.copyBytes(from: start.prefix(buffer.count))
             return buffer.count

@@ -173,7 +173,7 @@ private func append(_ text: String, to path: String) {
 
 extension TemporaryFolder {
     fileprivate func makeSocket(_ name: String) throws {
-        // A socket's whole path has to fit into 108 bytes, so it is made by its name alone.
+        // A socket's path must fit into 108 bytes, so it is created by its name.
         let script = "import os, socket, sys; os.chdir(sys.argv[1]); socket.socket(socket.AF_UNIX).bind(sys.argv[2])"
         let made = try Subprocess.run("python3", ["-c", script, url.path, name])
         try #require(made.status == 0, "\(made.errors)")

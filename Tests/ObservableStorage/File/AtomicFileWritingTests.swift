@@ -109,7 +109,7 @@ private let new = Data("new".utf8)
 
     @Test("A device is not replaced", .enabled(if: isSuperuser))
     func device() throws {
-        // One of the test's own: the system's would be missed.
+        // A separate device: the system's could not be replaced.
         let path = folder.path("device")
         try #require(mknod(path, S_IFCHR | 0o600, 0) == 0)
         #expect(throws: StorageError.unwritable(file: path, reason: "is a device, not a file")) { try AtomicFile.write(new, to: path) }
@@ -163,7 +163,7 @@ private let new = Data("new".utf8)
                 guard pwrite(descriptor, "\(100 + number % 2)", 3, 0) == 3 else { throw SystemError(errno) }
                 close(descriptor)
             }
-            // Nothing waits for a disk, so that all of it is done within a tick.
+            // Nothing waits for a disk, so that everything happens within a tick.
             calls.synchronize = { _ throws(SystemError) in }
             let identity = try AtomicFile.write(new, to: path, calls: calls)
             #expect(try FileIdentity(path: path) != identity)
@@ -230,7 +230,7 @@ private let new = Data("new".utf8)
     }
 }
 
-/// Whether the folder for temporary files is on a file system with such attributes.
+/// Whether the file system of the temporary folder supports these attributes.
 private let canAppendOnly: Bool = {
     do {
         let folder = try TemporaryFolder()

@@ -2,7 +2,7 @@ import Foundation
 
 @testable import ObservableStorage
 
-/// Makes the system's calls and counts them; lets chosen ones fail instead, and knows which files were left open.
+/// Makes and counts system calls; fails selected ones instead, and records which files were left open.
 final class CallRecorder: Sendable {
     private struct State {
         var names: [String] = []
@@ -12,7 +12,7 @@ final class CallRecorder: Sendable {
     private let state = Guarded(State())
     private let failure: (@Sendable (_ index: Int, _ name: String) -> Int32?)?
 
-    /// - Parameter failure: the error code of a call that is to fail, by its place among the calls and its name.
+    /// - Parameter failure: the error code of a failing call, by its index and name.
     init(failure: (@Sendable (_ index: Int, _ name: String) -> Int32?)? = nil) {
         self.failure = failure
     }
@@ -22,7 +22,7 @@ final class CallRecorder: Sendable {
         state.withLock { $0.names }
     }
 
-    /// The files that were opened and not closed again.
+    /// The files that were opened and not closed.
     var openDescriptors: Set<Int32> {
         state.withLock { $0.descriptors }
     }
@@ -42,7 +42,7 @@ final class CallRecorder: Sendable {
         return descriptor
     }
 
-    /// A failing close lets go of the file all the same, as the system does.
+    /// A failing close closes the descriptor anyway, as in the system.
     private func closed(_ descriptor: Int32) {
         state.withLock { _ = $0.descriptors.remove(descriptor) }
     }
@@ -63,7 +63,7 @@ final class CallRecorder: Sendable {
             self.closed(descriptor)
             live.closeLater(descriptor)
         }
-        // What other tests left to be closed has no part in what becomes of a call that fails.
+        // Files that other tests left to be closed do not affect the outcome of a failing call.
         calls.closeWaiting = { false }
         calls.readBytes = { descriptor, buffer throws(SystemError) in
             try self.record("read")

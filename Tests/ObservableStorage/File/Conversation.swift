@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Another program that does its next step when it is asked to, and answers with a line.
+/// Another program that runs its next step on request, and answers with a line.
 final class Conversation: Sendable {
     private let process: Process
     private let input = Pipe()
@@ -21,7 +21,7 @@ final class Conversation: Sendable {
         }
     }
 
-    /// Lets it go on, and waits for its answer.
+    /// Lets it continue, and waits for its answer.
     func ask() throws -> String {
         try input.fileHandleForWriting.write(contentsOf: Data("\n".utf8))
         var line = Data()
@@ -31,14 +31,14 @@ final class Conversation: Sendable {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// Waits for it to come to its end.
+    /// Waits until it exits.
     func end() throws {
         try input.fileHandleForWriting.close()
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)
     }
 
-    /// Ends it as a crash would.
+    /// Kills it, as a crash would.
     func kill() throws {
         #expect(Foundation.kill(process.processIdentifier, SIGKILL) == 0)
         process.waitUntilExit()

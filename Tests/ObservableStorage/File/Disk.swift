@@ -1,10 +1,10 @@
 import Foundation
 
-/// What other programs do to files.
+/// File operations of other programs.
 enum Disk {
-    /// The content of a file, nil if there is none.
+    /// The content of a file; nil if there is none.
     static func read(_ path: String) -> String? {
-        // Not by Foundation, whose descriptor a child would inherit that another test starts meanwhile.
+        // Not with Foundation, whose descriptor could be inherited by a child that another test starts.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
@@ -20,14 +20,14 @@ enum Disk {
         try Data(content.utf8).write(to: URL(fileURLWithPath: path))
     }
 
-    /// Puts a new file in the place of the old one.
+    /// Replaces the old file with a new one.
     static func replace(_ path: String, _ content: String) throws {
         let other = path + ".new"
         try write(other, content)
         try move(other, path)
     }
 
-    /// Renames, over what is there if need be.
+    /// Renames, replacing an existing file.
     static func move(_ source: String, _ target: String) throws {
         guard rename(source, target) == 0 else { throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: target]) }
     }
@@ -40,30 +40,30 @@ enum Disk {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
-    /// Writes a file in a folder that may have to be made.
+    /// Writes a file and creates its folder if necessary.
     static func writeDeep(_ path: String, _ content: String) throws {
         try makeFolder(URL(fileURLWithPath: path).deletingLastPathComponent().path)
         try write(path, content)
     }
 
-    /// Puts a file in the place of a folder.
+    /// Replaces a folder with a file.
     static func replaceFolder(_ path: String, _ content: String) throws {
         try remove(path)
         try write(path, content)
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     static func link(_ path: String, to target: String) throws {
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
     }
 
-    /// Puts a symbolic link in the place of another.
+    /// Replaces a symbolic link with another.
     static func relink(_ path: String, to target: String) throws {
         try link(path + ".new", to: target)
         try move(path + ".new", path)
     }
 
-    /// Gives a file a second name.
+    /// Creates a hard link.
     static func hardLink(_ path: String, to target: String) throws {
         try FileManager.default.linkItem(atPath: target, toPath: path)
     }

@@ -5,12 +5,12 @@ import Testing
 @testable import ObservableStorage
 
 extension TemporaryFolder {
-    /// What is in the folder, in order.
+    /// The sorted names of the files in the folder.
     func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: url.path).sorted()
     }
 
-    /// Makes a file with a content and permissions of its own, and returns its path.
+    /// Creates a file with the given content and permissions, and returns its path.
     @discardableResult
     func make(_ name: String, _ content: String = "old", permissions: mode_t = 0o600) throws -> String {
         try Data(content.utf8).write(to: file(name))
@@ -18,21 +18,21 @@ extension TemporaryFolder {
         return path(name)
     }
 
-    /// Makes a symbolic link and returns its path.
+    /// Creates a symbolic link and returns its path.
     @discardableResult
     func link(_ name: String, to target: String) throws -> String {
         try FileManager.default.createSymbolicLink(atPath: path(name), withDestinationPath: target)
         return path(name)
     }
 
-    /// Makes a folder inside, and returns its path.
+    /// Creates a folder inside, and returns its path.
     @discardableResult
     func makeFolder(_ name: String) throws -> String {
         try FileManager.default.createDirectory(atPath: path(name), withIntermediateDirectories: true)
         return path(name)
     }
 
-    /// Makes a named pipe.
+    /// Creates a named pipe.
     func makePipe(_ name: String) throws -> String {
         try #require(mkfifo(path(name), 0o600) == 0)
         return path(name)
@@ -43,14 +43,14 @@ extension TemporaryFolder {
         try String(contentsOf: file(name), encoding: .utf8)
     }
 
-    /// The status of what is at a name itself.
+    /// The status of a name, without following links.
     func status(_ name: String) throws -> FileStatus {
         try #require(try FileSystemCalls.live.status(at: path(name)))
     }
 }
 
 extension ResolvedPath {
-    /// Follows a path, from the working folder on if it is relative.
+    /// Resolves a path, relative to the working directory.
     init(_ path: String) throws(StorageError) {
         try self.init(AbsolutePath(path))
     }
@@ -76,7 +76,7 @@ extension AtomicFile {
 }
 
 extension FileLock {
-    /// Does something while no other writer of the file that a path leads to can.
+    /// Runs a closure while other writers of the file that a path leads to are locked out.
     static func withLock<Result>(
         for path: String, timeout: Duration, calls: FileSystemCalls = .live, body: () throws -> Result
     ) throws -> Result {
@@ -84,5 +84,5 @@ extension FileLock {
     }
 }
 
-/// Whether the tests may do what only the superuser may.
+/// Whether the tests run as the superuser.
 let isSuperuser = geteuid() == 0

@@ -121,7 +121,7 @@ import Testing
         try #require(chown(folder.path(".list.lock"), 12_345, 12_345) == 0)
         let reason = "it belongs to user 12345, who may write neither the property list nor its folder; remove it"
         #expect(throws: unusable(".list.lock", reason)) { try lock("list") }
-        // Whoever owns the folder, owns the list, or may write the list as one of its group or of all, could do worse than lock it.
+        // The owner of the folder or the list, or a user with write access to the list, could do worse than lock it.
         try #require(chown(folder.url.path, 12_345, 0) == 0)
         try lock("list")
         try #require(chown(folder.url.path, 0, 0) == 0 && chown(folder.path("list"), 12_345, 0) == 0)
@@ -179,7 +179,7 @@ import Testing
         try #require(chmod(folder.path("list"), 0o660) == 0)
         let recorder = CallRecorder { [calls = Guarded(0)] _, name in
             guard name == call else { return nil }
-            // The first file that is opened is the lock file itself.
+            // The first opened file is the lock file itself.
             return calls.withLock {
                 $0 += 1
                 return $0 > (call == "open" ? 1 : 0)

@@ -12,7 +12,7 @@ import Testing
         folder = try TemporaryFolder()
     }
 
-    /// Whether the lock file of a name can be locked at once.
+    /// Whether the lock file of a name can be locked immediately.
     private func isFree(_ name: String) throws -> Bool {
         let descriptor = open(folder.path(name), O_RDWR)
         try #require(descriptor >= 0)
@@ -90,7 +90,7 @@ import Testing
         #expect(throws: StorageError.locked(file: path, waited: .milliseconds(20))) {
             try FileLock.withLock(for: path, timeout: .milliseconds(20)) {}
         }
-        // It lets go while it is waited for.
+        // It releases the lock while another process waits.
         let answers = Guarded<[Result<String, any Error>]>([])
         var calls = FileSystemCalls.live
         calls.pause = { _ in
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// A file whose lock somebody holds, and who waits for it.
+    /// A file whose lock is held, and a waiter for it.
     private struct Queue {
         let path: String
         let lock: String
@@ -234,7 +234,7 @@ import Testing
                 }
                 ends.leave()
             }
-            // Each is in the kernel's queue before the next one comes. Not awaited: the tasks of other tests would come in between.
+            // Each is in the kernel's queue before the next one arrives. Not awaited: tasks of other tests would run in between.
             while try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").count(where: {
                 $0.contains("->") && $0.contains(":\(inode) ")
             }) <= number {
@@ -252,7 +252,7 @@ import Testing
         let looks = Guarded(0)
         var calls = queue.calls
         calls.statusOfPath = { path, followsLinks throws(SystemError) in
-            // Those who hold the lock before replace the list at each look, and let go after many.
+            // Previous holders of the lock replace the list at each check, and release the lock after many.
             if path == queue.path, queue.arrived.elements.count == 1 {
                 do { try Disk.replace(path, "new") } catch { Issue.record(error) }
                 if looks.withLock({
@@ -286,10 +286,10 @@ import Testing
         @Test("A forked child does not keep the lock of a parent that died")
         func forked() throws {
             let path = try folder.make("list")
-            // Swift does not offer the call, which is safe for a child that only waits and ends.
+            // Swift does not provide the call, which is safe for a child that only waits and exits.
             let fork = try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "fork"))
             var calls = FileSystemCalls.live
-            // A process that dies unlocks nothing: its descriptors are closed.
+            // A dying process does not unlock: its descriptors are closed.
             calls.unlock = { _ throws(SystemError) in }
             var child: pid_t = 0
             try FileLock.withLock(for: path, timeout: .zero, calls: calls) { () throws in

@@ -1,6 +1,6 @@
 import ObservableStorage
 
-/// What has arrived and was not asked for yet.
+/// Elements that have arrived and were not yet taken.
 final class Inbox<Element: Sendable>: Sendable {
     private let elements = Guarded<[Element]>([])
     private let (arrivals, arrival) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -11,7 +11,7 @@ final class Inbox<Element: Sendable>: Sendable {
         arrival.yield()
     }
 
-    /// Takes everything that is there.
+    /// Removes and returns all elements.
     @discardableResult func takeAll() -> [Element] {
         elements.withLock { elements in
             defer { elements = [] }
@@ -19,7 +19,7 @@ final class Inbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Takes elements until one is as wanted; nil if the task is cancelled before.
+    /// Takes elements until one satisfies a condition; nil if the task is cancelled first.
     func first(where isWanted: (Element) -> Bool) async -> Element? {
         while true {
             let found = elements.withLock { elements -> Element? in

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 @Suite("Leftover temporary files", .timeLimit(.minutes(5))) struct LeftoverTests {
-    // Beyond the largest number any process has.
+    // Larger than every process identifier.
     private static let deadProcess = pid_t.max
 
     @Test("Temporary files of processes that ended are removed, all other files are kept")

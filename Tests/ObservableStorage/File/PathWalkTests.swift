@@ -3,16 +3,16 @@ import Testing
 
 @testable import ObservableStorage
 
-/// How a path is followed, name by name.
+/// Resolution of a path, component by component.
 @Suite("Path resolution", .timeLimit(.minutes(5)))
 struct PathWalkTests {
-    /// What a name on a disk stands for.
+    /// The kind of file that has a name.
     enum Name {
         case folder, file
         case link(target: String)
     }
 
-    /// Follows a path on a disk of names.
+    /// Resolves a path on a simulated disk.
     func walk(_ path: String, _ disk: [String: Name]) -> (asked: [String], walk: PathWalk) {
         var walk = PathWalk(path)
         var asked: [String] = []

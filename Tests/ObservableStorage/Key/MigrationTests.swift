@@ -158,7 +158,7 @@ struct MigrationTests {
             try await group.waitForAll()
         }
         try await stores[0].migrate(migrations)
-        // Where nobody waits for a lock, who was slower runs again, and finds that there is nothing left to do.
+        // Without a lock, the slower one runs again, and finds nothing left to do.
         if !Fixture.optimistic.contains(fixture) { #expect(runs.elements == [1, 2]) }
         let store = try storage.open()
         #expect(store[Keys.count] == 40)

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-/// What a key reads from counts as its value, whatever is done with it first.
+/// All sources of a key count as its value, whatever is done with it first.
 @Suite("Renamed keys", .timeLimit(.minutes(5)))
 struct RenamedKeyTests {
     private struct Group: KeyGroup {

@@ -7,7 +7,7 @@ import Testing
 @Suite("Access by name", .timeLimit(.minutes(5)))
 struct ValueAccessTests {
     private static let url = URL(filePath: "/tmp/a b")
-    // A whole second, which every format keeps.
+    // A whole second, which every format preserves.
     private static let date = Date(timeIntervalSinceReferenceDate: 5)
 
     /// Sets and reads a value of each type.

@@ -9,7 +9,7 @@ import Testing
 struct AvailabilityTests {
     private let reason = StorageError.unreadable(file: "unreliable", reason: "not mounted")
 
-    /// A store that could not be opened, and its storage.
+    /// A store that could not be opened, and its backend.
     private func unopened(_ storage: StorageFixture) throws -> (ObservableStore, UnreliableBackend) {
         let backend = UnreliableBackend(try storage.backend)
         backend.fail(reason)
@@ -64,7 +64,7 @@ struct AvailabilityTests {
         let store = ObservableStore(backend: backend, unavailableBecause: HookedBackend.bad)
         store[Keys.count] = 5
         await store.settle()
-        // Its own next attempt is half a minute away.
+        // Its next scheduled attempt is half a minute away.
         await store.isolated { store in
             for _ in 0..<11 { _ = store.flushBackoff.fail() }
         }

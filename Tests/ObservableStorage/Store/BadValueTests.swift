@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// What is stored and cannot be taken for a key's value is told in one way, wherever it is met.
+/// A stored value that is not of a key's type is handled in one way, wherever it is read.
 @Suite("Bad values", .timeLimit(.minutes(5)))
 struct BadValueTests {
     private static let level = StorageKey("level", default: 1)

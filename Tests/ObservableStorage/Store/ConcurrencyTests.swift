@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-/// `OBSERVABLE_STORAGE_SEED` repeats another run; what comes of a seed also depends on how threads take turns.
+/// `OBSERVABLE_STORAGE_SEED` sets the seed; the outcome also depends on thread scheduling.
 @Suite("Many writers and observers", .timeLimit(.minutes(isLong ? 30 : 5)))
 struct ConcurrencyTests {
     static let seeds: [UInt64] = (0..<(isLong ? 200 : 3)).map { firstSeed + $0 }
@@ -31,7 +31,7 @@ struct ConcurrencyTests {
         for _ in 0..<20 {
             writers = try await writing(writers, steps: 5)
             for store in stores { try await store.flush() }
-            // A transaction begins with what is stored by now.
+            // A transaction begins with the entries stored by then.
             for store in stores { try await store.update { _ in } }
             for store in stores { #expect(store.entries == stores[0].entries, "seed \(seed)") }
         }
@@ -111,7 +111,7 @@ struct ConcurrencyTests {
             count += 1
             if count == 150 { break }
         }
-        // Several at once: each returns when everything is stored.
+        // Several concurrently: each returns when everything is stored.
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<3 { group.addTask { try await store.close() } }
             try await group.waitForAll()
@@ -151,7 +151,7 @@ struct ConcurrencyTests {
 }
 
 extension [String: PropertyListValue] {
-    /// The entries as text that is the same for equal ones.
+    /// The entries as text that is equal for equal entries.
     fileprivate var hexadecimal: String {
         get throws { try PropertyListValue.dictionary(self).encoded(as: .binary).map { String($0, radix: 16) }.joined() }
     }

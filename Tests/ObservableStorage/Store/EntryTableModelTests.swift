@@ -11,7 +11,7 @@ struct EntryTableModelTests {
         var generator = SeededGenerator(seed: seed)
         let starts = [[:], ["a": 1, "b": 2, "c": 3, "e\u{301}": 4], ["c": 1, "b": 0]] as [[String: PropertyListValue]]
         var twins = starts.map { Twin($0) }
-        // Two spellings of one.
+        // Two normalizations of one name.
         let names = ["a", "b", "c", "d", "\u{e9}", "e\u{301}"]
         let choices: [PropertyListValue?] = [nil, nil, 1, 2]
         let conditions: [EntryEdits?] = [nil, nil, [:], ["z": .some(1)]]
@@ -33,7 +33,7 @@ struct EntryTableModelTests {
         }
     }
 
-    /// A table and what it has to be.
+    /// A table and its expected content.
     private struct Twin {
         private var table: EntryTable
         private var values: [String: PropertyListValue]
@@ -59,7 +59,7 @@ struct EntryTableModelTests {
             let isNew = values[name] != value
             #expect((old != nil) == isNew)
             if let entry = held[name] { #expect(entry.version == changes + (isNew ? 1 : 0)) }
-            // Setting what is there already makes an edit that depended on something count whatever happens.
+            // Setting an equal value of a dependent edit makes it unconditional.
             if !isNew, edit != 0, condition == nil {
                 pending[name] = pending[name].map { PendingEdit(value: $0.value, condition: [:], revision: $0.revision) }
             }
@@ -83,14 +83,14 @@ struct EntryTableModelTests {
             held[name] = nil
         }
 
-        /// Stores the edits that were there when it was last called: some have been made anew since.
+        /// Stores the edits pending at the last call: some have been made again since.
         mutating func noteStored() {
             table.noteStored(written)
             for (name, edit) in written where pending[name]?.revision == edit.revision { pending[name] = nil }
             written = table.pending
         }
 
-        /// Reads so many names that nobody has written that those without a reader are forgotten.
+        /// Reads enough unwritten names that unused ones are removed.
         mutating func sweep() {
             for number in 0..<70 { _ = table.madeEntry("unheld \(number)") }
             #expect(table.count < 200)

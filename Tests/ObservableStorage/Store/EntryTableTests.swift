@@ -109,7 +109,7 @@ struct EntryTableTests {
 }
 
 extension EntryTable {
-    /// What was there before another value was put in place; nil if it is the same.
+    /// The previous value; nil if it is the same.
     mutating func exchange(
         _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: EntryEdits? = nil
     ) -> PropertyListValue?? {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// Ends of processes and of stores with edits that are not on disk yet.
+/// Processes that exit and stores that are released with unwritten edits.
 @Suite("Exit and release", .timeLimit(.minutes(5)))
 struct ExitTests {
     private let folder: TemporaryFolder
@@ -76,7 +76,7 @@ struct ExitTests {
         let failure = StorageError.unwritable(file: "unreliable", reason: "full", edits: .kept)
         var store: ObservableStore? = try ObservableStore(backend: backend)
         backend.fail(failure)
-        // Its own next attempt is half a minute away.
+        // Its next scheduled attempt is half a minute away.
         await store?.isolated { store in
             for _ in 0..<11 { _ = store.flushBackoff.fail() }
         }
@@ -87,7 +87,7 @@ struct ExitTests {
         if isRepaired { backend.fail(nil) }
         weak let released = store
         store = nil
-        // Looking may have failed as well until then. The stream ends with the store.
+        // Checks may have failed as well until then. The stream ends with the store.
         var lost: [StorageError] = []
         while let error = await heard.next() {
             if error != failure { lost.append(error) }

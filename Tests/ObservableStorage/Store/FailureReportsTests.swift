@@ -5,14 +5,14 @@ import Testing
 
 @testable import class ObservableStorage.FailureReports
 
-// One after the other: what the end of the process logs is that of all.
+// Serialized, because the exit logs the failures of all stores.
 @Suite("Unobserved failures", .serialized, .timeLimit(.minutes(5)))
 struct FailureReportsTests {
     private let first = StorageError.unwritable(file: "settings.plist", reason: "the disk is full", edits: .kept)
     private let second = StorageError.unreadable(file: "settings.plist", reason: "no permission")
 
     private let lines = Recorder<String>()
-    /// What is to be done when a listener had time enough to come.
+    /// Called after a listener had time to subscribe.
     private let graces = Recorder<@Sendable () -> Void>()
 
     private func make() -> FailureReports {
@@ -56,7 +56,7 @@ struct FailureReportsTests {
             FailureReports.logAllUnheard()
             lines.record("ended")
         }
-        // Time enough to come to its end, if nothing kept it from that.
+        // Enough time to finish, if nothing delayed it.
         for _ in 0..<20_000 where lines.elements.isEmpty { sched_yield() }
         mayGoOn.signal()
         await end.value

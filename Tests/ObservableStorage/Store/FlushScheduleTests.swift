@@ -60,7 +60,7 @@ struct FlushScheduleTests {
         #expect(answers == [false])
     }
 
-    /// A store that could not write an edit of `count`, and whose own next attempt is half a minute away.
+    /// A store that could not write an edit of `count`, and whose next scheduled attempt is half a minute away.
     private func failing(_ backend: UnreliableBackend) async throws -> ObservableStore {
         let store = try ObservableStore(backend: backend)
         await store.isolated { store in
@@ -107,7 +107,7 @@ struct FlushScheduleTests {
         backend.fail(nil)
         await store.isolated { $0.receive(.changed) }
         #expect(await store.isolated { $0.flushBackoff.hint() } != .nanoseconds(0))
-        // The attempt has a time, which is now; its success shows in what can be awaited.
+        // The attempt is scheduled for now; its success can be awaited.
         for await availability in store.availabilityUpdates where availability == .available { break }
         #expect(try storage.entries == ["count": 1])
     }
@@ -123,7 +123,7 @@ struct FlushScheduleTests {
         var failures = store.failures.makeAsyncIterator()
         backend.fail(failure)
         store[Keys.count] = 1
-        // The first attempt is that of the edit, the second one that of its time.
+        // The first attempt is that of the edit, the second one the scheduled one.
         for _ in 0..<2 { #expect(await failures.next() == failure) }
         #expect(await store.isolated { $0.flushBackoff.hint() } == .nanoseconds(0))
         try await store.close(discardingEdits: true)
@@ -139,7 +139,7 @@ struct FlushScheduleTests {
             store[Keys.count] += 1
         }
         await store.settle()
-        // Opening a store writes nothing: one edit behind, and those that were asked for. On a busy machine the attempt's time may come.
+        // Opening a store writes nothing: one asynchronous edit, and the requested ones. On a busy machine the scheduled attempt may run.
         let due = Int((ContinuousClock.now - start) / .seconds(30))
         #expect((6...6 + due).contains(backend.edits))
         try await store.close(discardingEdits: true)

@@ -72,7 +72,7 @@ struct FlushTests {
         #expect(await failures.first { _ in true } == failure)
         #expect(store[Keys.count] == 5)
         backend.fail(nil)
-        // Nobody asks for this flush: it is the store's own next attempt.
+        // Not requested: it is the store's next scheduled attempt.
         for await value in values where value == 5 { break }
         try await store.flush()
     }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Histories") struct HistoryTests {
     typealias Mark = History.Mark
 
-    /// Two writers of one store, one of another store, and observers, without a flaw.
+    /// Two writers of one store, one of another store, and observers, all consistent.
     static let whole: History = {
         var history = History()
         history.start = ["a": Mark("old", 1).value]

@@ -1,7 +1,7 @@
 import Dispatch
 import ObservableStorage
 
-/// A backend in memory that counts what is asked of it, fails on demand, and lets a test report in its name.
+/// An in-memory backend that counts calls, fails on demand, and sends events for a test.
 final class HookedBackend: StorageBackend {
     private struct State {
         var loads = 0

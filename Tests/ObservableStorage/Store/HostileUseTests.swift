@@ -9,12 +9,12 @@ import Testing
 
 @Suite("Hostile use", .timeLimit(.minutes(5)))
 struct HostileUseTests {
-    // One after the other, since each keeps a processor busy until its store is closed.
+    // Serialized, because each keeps a processor busy until its store is closed.
     @Test("Closing finishes although another task keeps writing", .serialized, arguments: Fixture.allCases)
     func closeWhileWriting(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let lastWritten = Recorder<Int>()
-        // A thread of its own: the tests' pool has few, and this one never waits.
+        // A separate thread: the tests' pool has few, and this one never waits.
         Thread.detachNewThread {
             var written = 0
             do {
@@ -38,7 +38,7 @@ struct HostileUseTests {
         try await store.close()
         _ = try backend.memory.edit { $0["count"] = 9 }
         backend.report(.changed)
-        // The queue is serial: once this is through, so is what was reported.
+        // The queue is serial: after this, all earlier events have been handled.
         try await store.flush()
         #expect(store[Keys.count] == 0)
         #expect(backend.loads == 1)
@@ -119,7 +119,7 @@ struct HostileUseTests {
             let seen = Recorder<Bool>()
         }
         let owner = Owner()
-        // Asking for the lock once more while it is held ends the process.
+        // Locking again while the lock is held ends the process.
         owner.guarded.withLock {
             $0 = Probe { [weak owner] in
                 owner?.guarded.withLock { _ in }; owner?.seen.record(true)
@@ -200,7 +200,7 @@ struct HostileUseTests {
 }
 
 extension ObservableStore {
-    /// Does something on the store's own queue, so that nothing that is timed comes in between.
+    /// Runs a closure on the store's queue, so that no scheduled work runs in between.
     fileprivate func perform<Result: Sendable>(_ body: @Sendable () -> Result) -> Result {
         body()
     }

@@ -3,7 +3,7 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-/// Each load is put on by a process of its own. With `OBSERVABLE_STORAGE_LONG_TESTS` it is a heavy one, and the figures are printed.
+/// Each load runs in a separate process. `OBSERVABLE_STORAGE_LONG_TESTS` makes it a heavy one and prints the results.
 @Suite("Load", .serialized, .timeLimit(.minutes(isLong ? 60 : 5)))
 struct LoadTests {
     private let folder: TemporaryFolder

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// A key remembers what was last read with it; nothing of that may show.
+/// A key caches its last read; this must not be observable.
 @Suite("Cached reads of a key", .timeLimit(.minutes(5)))
 struct RememberedReadingTests {
     @Test("The next read returns what was written, removed, registered or stored by another process since", arguments: Fixture.quick)
@@ -189,7 +189,7 @@ struct RememberedReadingTests {
                 #expect(store[key].name == "two")
                 object = store[key]
             }
-            // What runs on the store's queue keeps it; what it reports there to itself comes after that.
+            // Work on the store's queue retains it; the events that it sends to itself come after that.
             for _ in 0..<4 { store.executor.queue.sync {} }
         }
         #expect(object == nil)
@@ -209,7 +209,7 @@ struct RememberedReadingTests {
     }
 }
 
-/// A value that shows when it is released, and what of it was decoded.
+/// A value that records its release and how it was decoded.
 private final class Object: Sendable {
     let name: String
     private let onRelease: @Sendable () -> Void

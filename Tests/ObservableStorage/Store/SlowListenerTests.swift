@@ -8,7 +8,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// A listener that stops in its first call until it is let go on.
+/// A listener that blocks in its first call until it is allowed to continue.
 private final class BlockedListener: Sendable {
     let seen = Recorder<Int>()
     let threads = Recorder<String?>()
@@ -35,7 +35,7 @@ private final class BlockedListener: Sendable {
 }
 
 extension Recorder where Element == Void {
-    /// Does something on a thread of its own, and records that it has returned.
+    /// Runs a closure on a separate thread, and records that it has returned.
     fileprivate static func detached(_ body: @escaping @Sendable () -> Void) -> Recorder {
         let returned = Recorder()
         Thread.detachNewThread {
@@ -46,7 +46,7 @@ extension Recorder where Element == Void {
     }
 }
 
-/// Takes some 20 us, as a listener that draws something does.
+/// Takes about 20 us, as a listener that draws would.
 private func work() {
     let end = ContinuousClock.now + .microseconds(20)
     while ContinuousClock.now < end {}
@@ -111,7 +111,7 @@ struct SlowListenerTests {
         defer { slow.release() }
         try await slow.isCalled()
 
-        // Told by the same look, of which the first part has not ended.
+        // Delivered by the same check, whose first part has not ended.
         #expect(try await texts.elements(count: 1) == ["a"])
         store[Keys.note] = "kept"
         try await store.flush()
@@ -156,7 +156,7 @@ struct SlowListenerTests {
         slow.release()
         _ = try await writer.elements(count: 1)
         #expect(try await slow.seen.elements(count: 100) == Array(1...100))
-        // On a busy machine another thread may even have been faster with the first one.
+        // On a busy machine another thread may have been faster with the first one.
         #expect(slow.threads.elements.filter { $0 == "writer" }.count <= 1)
         withExtendedLifetime(token) {}
     }
@@ -178,7 +178,7 @@ struct SlowListenerTests {
         for thread in threads { _ = try await thread.elements(count: 1) }
         let total = UInt64(each * writers)
         #expect(try await seen.elements(count: each * writers) == Array(1...total))
-        // On a busy machine one writer or the other may wait in vain now and then.
+        // On a busy machine a writer may occasionally time out.
         #expect(longest.load(ordering: .relaxed) <= UInt64(each))
         withExtendedLifetime(token) {}
     }
@@ -195,7 +195,7 @@ struct SlowListenerTests {
             ticket.queue.waitForRoom(at: ticket.position, for: .seconds(3600))
             events.record("went on")
         }
-        // A waiter is there once the queue knows of it.
+        // A waiter is counted once it is registered in the queue.
         while !queue.hasWaiters { await Task.yield() }
         events.record("made room")
         queue.deliver(upTo: 1, on: .current)
@@ -276,7 +276,7 @@ struct SlowListenerTests {
             store[key] = 3
         }
         try await store.flush()
-        // What another store has stored, found by a flush.
+        // A change of another store, found by a flush.
         store[Keys.text] = "a"
         _ = try backend.edit { $0["coded"] = 4 }
         try await store.flush()

@@ -6,7 +6,7 @@ import Testing
 
 private final class Owner {}
 
-/// Tells when it goes: what a listener captures goes with the listener.
+/// Reports its release: values captured by a listener are released with it.
 private final class Probe: Sendable {
     let released: Recorder<Void>
 

@@ -73,7 +73,7 @@ struct TransactionTests {
             let ended = DispatchSemaphore(value: 0)
             let task = Task {
                 defer { ended.signal() }
-                // Asked instead of called: where it is taken for no error, calling would wait for itself.
+                // Checked instead of called: if it were not an error, the call would wait for itself.
                 try await inner.update { _ in
                     #expect(OpenTransaction.isOpen(of: outer))
                     #expect(OpenTransaction.isOpen(of: inner))
@@ -130,7 +130,7 @@ struct TransactionTests {
         #expect(try storage.entries == ["count": .integer(42)])
     }
 
-    // Where edits wait for a lock, nobody is faster.
+    // With a lock, no other writer can be faster.
     @Test(
         "External changes found by a transaction are delivered first, and then its own changes",
         arguments: [Fixture.memory, .userDefaults])
@@ -139,7 +139,7 @@ struct TransactionTests {
         let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         let changes = store.changes(of: Keys.count)
-        // The other store is faster by a hair: it stores its change when the transaction has begun.
+        // The other store is slightly faster: it stores its change after the transaction has begun.
         backend.pause {
             backend.pause(nil)
             _ = try? storage.edit { $0["count"] = .integer(10) }

@@ -173,7 +173,7 @@ struct ValueTests {
 
     @Test("Any string is a distinct key", arguments: Fixture.allCases, ["", ".", "a.b", "a/b", "\u{0}", "\u{feff}x", "🗝️", "$", "~"])
     func anyKey(fixture: Fixture, name: String) async throws {
-        // XML has no words for some, and Foundation's for more, so that they are refused.
+        // XML cannot represent some, and Foundation's XML even fewer, so they are rejected.
         if fixture == .xml, name == "\u{0}" { return }
         if fixture == .userDefaults, ["\u{0}", "\u{feff}x"].contains(name) { return }
         let storage = try fixture.make()

@@ -2,7 +2,7 @@ import ObservableStorage
 import PropertyListCoding
 import TestSupport
 
-/// Subscribes in some way, sees a few changes and leaves in another way, over and over, as a seed decides.
+/// Subscribes, receives a few changes and unsubscribes in various ways, repeatedly, as determined by a seed.
 struct Visitor: Sendable {
     private let store: ObservableStore
     private var generator: SeededGenerator
@@ -12,7 +12,7 @@ struct Visitor: Sendable {
         generator = SeededGenerator(seed: seed)
     }
 
-    /// Comes and goes so many times; returns at once from a store that is closed.
+    /// Subscribes and unsubscribes the given number of times; returns immediately if the store is closed.
     func visit(times: Int) async -> History {
         var visitor = self
         var history = History()
@@ -34,7 +34,7 @@ struct Visitor: Sendable {
         }
     }
 
-    /// Breaks off a stream of changes.
+    /// Stops reading a stream of changes.
     private func left(_ key: String, after count: Int) async -> History.View {
         var seen: [History.Step] = []
         for await change in store.changes(of: StorageKey<PropertyListValue?>(key)) {
@@ -71,7 +71,7 @@ struct Visitor: Sendable {
         return History.Reading(name: "short reader of \(key)", key: key, values: seen, isToEnd: false)
     }
 
-    /// Listens with the initial value while a stream goes on.
+    /// Listens with the initial value while a stream is read.
     private func listened(_ key: String, upTo count: Int) async -> History.View {
         let seen = Recorder<History.Step>()
         let token = store.addUpdateListener(for: StorageKey<PropertyListValue?>(key), initial: true) { seen.record($0) }
@@ -81,11 +81,11 @@ struct Visitor: Sendable {
             if rest == 0 { break }
         }
         token.cancel()
-        // What another thread is delivering to it at this moment may still arrive.
+        // A change that another thread is delivering at this moment may still arrive.
         return view("listener", key, seen.elements, hasInitial: true)
     }
 
-    /// Cancels a listener in the middle of a delivery, after which nothing may come.
+    /// Cancels a listener during a delivery, after which nothing may be delivered.
     private func cancelledFromInside(_ key: String, after count: Int) async -> History.View {
         let seen = Recorder<History.Step>()
         let token = Guarded<ObservationToken?>(nil)
@@ -97,7 +97,7 @@ struct Visitor: Sendable {
             isEnough.finish()
         }
         token.withLock { $0 = own }
-        // Ends with the store, if the key does not change so often.
+        // Ends with the store, if the key does not change often enough.
         let end = Task { [failures = store.failures] in
             for await _ in failures {}
             isEnough.finish()

@@ -5,7 +5,7 @@ import Testing
 @testable import ObservableStorage
 
 @Suite("Errors inside collections", .timeLimit(.minutes(5))) struct NestedValueTests {
-    /// A user's own type with an error of its own.
+    /// A user-defined type with its own error.
     private struct Even: Storable {
         struct Odd: Error, CustomStringConvertible {
             let description = "it is odd"

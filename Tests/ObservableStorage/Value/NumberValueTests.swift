@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// An integer type, and whether its ends are kept and what is beyond them refused.
+/// An integer type, and whether its bounds are preserved and larger values rejected.
 private struct Width: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let check: @Sendable () throws -> Void

@@ -28,13 +28,13 @@ private struct Range: Storable, Equatable {
     }
 }
 
-/// One value of each kind that can be stored, to be refused by every type that is not its own.
+/// One value of each storable type, to be rejected by every other type.
 private let samples: [PropertyListValue] = [
     .string("text"), .integer(1), .real(1.5), .boolean(true), .date(Date(timeIntervalSinceReferenceDate: 1)), .data(Data([1])),
     .array([]), .dictionary([:]), .uid(1),
 ]
 
-/// A value, what is stored for it, and back.
+/// A value and its stored form.
 private struct RoundTrip: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let check: @Sendable () throws -> Void
@@ -48,7 +48,7 @@ private struct RoundTrip: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// A type and the kinds of stored values it takes.
+/// A type and the stored types that it accepts.
 private struct Accepting: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let check: @Sendable () throws -> Void

@@ -4,7 +4,7 @@
 
     @testable import ObservableStorage
 
-    /// A pipe in the place of an inotify instance: it tells what a test says, and counts what is watched.
+    /// A pipe in place of an inotify instance: it sends the events of a test, and counts watches.
     final class FakeInotify: Sendable {
         private struct State {
             var next: Int32 = 1
@@ -54,7 +54,7 @@
             while poll(&request, 1, -1) < 0, errno == EINTR {}
         }
 
-        /// How often something was to be watched.
+        /// The number of attempts to add a watch.
         var watchCalls: Int {
             state.withLock { $0.calls }
         }
@@ -63,7 +63,7 @@
         var calls: InotifyCalls {
             InotifyCalls(
                 open: { [self] in
-                    // A second owner would close the descriptor once more, whoever has the number by then.
+                    // A second owner would close the descriptor again, when it may belong to another file.
                     state.withLock { state in
                         defer { state.isOpened = true }
                         return state.isOpened ? -EMFILE : reading

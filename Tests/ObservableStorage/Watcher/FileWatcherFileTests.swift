@@ -78,7 +78,7 @@ struct FileWatcherFileTests {
     func coalescing(options: FileWatcherOptions) async throws {
         try Disk.write(path, "one")
         let probe = try await WatchProbe(path, options)
-        // While the queue is busy, everything that happens becomes one notice.
+        // While the queue is busy, all events become one notification.
         let gate = DispatchSemaphore(value: 0)
         probe.queue.async { gate.wait() }
         for number in 0..<1000 { try Disk.replace(path, "\(number)") }

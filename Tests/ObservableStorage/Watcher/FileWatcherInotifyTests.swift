@@ -6,7 +6,7 @@
 
     @testable import ObservableStorage
 
-    /// How the process's one inotify instance is used.
+    /// The use of the process's inotify instance.
     @Suite("FileWatcher: inotify", .timeLimit(.minutes(5)))
     struct FileWatcherInotifyTests {
         let folder: TemporaryFolder
@@ -94,7 +94,7 @@
             #expect(Kernel.isWatched(folder.path("old")))
             try Disk.replace(path, "two")
             #expect(await probe.sees("two"))
-            // The other one is watched when it is quiet, and looked at again after that.
+            // The new file is watched after the quiet time, and checked again after that.
             while Kernel.isWatched(folder.path("old")) { #expect(await probe.sees("two")) }
             #expect(Kernel.isWatched(path))
             try await probe.settle()
@@ -118,7 +118,7 @@
             let probe = try await WatchProbe(path)
             let flags = try #require(Kernel.instanceFlags())
             #expect(flags & O_CLOEXEC != 0)
-            // Foundation's own way to start a program closes everything; this is the system's.
+            // Foundation's `Process` closes all descriptors; this call does not.
             let found = Recorder<String>()
             var calls = FileSystemCalls.live
             calls.synchronize = { [folder] descriptor throws(SystemError) in
@@ -136,7 +136,7 @@
             probe.watcher.cancel()
         }
 
-        /// What a program has open that inherits all that is not closed for it.
+        /// The open files of a program that inherits every descriptor not closed for it.
         private static func descriptorsOfChild() -> [String] {
             guard let output = popen("ls -l /proc/self/fd", "r") else { return [] }
             defer { pclose(output) }
@@ -177,7 +177,7 @@
         @Test("A file created again while its watch is registered is watched, whenever it is created", arguments: 0..<4)
         func madeWhileArmed(call: Int) async throws {
             try Disk.write(path, "one")
-            // With another name, the file that is removed goes on, and nothing more is told of it.
+            // With another name, the removed file continues to exist, and no further event is sent for it.
             try Disk.hardLink(folder.path("other"), to: path)
             let countdown = Guarded<Int?>(nil)
             var calls = InotifyCalls.system

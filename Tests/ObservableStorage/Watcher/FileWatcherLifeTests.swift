@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// Beginning and end of a watch, and its stream.
+/// The start and end of a watch, and its stream.
 @Suite("FileWatcher: lifetime", .timeLimit(.minutes(5)))
 struct FileWatcherLifeTests {
     let folder: TemporaryFolder
@@ -182,7 +182,7 @@ struct FileWatcherLifeTests {
         #expect(await waiting == .changed)
     }
 
-    /// A watcher that looks from time to time, once it has told all that there is to tell.
+    /// A polling watcher that has delivered all pending events.
     private func pollingWatcher(
         _ options: FileWatcherOptions, _ handler: @escaping @Sendable (FileWatcher.Event) -> Void
     ) async -> FileWatcher {
@@ -194,7 +194,7 @@ struct FileWatcherLifeTests {
             return try status(path, followsLinks)
         }
         let watcher = FileWatcher(path: path, queue: queue, options: options, handler: handler)
-        // At the start, and two times after that, the second of which tells nothing new.
+        // At the start, and twice after that; the second time finds nothing new.
         for _ in 0..<4 { _ = await polls.first { $0 } }
         queue.sync {}
         return watcher
@@ -247,7 +247,7 @@ struct FileWatcherLifeTests {
 }
 
 extension WatchService {
-    /// A service that can watch nothing.
+    /// A service that cannot watch anything.
     static var blind: WatchService {
         WatchService(mechanism: .inotify) { _, _ throws(WatchError) in throw WatchError(reason: "blind") }
     }

@@ -6,7 +6,7 @@
 
     @testable import ObservableStorage
 
-    /// The kernel does not notify, or not of everything.
+    /// The kernel sends no events, or not all events.
     @Suite("FileWatcher: what cannot be watched", .timeLimit(.minutes(5)))
     struct FileWatcherLimitTests {
         let folder: TemporaryFolder
@@ -100,7 +100,7 @@
             let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, layerInterval: .milliseconds(5))
             let probe = try await WatchProbe(path, options)
             #expect(probe.watcher.mechanism == .inotify)
-            // The pipe never tells.
+            // The pipe sends no events.
             try Disk.replace(path, "two")
             #expect(await probe.sees("two"))
             #expect(!probe.reports.takeAll().contains { $0.event != .changed })
@@ -151,7 +151,7 @@
             let watcher = watcher(path, pipe, failing: isFailing, code: code, options) { events.put($0) }
             #expect(await events.first { $0 == .changed } != nil)
             isFailing.flag.withLock { $0 = false }
-            // A folder's permissions make no difference to what is known of the file in it.
+            // A folder's permissions do not affect the known state of the file in it.
             if code == EACCES { #expect(chmod(folder.url.path, 0o711) == 0) } else { try Disk.replace(path, "one") }
             #expect(await events.first { $0 != .changed } == .recovered(.inotify))
             watcher.cancel()
@@ -214,7 +214,7 @@
         }
     }
 
-    /// A flag to be shared.
+    /// A shared flag.
     private final class Box: Sendable {
         let flag: Guarded<Bool>
 

@@ -6,7 +6,7 @@
 
     @testable import ObservableStorage
 
-    /// File systems are mounted and unmounted along the path, as the kernel tells; `MountTests` do that for real.
+    /// Simulated mounts on the path; `MountTests` use real ones.
     @Suite("FileWatcher: mounts", .timeLimit(.minutes(5)))
     struct FileWatcherMountTests {
         let folder: TemporaryFolder
@@ -86,7 +86,7 @@
             let probe = try await WatchProbe(path, options)
             #expect(probe.watcher.mechanism == .inotify)
             let watchCalls = pipe.watchCalls
-            // The pipe never tells.
+            // The pipe sends no events.
             try Disk.replace(path, "two")
             #expect(await probe.sees("two"))
             #expect(pipe.watchCalls > watchCalls)
@@ -121,7 +121,7 @@
         }
     }
 
-    /// Tells what a test says instead of the kernel.
+    /// Sends the events of a test instead of the kernel's.
     private final class FakeMounts: Sendable {
         private let listeners = Guarded<[MountTable.Listener]>([])
 
@@ -130,7 +130,7 @@
             return true
         }
 
-        /// Tells of mount points, and returns whether anybody wants to hear more.
+        /// Reports mount points, and returns whether there are observers left.
         func tell(_ points: Set<String>) -> Bool {
             listeners.withLock { $0 }.filter { $0(points) }.isEmpty == false
         }

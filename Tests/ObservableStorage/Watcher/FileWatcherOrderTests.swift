@@ -3,7 +3,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// What comes first, looking or arming anew.
+/// The order of checking a file and adding watches again.
 @Suite("FileWatcher: order", .timeLimit(.minutes(5)))
 struct FileWatcherOrderTests {
     static let orders: [(PathEvents, [Step])] = [
@@ -35,7 +35,7 @@ struct FileWatcherOrderTests {
                 defer { isFirst = false }
                 return isFirst
             }
-            // The queue comes to this before the time to arm has come.
+            // The queue runs this before the watch is due.
             if signalsNow { system.signal(.closed) }
         }
         isFirst.withLock { $0 = true }
@@ -50,7 +50,7 @@ struct FileWatcherOrderTests {
         let watcher = await watch(by: system, quiet: .milliseconds(200), limit: .seconds(3600))
         system.signal(.replaced)
         #expect(await system.next() == .look)
-        // It writes whenever the queue comes to it, and so is never quiet.
+        // It writes whenever the queue runs it, so there is no quiet time.
         @Sendable func write() {
             system.signal(.modified)
             if !system.isArmed { queue.async(execute: write) }
@@ -64,7 +64,7 @@ struct FileWatcherOrderTests {
     @Test("After a path could be watched again, the next failure counts as the first and is retried soon")
     func backoff() async throws {
         let recovered = Inbox<Int>()
-        // Nothing but the time to wait leads to another attempt.
+        // Only the scheduled time leads to another attempt.
         var options = FileWatcherOptions(pollInterval: .seconds(3600))
         let systems = (0..<2).map { _ in ScriptedService() }
         let watchers = systems.enumerated().map { number, system in
@@ -74,7 +74,7 @@ struct FileWatcherOrderTests {
                 if case .recovered = event { recovered.put(number) } else { system.seen.put(.look) }
             }
         }
-        // Both have failed so often that they would wait for more than a second the next time.
+        // Both have failed so often that the next delay would exceed a second.
         let first = await recovered.first { _ in true }
         #expect(await recovered.first { $0 != first } != nil)
         for system in systems { system.seen.takeAll() }
@@ -90,14 +90,14 @@ struct FileWatcherOrderTests {
         for watcher in watchers { watcher.cancel() }
     }
 
-    /// Starts a watcher, and returns after its first look, when everything was armed for the first time.
+    /// Starts a watcher, and returns after its first check, when all watches were added for the first time.
     private func watch(
         by system: ScriptedService, quiet: Duration = .zero, limit: Duration = .milliseconds(500),
         onLook: @escaping @Sendable () -> Void = {}
     ) async -> FileWatcher {
         let options = FileWatcherOptions(service: system.service, quiet: quiet, limit: limit)
         let watcher = FileWatcher(path: "/file", queue: queue, options: options) { _ in
-            // Done before the look is seen, so that the test's next step is not part of this one.
+            // Done before the check is recorded, so that the test's next step is not part of this one.
             onLook()
             system.seen.put(.look)
         }
@@ -111,10 +111,10 @@ struct FileWatcherOrderTests {
     }
 }
 
-/// A service that reports what a test says, and records when the path is watched again.
+/// A service that sends the events of a test, and records when the path is watched again.
 private final class ScriptedService: WatchRegistration {
     let seen = Inbox<FileWatcherOrderTests.Step>()
-    /// How often watching is yet to fail.
+    /// The number of further attempts to watch that fail.
     let failures = Guarded(0)
     private let armed = Guarded(false)
     private let receiver = Guarded<(@Sendable (PathEvents) -> Void)?>(nil)
@@ -132,7 +132,7 @@ private final class ScriptedService: WatchRegistration {
         }
     }
 
-    /// What it sees next.
+    /// The next state that it reports.
     func next() async -> FileWatcherOrderTests.Step? {
         await seen.first { _ in true }
     }

@@ -6,7 +6,7 @@
 
     @testable import ObservableStorage
 
-    /// The kernel drops notices when it has no room for them.
+    /// The kernel drops events when its queue is full.
     @Suite("FileWatcher: lost events", .timeLimit(.minutes(5)))
     struct FileWatcherOverflowTests {
         let folder: TemporaryFolder
@@ -42,11 +42,11 @@
         @Test("Many changes of another file in the folder end with a check of the last state")
         func flood() async throws {
             try Disk.write(path, "one")
-            // An instance of its own, so that no other test's watchers have to look.
+            // A separate instance, so that watchers of other tests do not check.
             let probe = try await WatchProbe(path, FileWatcherOptions(service: InotifyHub(calls: .system).service))
             let other = folder.path("other")
             try Disk.write(other, "")
-            // Two names in turn, so that equal events are not merged.
+            // Two alternating names, so that equal events are not merged.
             for number in 0..<20_000 {
                 try number.isMultiple(of: 2) ? Disk.move(other, other + "2") : Disk.move(other + "2", other)
             }

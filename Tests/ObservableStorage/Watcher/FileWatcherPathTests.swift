@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// What is above the file, or leads to it, changes.
+/// Changes of the folders and links of the path.
 @Suite("FileWatcher: the path", .timeLimit(.minutes(5)))
 struct FileWatcherPathTests {
     let folder: TemporaryFolder

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// What a watcher decides without a disk or a clock.
+/// Decisions of a watcher, without a disk or a clock.
 @Suite("FileWatcher: decisions", .timeLimit(.minutes(5)))
 struct FileWatcherValueTests {
     let start = ContinuousClock.now

@@ -4,7 +4,7 @@
 
     @testable import ObservableStorage
 
-    /// What the kernel tells, and who is told.
+    /// Decoding the kernel's events, and finding their recipients.
     @Suite("inotify events", .timeLimit(.minutes(5)))
     struct InotifyEventTests {
         @Test("The kernel's buffer is decoded event by event")

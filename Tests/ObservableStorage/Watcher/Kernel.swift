@@ -2,7 +2,7 @@
     import Foundation
     import Glibc
 
-    /// What the kernel says this process has open.
+    /// The descriptors that are open in this process.
     enum Kernel {
         private static func entries() -> [String] {
             guard let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") else { return [] }
@@ -35,18 +35,18 @@
             return lstat(path, &status) == 0 ? "ino:" + String(status.st_ino, radix: 16) : nil
         }
 
-        /// How many inotify instances watch what is at the path.
+        /// The number of inotify instances that watch the file at the path.
         static func instances(watching path: String) -> Int {
             guard let mark = mark(path) else { return 0 }
             return instanceInfo().count { $0.contains(" \(mark) ") }
         }
 
-        /// Whether any inotify instance watches what is at the path.
+        /// Whether any inotify instance watches the file at the path.
         static func isWatched(_ path: String) -> Bool {
             instances(watching: path) > 0
         }
 
-        /// Those of the paths at which there is something that an inotify instance watches.
+        /// The paths whose file is watched by an inotify instance.
         static func watched(among paths: [String]) -> [String] {
             let marks = Set(instanceInfo().joined().split { $0 == " " || $0 == "\n" }.filter { $0.hasPrefix("ino:") }.map(String.init))
             return paths.filter { mark($0).map(marks.contains) ?? false }

@@ -4,7 +4,7 @@
 
     @testable import ObservableStorage
 
-    /// How file systems are told apart.
+    /// Identification of file systems.
     @Suite("Mounts", .timeLimit(.minutes(5)))
     struct MountTableTests {
         @Test("The file system is identified by its device")

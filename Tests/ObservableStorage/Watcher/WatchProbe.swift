@@ -5,9 +5,9 @@ import Testing
 
 @testable import ObservableStorage
 
-/// A watcher, and what was at its path each time it said to look.
+/// A watcher, and the file at its path at each event.
 final class WatchProbe: Sendable {
-    /// One event, and the file's content when it came.
+    /// An event, and the file's content when it was delivered.
     struct Report: Sendable, Hashable {
         let event: FileWatcher.Event
         let content: String?
@@ -17,7 +17,7 @@ final class WatchProbe: Sendable {
     let reports: Inbox<Report>
     let watcher: FileWatcher
 
-    /// Starts a watcher, and returns when everything that comes of starting is told.
+    /// Starts a watcher, and returns after its initial events.
     init(_ path: String, _ options: FileWatcherOptions = FileWatcherOptions()) async throws {
         let reports = Inbox<Report>()
         self.reports = reports
@@ -28,15 +28,15 @@ final class WatchProbe: Sendable {
         try await settle()
     }
 
-    /// Forgets everything that was told of what has happened so far.
+    /// Discards the events of all changes so far.
     func settle() async throws {
         try await passAll()
         reports.takeAll()
     }
 
-    /// Waits until everything that has happened so far is told; what replaced the file is told once more when it is quiet.
+    /// Waits until all changes so far were reported; a replacement is reported again after the quiet time.
     ///
-    /// Notices come in order, so that once a change made now is told, all earlier ones are.
+    /// Events arrive in order: after a change made now is reported, all earlier ones have been.
     func passAll() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("sentinel")
@@ -47,24 +47,24 @@ final class WatchProbe: Sendable {
         sentinel.cancel()
     }
 
-    /// Waits until something is told while the file has this content; nil stands for no file.
+    /// Waits for an event while the file has this content; nil for no file.
     func sees(_ content: String?) async -> Bool {
         await reports.first { $0.content == content } != nil
     }
 }
 
 extension FileWatcherOptions {
-    /// A timer only, and a fast one.
+    /// Polling only, with a short interval.
     static var polling: FileWatcherOptions {
         FileWatcherOptions(service: nil, pollInterval: .milliseconds(5))
     }
 
-    /// The system's own way, which never gets to look at an open writer.
+    /// The system's events only, without checks of an open writer.
     static var withoutQuiet: FileWatcherOptions {
         FileWatcherOptions(quiet: .seconds(3600), limit: .seconds(3600))
     }
 
-    /// Every means there is here.
+    /// All mechanisms of this system.
     static var all: [FileWatcherOptions] {
         [FileWatcherOptions(), .polling]
     }

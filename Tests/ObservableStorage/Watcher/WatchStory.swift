@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What others do to a path, step by step, and what the file holds after each.
+/// Changes of a path, step by step, with the file's content after each.
 struct WatchStory: Sendable, CustomTestStringConvertible {
-    /// One step, which a watcher has to tell.
+    /// One step, which a watcher must report.
     struct Step: Sendable {
-        /// What the file holds then; nil if there is none.
+        /// The file's content after the step; nil if there is none.
         let content: String?
         let act: @Sendable (_ folder: TemporaryFolder, _ path: String) throws -> Void
 
@@ -22,14 +22,14 @@ struct WatchStory: Sendable, CustomTestStringConvertible {
             Step(content: nil) { try Disk.remove($1) }
         }
 
-        /// Something else, after which the file holds this.
+        /// Another change, after which the file has this content.
         static func leaves(_ content: String?, _ act: @escaping @Sendable (TemporaryFolder) throws -> Void) -> Step {
             Step(content: content) { folder, _ in try act(folder) }
         }
     }
 
     let testDescription: String
-    /// Where the file is, in the test's folder.
+    /// The path of the file in the test's folder.
     let path: String
     let prepare: @Sendable (TemporaryFolder) throws -> Void
     let steps: [Step]
@@ -120,7 +120,7 @@ struct WatchStory: Sendable, CustomTestStringConvertible {
         ) { try Disk.write($0.path("a"), "not a folder") },
     ]
 
-    /// `a/b`, and another folder that can stand for `a` or for `a/b`.
+    /// `a/b`, and another folder that can replace `a` or `a/b`.
     private static let prepareOther: @Sendable (TemporaryFolder) throws -> Void = { folder in
         try Disk.writeDeep(folder.path("a/b/app.plist"), "one")
         try Disk.writeDeep(folder.path("other/b/app.plist"), "two")

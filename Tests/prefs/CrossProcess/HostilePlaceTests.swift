@@ -7,7 +7,7 @@ import Testing
 struct HostilePlaceTests {
     static let hasMounts = canStart("unshare", "-m", "true")
     static let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-    // The tests may have been built where only their owner can look.
+    // The tests may have been built in a folder that only its owner can read.
     static let hasNobody = canStart("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "test", "-x", peer)
     private static let peer = Subprocess.executable("Peer").path
 
@@ -23,9 +23,9 @@ struct HostilePlaceTests {
         "failed: \(path): cannot be written: \(reason); the edits are kept in memory and tried again"
     }
 
-    /// What a store answers that has too little room for a while.
+    /// The answers of a store that temporarily has too little space.
     private func expectFull(_ session: PeerSession, _ reason: String) async throws {
-        // The files come last: until then a further attempt may be at work.
+        // The files are listed last: until then a further attempt may be running.
         let lines = [
             "open", "set small 1000", "flush", "set big 200000", "flush", "keys", "stored", "remove big", "flush", "stored", "files",
         ]

@@ -21,14 +21,14 @@
             }
         }
 
-        /// A process that watches a file, once it has looked at it.
+        /// A process that watches a file, after its first check.
         private func watch(_ path: String) async throws -> RunningProgram {
             let watch = try RunningProgram("unshare", ["-m", Subprocess.executable("Peer").path, "file-events", path])
             try await watch.line { $0 == "look: one" }
             return watch
         }
 
-        /// Lets the process do something, which it has to notice.
+        /// Lets the process make a change that it must detect.
         private func expect(_ watch: RunningProgram, _ line: String, after command: String) async throws {
             let count = watch.lines.elements.count
             try watch.send(command)

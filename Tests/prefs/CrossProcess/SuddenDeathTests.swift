@@ -3,7 +3,7 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-/// Processes that end in the middle of their work.
+/// Processes that are killed during their work.
 @Suite("Killed writers", .timeLimit(.minutes(isLong ? 10 : 5)))
 struct SuddenDeathTests {
     private static let names = ["a", "b", "c"]
@@ -20,7 +20,7 @@ struct SuddenDeathTests {
         try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
     }
 
-    /// The file as one more process would read it that knows nothing of it yet.
+    /// The file as a new process would read it.
     private func stored() throws -> [String: Int] {
         try PropertyListFile(at: folder.file("settings.plist")).load().values.mapValues { try Int(propertyListValue: $0) }
     }
@@ -44,7 +44,7 @@ struct SuddenDeathTests {
         for _ in 0..<(isLong ? 500 : 30) {
             let names = Self.names.shuffled()
             let (victim, witness) = (try #require(writers[names[0]]), try #require(writers[names[1]]))
-            // The moment is chance, not a wait for anything: the work of another writer, and some reading, race with the victim's.
+            // The moment is random and no wait for an event: the work of another writer, and some reading, race with the victim's.
             let said = witness.lines.elements.count
             _ = try await witness.lines(count: said + .random(in: 1...4))
             for _ in 0..<Int.random(in: 0..<20) { _ = try stored() }
@@ -60,7 +60,7 @@ struct SuddenDeathTests {
         #expect(try stored() == last.merging(["end": 1]) { $1 })
     }
 
-    /// Kills a writer, and compares what it said with what is in the file.
+    /// Kills a writer, and compares its output with the content of the file.
     private func kill(_ writer: RunningProgram, _ name: String, _ last: inout [String: Int]) async throws {
         writer.signal(SIGKILL)
         #expect(try await writer.status == -SIGKILL)
@@ -69,7 +69,7 @@ struct SuddenDeathTests {
         let first = last[name, default: 0] + 1
         #expect(said == Array(first..<(first + said.count)))
         let stored = try stored()[name, default: 0]
-        // It may have died after storing a number and before saying it.
+        // It may have died after storing a number and before printing it.
         let least = first - 1 + said.count
         #expect((least...least + 1).contains(stored), "\(name): \(stored)")
         last[name] = stored

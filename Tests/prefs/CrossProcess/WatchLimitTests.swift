@@ -4,10 +4,10 @@
     import TestSupport
     import Testing
 
-    /// The kernel's own limits on watching, met for real.
+    /// The kernel's actual limits on watching.
     @Suite("The limits of inotify", .timeLimit(.minutes(5)))
     struct WatchLimitTests {
-        // A user namespace has limits of its own.
+        // A user namespace has separate limits.
         private static let hasNamespaces = canStart("unshare", "-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_inotify_instances")
 
         private let folder: TemporaryFolder
@@ -82,7 +82,7 @@
             try await watch.line { $0 == "value: 1" }
             try await set(2)
             try await watch.line { $0 == "value: 2" }
-            // While the process stands still, others' files fill its queue, so that there is no room for what comes last.
+            // While the process is stopped, other files fill its queue, so that there is no space for the last event.
             let text = try String(contentsOfFile: "/proc/sys/fs/inotify/max_queued_events", encoding: .utf8)
             let room = try #require(Int(text.split(separator: "\n")[0]))
             watch.signal(SIGSTOP)

@@ -46,7 +46,7 @@ enum Writer: String, CaseIterable {
         let errors: String
     }
 
-    /// A property list of some size, so that it is not written in one piece.
+    /// A property list that is too large to be written in one piece.
     static func initialList() throws -> Data {
         let filler = (0..<2000).map { "\t<key>filler\($0)</key>\n\t<string>\(String(repeating: "x", count: 50))</string>\n" }.joined()
         let head = #"<?xml version="1.0" encoding="UTF-8"?>"# + "\n<plist version=\"1.0\">\n<dict>\n"
@@ -71,7 +71,7 @@ enum Writer: String, CaseIterable {
                     time.sleep(0.002)
         """
 
-    /// Does what an editor does, in one go: starting programs in between would leave the file missing for longer than one does.
+    /// Replaces the file as an editor does, in one process: starting programs in between would leave the file missing for longer.
     private static func edit(_ file: URL, _ count: Int) throws {
         let text = try String(decoding: Data(contentsOf: file), as: UTF8.self)
         let edited = text.replacing(/<integer>[0-9]*<\/integer>/, with: "<integer>\(count)</integer>")
@@ -84,6 +84,6 @@ enum Writer: String, CaseIterable {
 #if os(Linux)
     private let canUseUserDefaults = true
 #else
-    // There the defaults daemon keeps them where no test has a folder of its own.
+    // There the defaults daemon stores them outside the tests' folders.
     private let canUseUserDefaults = false
 #endif
