@@ -36,7 +36,7 @@ struct BareDocument {
         return String(data: bytes, encoding: encoding) ?? String(data: bytes, encoding: .isoLatin1) ?? ""
     }
 
-    /// Whether the declaration is missing or correct.
+    /// Whether the declaration names Latin-1.
     private static func isLatin1(_ bytes: Data) -> Bool {
         guard bytes.starts(with: "<?xml".utf8), let end = bytes.firstIndex(of: UInt8(ascii: ">")) else { return false }
         let declaration = String(decoding: bytes[..<end], as: UTF8.self).uppercased()

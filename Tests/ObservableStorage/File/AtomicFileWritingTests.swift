@@ -109,7 +109,7 @@ private let new = Data("new".utf8)
 
     @Test("A device is not replaced", .enabled(if: isSuperuser))
     func device() throws {
-        // A separate device: the system's could not be replaced.
+        // A separate device, because one of the system would be missed.
         let path = folder.path("device")
         try #require(mknod(path, S_IFCHR | 0o600, 0) == 0)
         #expect(throws: StorageError.unwritable(file: path, reason: "is a device, not a file")) { try AtomicFile.write(new, to: path) }

@@ -12,7 +12,7 @@ struct FailureReportsTests {
     private let second = StorageError.unreadable(file: "settings.plist", reason: "no permission")
 
     private let lines = Recorder<String>()
-    /// Called after a listener had time to subscribe.
+    /// The closures to call after a listener had time to subscribe.
     private let graces = Recorder<@Sendable () -> Void>()
 
     private func make() -> FailureReports {

@@ -118,7 +118,7 @@
             let probe = try await WatchProbe(path)
             let flags = try #require(Kernel.instanceFlags())
             #expect(flags & O_CLOEXEC != 0)
-            // Foundation's `Process` closes all descriptors; this call does not.
+            // Foundation's `Process` closes all descriptors, `popen` does not.
             let found = Recorder<String>()
             var calls = FileSystemCalls.live
             calls.synchronize = { [folder] descriptor throws(SystemError) in
