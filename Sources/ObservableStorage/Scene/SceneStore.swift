@@ -1,10 +1,10 @@
 public import Dispatch
 
-/// The values of one scene: a window, a tab, a session that has values of its own and otherwise those of the application.
+/// The values of one scene (a window, a tab or a session), which inherits the application's values until it sets its own.
 ///
-/// Reading a key gives what the scene has set, or else what the application has stored, or else registered, or else the key's default.
-/// Writing and removing stay in the scene. Scenes share a store, and so its file, its flushes and its order of changes; what a scene has
-/// set is stored under `scenes/ID/NAME`.
+/// Reading a key returns the scene's value, or else the application's stored value, the registered value, or the key's default.
+/// Writing and removing affect the scene only. Scenes share a store with its file, flushes and order of changes; a scene's values are
+/// stored under `scenes/ID/NAME`.
 ///
 /// ```swift
 /// let scene = SceneStore(sceneID: "main", base: store)
@@ -13,21 +13,21 @@ public import Dispatch
 /// let settings = KeyedStore<AppKeys>(scene)
 /// ```
 public struct SceneStore: Sendable {
-    /// Tells the scene from others; the same text is the same scene, also after the process has been started again.
+    /// Identifies the scene; the same text is the same scene, also after the process was restarted.
     public let sceneID: String
-    /// The store that holds the values of the application and of every scene.
+    /// The store with the values of the application and of every scene.
     public let base: ObservableStore
-    /// Whether what is set in this scene becomes the application's value too, which scenes without one of their own have.
+    /// Whether a value set in this scene also becomes the application's value, which scenes without their own value inherit.
     public var writesThrough: Bool { keys.scope.writesThrough }
 
     private let keys: ScopedKeys
 
-    /// Sees a store as a scene does.
+    /// Creates access to a store for a scene.
     ///
     /// - Parameters:
-    ///   - sceneID: tells the scene from others; any text.
-    ///   - base: holds the values.
-    ///   - writesThrough: whether what is set becomes the application's value too, so that new scenes start from what was last set in this one.
+    ///   - sceneID: identifies the scene; any text.
+    ///   - base: the store with the values.
+    ///   - writesThrough: whether a value set here also becomes the application's value, so that new scenes start with it.
     public init(sceneID: String, base: ObservableStore = .standard, writesThrough: Bool = false) {
         self.sceneID = sceneID
         self.base = base
@@ -38,37 +38,37 @@ public struct SceneStore: Sendable {
         KeyPrefix(["scenes", sceneID])
     }
 
-    /// A key as this scene has it.
+    /// A key in the scope of this scene.
     private func scoped<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
         keys.scoped(key)
     }
 
-    /// Where this scene's keys have values of their own.
+    /// The scope of this scene's own values.
     var scope: KeyScope { keys.scope }
 
-    /// Whether another value is the same scene.
+    /// Whether two values represent the same scene.
     func isSame(as other: SceneStore) -> Bool {
         base === other.base && keys.scope == other.keys.scope
     }
 
-    /// The handle to a key's value in this scene; everything that a stored value can do, this one can.
+    /// The handle to a key's value in this scene, with all features of a stored value.
     public func stored<Value>(_ key: StorageKey<Value>) -> StoredValue<Value> {
         base.stored(scoped(key))
     }
 
-    /// Removes everything that the scene has set, as one revision, so that it has the application's values again.
+    /// Removes all values of the scene in one revision, so that it inherits the application's values again.
     public func reset() {
         base.discard(sceneID: sceneID)
     }
 }
 
-/// The keys of a scope, made once.
+/// The keys of a scope, created once.
 private final class ScopedKeys: Sendable {
     let scope: KeyScope
-    // By the number of the application's key, and of its type.
+    // By the identity of the application's key, and its type.
     private let made = Guarded<[UInt64: KeyReference]>([:])
 
-    // Keys may be made without end.
+    // The number of keys is not limited.
     private static let most = 1_000
 
     init(_ scope: KeyScope) {
@@ -80,7 +80,7 @@ private final class ScopedKeys: Sendable {
         if let known = made.withLock({ $0[id] }) { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
         let scoped = key.scoped(to: scope)
         return made.withLock { made in
-            // Somebody else may have been faster: there is one for all.
+            // Another thread may have been faster: all use the same one.
             if let known = made[id] { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
             if made.count < Self.most { made[id] = scoped.definition }
             return scoped
@@ -89,7 +89,7 @@ private final class ScopedKeys: Sendable {
 }
 
 extension SceneStore: ValueAccess {
-    /// The value of a key in this scene, as ``ObservableStore/subscript(_:)`` has it.
+    /// The value of a key in this scene; see ``ObservableStore/subscript(_:)``.
     public subscript<Value>(key: StorageKey<Value>) -> Value {
         get { base[scoped(key)] }
         nonmutating set { base[scoped(key)] = newValue }
@@ -98,7 +98,7 @@ extension SceneStore: ValueAccess {
 }
 
 extension ObservableStore {
-    /// Removes everything that a scene has set, as one revision: for scenes that will not come back.
+    /// Removes all values of a scene in one revision, for scenes that will not be used again.
     public nonisolated func discard(sceneID: String) {
         reset(under: SceneStore.prefix(sceneID))
     }
@@ -117,7 +117,7 @@ extension SceneStore {
         try base.set(value, for: scoped(key), muting: token)
     }
 
-    /// Removes what this scene has set for a key, so that it has the application's value again; other scenes keep theirs.
+    /// Removes this scene's value of a key, so that it inherits the application's again; other scenes keep theirs.
     public func remove<Value>(_ key: StorageKey<Value>, muting token: ObservationToken? = nil) {
         base.remove(scoped(key), muting: token)
     }
@@ -127,20 +127,20 @@ extension SceneStore {
         base.isSet(scoped(key))
     }
 
-    /// A key's value in this scene now and each newer one, the application's included while the scene has none of its own; see
+    /// A key's current value in this scene and each newer one, including the application's while the scene has no value of its own; see
     /// ``ObservableStore/values(of:)``.
     public func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
         base.values(of: scoped(key))
     }
 
-    /// Every change of a key as this scene sees it; see ``ObservableStore/changes(of:bufferingPolicy:)``.
+    /// Every change of a key's effective value in this scene; see ``ObservableStore/changes(of:bufferingPolicy:)``.
     public func changes<Value>(
         of key: StorageKey<Value>, bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
         base.changes(of: scoped(key), bufferingPolicy: bufferingPolicy)
     }
 
-    /// Calls a closure with each change of a key as this scene sees it; see ``ObservableStore/addUpdateListener(for:initial:on:_:)``.
+    /// Calls a closure with each change of a key's value in this scene; see ``ObservableStore/addUpdateListener(for:initial:on:_:)``.
     public func addUpdateListener<Value>(
         for key: StorageKey<Value>, initial: Bool = false, on queue: DispatchQueue? = nil,
         _ listener: @escaping @Sendable (Change<Value>) -> Void
@@ -150,11 +150,11 @@ extension SceneStore {
 }
 
 extension KeyedStore {
-    /// Sees a scene through a group of keys: each key has the scene's value, or else the application's.
+    /// Accesses a scene through a group of keys: each key has the scene's value, or else the application's.
     ///
     /// - Parameters:
-    ///   - scene: holds the values.
-    ///   - prefix: what every name begins with, before a `/`.
+    ///   - scene: the scene with the values.
+    ///   - prefix: the prefix of every name, followed by a `/`.
     ///   - transform: transforms each key's name: `{ $0.lowercased() }`.
     public init(_ scene: SceneStore, prefix: String? = nil, naming transform: (@Sendable (String) -> String)? = nil) {
         self.init(scene.base, naming: KeyNaming(prefix: prefix, scope: scene.scope, transform: transform))

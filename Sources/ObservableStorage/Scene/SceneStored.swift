@@ -1,4 +1,4 @@
-/// A property whose value belongs to a scene, in a class that conforms to ``SceneStoring``. Its projection is the ``StoredValue``.
+/// A property whose value belongs to a scene, in a class that conforms to ``SceneStoring``. The projected value is its ``StoredValue``.
 ///
 /// ```swift
 /// final class Editor: SceneStoring {
@@ -17,35 +17,35 @@ public struct SceneStored<Value: Sendable> {
         self.key = key
     }
 
-    /// Stores the property by a codec; its initial value is the default.
+    /// Stores the property with a codec; its initial value is the default.
     public init(wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String, codec: StorageCodec<Value>) {
         self.init(StorageKey(name, codec: codec, default: wrappedValue()))
     }
 
-    /// Stores the property by a codec; it is nil when neither the scene nor the application has a value.
+    /// Stores the property with a codec; it is nil if neither the scene nor the application has a value.
     public init<Wrapped: Sendable>(_ name: String, codec: StorageCodec<Wrapped>) where Value == Wrapped? {
         self.init(StorageKey(name, codec: codec))
     }
 
-    /// Stores the property; it is nil when neither the scene nor the application has a value.
+    /// Stores the property; it is nil if neither the scene nor the application has a value.
     public init<Wrapped: Storable>(_ name: String) where Value == Wrapped? {
         self.init(StorageKey(name))
     }
 
-    /// A value cannot be had without the instance that knows its scene.
+    /// Not available without the instance that has the scene.
     @available(*, unavailable, message: "@SceneStored belongs in a class that conforms to SceneStoring")
     public var wrappedValue: Value {
         get { key.defaultValue }
         set {}
     }
 
-    /// A handle cannot be had without the instance that knows its scene.
+    /// Not available without the instance that has the scene.
     @available(*, unavailable, message: "@SceneStored belongs in a class that conforms to SceneStoring")
     public var projectedValue: StoredValue<Value> {
         StoredValue(key, in: .standard)
     }
 
-    /// The value in the scene of the instance; reading it is tracked by Observation. What cannot be stored is reported in the store's
+    /// The value in the scene of the instance; Observation tracks reads. A value that cannot be stored is reported in the store's
     /// `failures`.
     public static subscript<Owner: SceneStoring>(
         _enclosingInstance owner: Owner, wrapped wrapped: ReferenceWritableKeyPath<Owner, Value>,
@@ -75,13 +75,13 @@ extension SceneStored where Value: Storable {
         self.init(StorageKey(name, default: wrappedValue()))
     }
 
-    /// Stores the property, which has a default.
+    /// Stores the property, with a default value.
     public init(_ name: String, defaultValue: @autoclosure @escaping @Sendable () -> Value) {
         self.init(StorageKey(name, default: defaultValue()))
     }
 }
 
-/// The handle that a property had in the scene where it was last used, so that it is made once for each scene.
+/// The handle of a property in the scene in which it was last used, so that it is created once for each scene.
 private final class SceneHandle<Value: Sendable>: Sendable {
     private let last = Guarded<(scene: SceneStore, stored: StoredValue<Value>)?>(nil)
 
@@ -97,12 +97,12 @@ private final class SceneHandle<Value: Sendable>: Sendable {
     }
 }
 
-/// A class that belongs to a scene: its properties marked ``SceneStored`` have the values of that scene.
+/// A class that belongs to a scene: its ``SceneStored`` properties have the values of that scene.
 public protocol SceneStoring: AnyObject {
-    /// Tells the scene from others, the same at the next start: a session's persistent identifier, say.
+    /// Identifies the scene across restarts, for example the persistent identifier of a session.
     var sceneID: String { get }
 
-    /// The scene; by default that of the identifier in ``ObservableStore/standard``.
+    /// The scene; by default the one with the identifier in ``ObservableStore/standard``.
     var sceneStore: SceneStore { get }
 }
 
