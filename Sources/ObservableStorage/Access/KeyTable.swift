@@ -1,4 +1,4 @@
-/// The keys of a group as they are called in a store, each found by its path and made once.
+/// The keys of a group with their names in a store, found by key path and created once.
 final class KeyTable<Keys: KeyGroup>: Sendable {
     let keys: Keys
     let naming: KeyNaming
@@ -11,7 +11,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         self.memory = memory
     }
 
-    /// The key at a path, under its name in the store.
+    /// The key at a key path, with its name in the store.
     func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> TrackedKey {
         made.key(path) {
             let key = keys[keyPath: path]
@@ -19,9 +19,9 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         }
     }
 
-    /// The keys of a group inside the group.
+    /// The keys of a nested group.
     func group<Group: KeyGroup>(_ path: KeyPath<Keys, Group>) -> KeyTable<Group> {
-        // What is kept for a path is of the path's type.
+        // The cached object of a key path has the path's type.
         unsafeDowncast(
             made.group(path) {
                 let group = keys[keyPath: path]
@@ -30,27 +30,27 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     }
 }
 
-/// What has been made for the paths of a group.
+/// The objects created for the key paths of a group.
 ///
-/// Not generic as the group is: that would make finding a key five times as long.
+/// Not generic over the group: that would make finding a key five times as slow.
 private final class MadeKeys: Sendable {
-    // Sendable because a key path never changes, and is only compared by identity.
+    // Sendable because a key path is immutable and only compared by identity.
     private struct Known: @unchecked Sendable {
         let path: AnyKeyPath
         let made: any AnyObject & Sendable
     }
 
     private struct Keys {
-        /// By the identity of the path, of which there is one for each place in the source: finding the property by it takes longer.
+        /// By the identity of the key path, unique for each location in the source: reading the property takes longer.
         var byPath: [ObjectIdentifier: Known] = [:]
-        /// The first few of them, found without hashing, which would take as long as all the rest.
+        /// The first few of them, found without hashing, which would double the time.
         var firstPaths: [ObjectIdentifier] = []
         var first: [any AnyObject & Sendable] = []
-        /// By the number of the group's key, so that several paths to one property lead to the same.
+        /// By the identity of the group's key, so that several paths to one property lead to the same.
         var byNumber: [UInt64: TrackedKey] = [:]
     }
 
-    // Paths that are made while the program runs, and computed keys, may be made without end: later ones are not kept.
+    // The number of paths created at run time and of computed keys is not limited: later ones are not cached.
     private static let most = 1_000
     private static let few = 32
 
@@ -61,7 +61,7 @@ private final class MadeKeys: Sendable {
         let (number, make) = make()
         let key = keys.withLock { $0.byNumber[number] } ?? make()
         let shared = keys.withLock { keys in
-            // Somebody else may have been faster: there is one for all.
+            // Another thread may have been faster: all use the same one.
             if let known = keys.byNumber[number] { return known }
             if keys.byNumber.count < Self.most { keys.byNumber[number] = key }
             return key
@@ -97,7 +97,7 @@ private final class MadeKeys: Sendable {
     }
 }
 
-/// The names that the keys of a group have in the property list.
+/// The names of a group's keys in the property list.
 ///
 /// ```swift
 /// settings.keyNames.debug.showConsole    // "debug/showConsole"
@@ -112,7 +112,7 @@ public struct KeyNames<Keys: KeyGroup>: Sendable {
         naming.name(keys[keyPath: path].name)
     }
 
-    /// The names in a group inside the group.
+    /// The names in a nested group.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyNames<Group> {
         let group = keys[keyPath: path]
         return KeyNames<Group>(keys: group, naming: naming.inside(group))

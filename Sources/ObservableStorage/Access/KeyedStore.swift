@@ -1,6 +1,6 @@
 public import Dispatch
 
-/// A store seen through a group of keys: each key is a property.
+/// Typed access to a store through a group of keys: each key is a property.
 ///
 /// ```swift
 /// let settings = KeyedStore<AppKeys>(store)
@@ -9,20 +9,20 @@ public import Dispatch
 /// ```
 @dynamicMemberLookup
 public struct KeyedStore<Keys: KeyGroup>: Sendable {
-    /// The store that holds the values.
+    /// The store with the values.
     public let store: ObservableStore
     /// The keys.
     public var keys: Keys { table.keys }
 
     let table: KeyTable<Keys>
 
-    /// Sees a store through a group of keys.
+    /// Creates access to a store through a group of keys.
     ///
-    /// Two keys of the group with the same name are a mistake that is reported in the store's `failures`.
+    /// Two keys of the group with the same name are an error, reported in the store's `failures`.
     ///
     /// - Parameters:
-    ///   - store: holds the values.
-    ///   - prefix: what every name begins with, before a `/`.
+    ///   - store: the store with the values.
+    ///   - prefix: the prefix of every name, followed by a `/`.
     ///   - transform: transforms each key's name: `{ $0.lowercased() }`.
     public init(_ store: ObservableStore, prefix: String? = nil, naming transform: (@Sendable (String) -> String)? = nil) {
         self.init(store, naming: KeyNaming(prefix: prefix, transform: transform))
@@ -42,9 +42,9 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
         self.table = table
     }
 
-    /// The value of a key, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
+    /// The value of a key; see ``ObservableStore/subscript(_:)``. Observation tracks reads.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
-        // Without a `StoredValue`, which would retain the store: that takes as long as all the rest.
+        // Without a `StoredValue`, which would retain the store: that would double the time.
         get {
             let tracked = table.key(path)
             guard let bits = tracked.plainBits else { return store.observed(tracked) }
@@ -54,19 +54,19 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
         nonmutating _modify { yield &store[key(path)] }
     }
 
-    /// The same store seen through a group inside the group.
+    /// Access to the same store through a nested group.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyedStore<Group> {
         KeyedStore<Group>(store, table.group(path))
     }
 
-    /// The key at a path, under its name in the store.
+    /// The key at a key path, with its name in the store.
     func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StorageKey<Value> {
         table.key(path).key()
     }
 }
 
 extension KeyedStore {
-    /// The names that the keys have in the store.
+    /// The names of the keys in the store.
     public var keyNames: KeyNames<Keys> {
         KeyNames(keys: keys, naming: table.naming)
     }
@@ -88,12 +88,12 @@ extension KeyedStore {
         try store.set(value, for: key(path), muting: token)
     }
 
-    /// Removes what is stored for a key; see ``ObservableStore/remove(_:muting:)``.
+    /// Removes the stored value of a key; see ``ObservableStore/remove(_:muting:)``.
     public func remove<Value>(_ path: KeyPath<Keys, StorageKey<Value>>, muting token: ObservationToken? = nil) {
         store.remove(key(path), muting: token)
     }
 
-    /// Removes what is stored for every key that is a stored property of the group, or of a group inside it, as one revision.
+    /// Removes the values of all keys that are stored properties of the group or of a nested group, in one revision.
     public func reset() {
         store.reset(keys.names(table.naming, withEarlier: true))
     }
@@ -105,7 +105,7 @@ extension KeyedStore {
 }
 
 extension KeyedStore {
-    /// A key's value now and each newer one; see ``ObservableStore/values(of:)``.
+    /// A key's current value and each newer one; see ``ObservableStore/values(of:)``.
     public func values<Value>(of path: KeyPath<Keys, StorageKey<Value>>) -> AsyncStream<Value> {
         store.values(of: key(path))
     }

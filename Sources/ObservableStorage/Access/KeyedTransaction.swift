@@ -1,7 +1,7 @@
-/// A transaction seen through a group of keys.
+/// Typed access to a transaction through a group of keys.
 @dynamicMemberLookup
 public struct KeyedTransaction<Keys: KeyGroup> {
-    /// The transaction as the store has it.
+    /// The transaction of the store.
     public let transaction: StoreTransaction
     private let table: KeyTable<Keys>
 
@@ -10,21 +10,21 @@ public struct KeyedTransaction<Keys: KeyGroup> {
         self.table = table
     }
 
-    /// The value of a key, as ``StoreTransaction/subscript(_:)`` has it.
+    /// The value of a key; see ``StoreTransaction/subscript(_:)``.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
         get { transaction[table.key(path).key()] }
         nonmutating set { transaction[table.key(path).key()] = newValue }
         nonmutating _modify { yield &transaction[table.key(path).key()] }
     }
 
-    /// The same transaction seen through a group inside the group.
+    /// Access to the same transaction through a nested group.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyedTransaction<Group> {
         KeyedTransaction<Group>(transaction, table.group(path))
     }
 }
 
 extension KeyedStore {
-    /// Runs a transaction on the group's keys; see ``ObservableStore/update(_:)``.
+    /// Runs a transaction with the group's keys; see ``ObservableStore/update(_:)``.
     public func update<Result: Sendable>(
         _ body: @Sendable (inout KeyedTransaction<Keys>) throws -> Result
     ) async throws -> Result {

@@ -1,4 +1,4 @@
-/// A property that is a stored value. Its projection, `$name`, is the ``StoredValue``.
+/// A property that is stored under a key. The projected value, `$name`, is its ``StoredValue``.
 ///
 /// ```swift
 /// final class Player {
@@ -12,7 +12,7 @@ public struct Persisted<Value: Sendable>: Sendable {
     /// The handle to the value.
     public let projectedValue: StoredValue<Value>
 
-    /// The value; reading it is tracked by Observation. What cannot be stored is reported in the store's `failures`.
+    /// The value; Observation tracks reads. A value that cannot be stored is reported in the store's `failures`.
     public var wrappedValue: Value {
         @inlinable get { projectedValue.value }
         nonmutating set { projectedValue.value = newValue }
@@ -24,7 +24,7 @@ public struct Persisted<Value: Sendable>: Sendable {
         projectedValue = StoredValue(key, in: store)
     }
 
-    /// Stores the property by a codec; its initial value is the default.
+    /// Stores the property with a codec; its initial value is the default.
     public init(
         wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String, codec: StorageCodec<Value>,
         in store: ObservableStore = .standard
@@ -32,13 +32,13 @@ public struct Persisted<Value: Sendable>: Sendable {
         self.init(StorageKey(name, codec: codec, default: wrappedValue()), in: store)
     }
 
-    /// Stores the property by a codec; it is nil when nothing is stored.
+    /// Stores the property with a codec; it is nil if no value is stored.
     public init<Wrapped: Sendable>(_ name: String, codec: StorageCodec<Wrapped>, in store: ObservableStore = .standard)
     where Value == Wrapped? {
         self.init(StorageKey(name, codec: codec), in: store)
     }
 
-    /// Stores the property; it is nil when nothing is stored.
+    /// Stores the property; it is nil if no value is stored.
     public init<Wrapped: Storable>(_ name: String, in store: ObservableStore = .standard) where Value == Wrapped? {
         self.init(StorageKey(name), in: store)
     }

@@ -1,6 +1,6 @@
 public import Dispatch
 
-/// The handle to one key in one store: everything about the value hangs off it.
+/// The handle to one key in one store: reads, writes, observes and removes its value.
 ///
 /// ```swift
 /// let volume = store.stored(.volume)
@@ -15,7 +15,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
 
     @usableFromInline let tracked: TrackedKey
 
-    /// Makes a handle.
+    /// Creates a handle.
     public init(_ key: StorageKey<Value>, in store: ObservableStore) {
         self.init(TrackedKey(key.definition, in: store.memory), in: store)
     }
@@ -25,9 +25,9 @@ public struct StoredValue<Value: Sendable>: Sendable {
         self.tracked = tracked
     }
 
-    /// The value, as ``ObservableStore/subscript(_:)`` has it; reading it is tracked by Observation.
+    /// The value; see ``ObservableStore/subscript(_:)``. Observation tracks reads.
     public var value: Value {
-        // Inlined into its users, who know the type: for a plain one there is nothing to do but to take the bits.
+        // Inlined into clients, which know the type: a plain value only needs its bits.
         @inlinable get {
             guard let bits = tracked.plainBits else { return store.observed(tracked) }
             return PlainCell.value(of: bits)
@@ -36,7 +36,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
         nonmutating _modify { yield &store[key] }
     }
 
-    /// The value now and each newer one; see ``ObservableStore/values(of:)``.
+    /// The current value and each newer one; see ``ObservableStore/values(of:)``.
     public var values: AsyncStream<Value> {
         store.values(of: key)
     }
@@ -46,9 +46,9 @@ public struct StoredValue<Value: Sendable>: Sendable {
         store.changes(of: key)
     }
 
-    /// Every change from now on, fanned out to any number of subscribers and streams; each call makes a publisher of its own.
+    /// Every change from now on, for any number of subscribers and streams; each call creates a new publisher.
     ///
-    /// It lasts as long as somebody has it or one of its subscriptions, and ends when the store is closed or goes.
+    /// It lasts while it or one of its subscriptions is retained, and ends when the store is closed or released.
     public var publisher: ChangePublisher<Change<Value>> {
         ChangePublisher { store.observe(key, $0) }
     }
@@ -58,12 +58,12 @@ public struct StoredValue<Value: Sendable>: Sendable {
         store.isSet(key)
     }
 
-    /// Removes what is stored, so that the default counts again.
+    /// Removes the stored value, so that the default is in effect again.
     public func remove() {
         store.remove(key)
     }
 
-    /// Changes the value in one step, whatever other threads do; see ``ObservableStore/modify(_:_:)``.
+    /// Modifies the value atomically across threads; see ``ObservableStore/modify(_:_:)``.
     @discardableResult
     public func modify<Result>(_ body: (inout Value) throws -> Result) throws -> Result {
         try store.modify(key, body)
@@ -84,13 +84,13 @@ extension ObservableStore {
     }
 }
 
-/// A key in a store with its entries, so that reading looks nothing up; reading is tracked by Observation.
+/// A key in a store with its entries, so that reading needs no lookup; Observation tracks reads.
 @usableFromInline final class TrackedKey: Sendable {
     private let key: KeyReference
     private let own: Entry
     private let anchor: ObservationAnchor
     private let fallback: ObservationAnchor?
-    // Those of the entries under earlier names.
+    // The entries of earlier names.
     private let earlier: [ObservationAnchor]
 
     init(_ key: KeyReference, in memory: Memory) {
@@ -113,7 +113,7 @@ extension ObservableStore {
         return key.plain.bits(of: own)
     }
 
-    /// Tracks the entries that the value may come from: inside `withObservationTracking`, the next change calls `onChange`, whoever makes it.
+    /// Tracks the possible source entries: inside `withObservationTracking`, the next change by anyone calls `onChange`.
     fileprivate func access(isSet: () -> Bool) {
         anchor.access()
         if let fallback, !isSet() { fallback.access() }
