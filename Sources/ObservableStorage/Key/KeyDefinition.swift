@@ -1,25 +1,25 @@
 import PropertyListCoding
 import Synchronization
 
-/// The part of a key that is the same for all types: its names, and what was last read with it.
+/// The part of a key that is independent of its type: its names, and its cached read.
 @usableFromInline class KeyReference: @unchecked Sendable {
-    // Sendable because nothing here changes but for what is atomic or locked; only a class that is not final may have subclasses.
+    // Sendable because all mutable state is atomic or locked; only a class that is not final can have subclasses.
 
-    /// Tells this key from every other one that the process ever had.
+    /// Identifies this key among all keys of the process.
     let id = UniqueNumber.next()
-    /// What the value is stored under, and what it falls back to while nothing is stored there.
+    /// The name of the entry, and the fallback while it has no value.
     let entryName: EntryName
-    /// Whether reading may have to change what is stored; not so for most keys.
+    /// Whether reading may have to change stored entries; false for most keys.
     let needsMigration: Bool
-    /// Whether writing may have to change more than the entry itself; not so for most keys.
+    /// Whether writing may have to change more than the entry itself; false for most keys.
     let editsSeveral: Bool
-    /// The type that an entry is set as, where no user code decides whether it can be read again.
+    /// The type of the stored value, if no user code determines whether it can be read again.
     let typeWhenSet: ObjectIdentifier?
-    /// What was last read with the key.
+    /// The last value read with the key.
     let cache = ReadingCache()
     /// The same, where the value is plain.
     let plain = PlainCell()
-    /// Where the key's entry stands in the table of the store in which it was last written.
+    /// The position of the key's entry in the table of the store in which it was last written.
     let entryIndex = Atomic(0)
 
     fileprivate init(_ entryName: EntryName, needsMigration: Bool, editsSeveral: Bool, typeWhenSet: ObjectIdentifier?) {
@@ -34,21 +34,21 @@ import Synchronization
     }
 }
 
-/// A key behind one reference, which its copies share.
+/// The contents of a key, shared by its copies.
 final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
-    /// Everything that makes a key.
+    /// The definition of a key.
     struct Traits: Sendable {
         var name: String
         var persistsDefault: DefaultPersistence
         let codec: StorageCodec<Value>
-        /// Tells what the codec decoded from what others did; the same for keys that are made of this one.
+        /// Identifies values decoded by the codec; equal for keys derived from this one.
         let codecNumber = UniqueNumber.next()
-        /// Earlier shapes of the value and earlier names of the entry, the newest first.
+        /// Earlier types of the value and earlier names of the entry, the newest first.
         var migrations: [@Sendable (PropertyListValue) throws -> Value] = []
         var earlierNames: [String] = []
-        /// The key whose value this one has while it has none of its own; one at the most.
+        /// The key whose value this one has while it has no value of its own; at most one.
         var fallback: [StorageKey<Value>] = []
-        /// Whether what is set becomes the fallback's value too.
+        /// Whether a value that is set also becomes the fallback's value.
         var writesThrough = false
         let lazyDefault: Once<Value>
         let isNil: @Sendable (Value) -> Bool
@@ -56,7 +56,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
 
     let traits: Traits
     private let isPlain = PlainCell.canHold(Value.self)
-    /// What an entry is read as; nil for what every entry can be read as.
+    /// The stored type that is read; nil if every type can be read.
     let type: ObjectIdentifier?
 
     init(_ traits: Traits) {
@@ -74,12 +74,12 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
             typeWhenSet: traits.runsNoUserCode ? type : nil)
     }
 
-    /// Keeps what was read.
+    /// Caches a read value.
     ///
-    /// - Parameter isPlainEntry: whether nothing but the entry decides what is read.
+    /// - Parameter isPlainEntry: whether the value depends on the entry only.
     func keep(_ reading: ValueReading<Value>, isPlainEntry: Bool = false) {
         if isPlain, isPlainEntry { plain.remember(PlainCell.bits(of: reading.value), of: reading.entry, at: reading.version) }
-        // What a codec has decoded has to be known to the entry, plain or not, or others would decode it again.
+        // The entry must know every value decoded by a codec, plain or not, or it would be decoded again.
         if isPlain, traits.codec.isNative { return cache.keep(reading) }
         reading.entry.add(cache)
         cache.keep(reading)

@@ -1,4 +1,4 @@
-/// Keys that belong together, as the properties of a type. Groups may hold groups.
+/// Related keys, as the properties of a type. Groups can be nested.
 ///
 /// ```swift
 /// struct AppKeys: KeyGroup {
@@ -7,12 +7,12 @@
 /// }
 /// ```
 public protocol KeyGroup: Sendable {
-    /// What the names of the group's keys begin with, before a `/`; nothing by default.
+    /// The prefix of the names of the group's keys, followed by a `/`; nil by default.
     ///
-    /// Where a prefix or a name contains `/` or `~`, these are written `~1` and `~0`, so that no two keys have the same name.
+    /// In a prefix or a name, `/` and `~` are written as `~1` and `~0`, so that no two keys have the same name.
     var prefix: String? { get }
 
-    /// Makes the keys.
+    /// Creates the keys.
     init()
 }
 
@@ -21,10 +21,10 @@ extension KeyGroup {
     public var prefix: String? { nil }
 }
 
-/// A key whose value's type does not matter.
+/// A key of any value type.
 protocol AnyStorageKey {
     var name: String { get }
-    /// What the entry was called earlier.
+    /// The earlier names of the entry.
     var earlierNames: [String] { get }
 }
 
@@ -33,9 +33,9 @@ extension StorageKey: AnyStorageKey {
 }
 
 extension KeyGroup {
-    /// The names of the keys that are stored properties of the group and of the groups inside it; computed ones cannot be found.
+    /// The names of the keys that are stored properties of the group or of nested groups; computed ones cannot be found.
     ///
-    /// - Parameter withEarlier: whether what their entries were called earlier comes too.
+    /// - Parameter withEarlier: whether earlier names are included.
     func names(_ naming: KeyNaming, withEarlier: Bool = false) -> [String] {
         Mirror(reflecting: self).children.flatMap { child -> [String] in
             switch child.value {

@@ -1,6 +1,6 @@
 import PropertyListCoding
 
-/// How the keys of a group are called in the property list: with the prefixes of the groups around them, each transformed first.
+/// The naming of a group's keys in the property list: with the prefixes of the enclosing groups, each transformed first.
 struct KeyNaming: Sendable {
     private var prefix: KeyPrefix
     private let transform: (@Sendable (String) -> String)?
@@ -12,19 +12,19 @@ struct KeyNaming: Sendable {
         self.prefix = KeyPrefix(prefix.map { [$0] } ?? [])
     }
 
-    /// The naming of a group inside.
+    /// The naming of a nested group.
     func inside(_ group: some KeyGroup) -> KeyNaming {
         var naming = self
         if let prefix = group.prefix { naming.prefix.components.append(prefix) }
         return naming
     }
 
-    /// What a key is called.
+    /// The name of a key.
     func name(_ own: String) -> String {
         scope?.prefix.name(fallbackName(own)) ?? fallbackName(own)
     }
 
-    /// A key under the name that it is called by, and its earlier names likewise.
+    /// A key with its transformed name and earlier names.
     func apply<Value>(to key: StorageKey<Value>) -> StorageKey<Value> {
         let key = prefix.components.isEmpty && transform == nil ? key : key.named(fallbackName)
         return scope.map(key.scoped) ?? key
@@ -35,7 +35,7 @@ struct KeyNaming: Sendable {
     }
 }
 
-/// Components that stand before a name, each as it is.
+/// Components before a name, each unescaped.
 struct KeyPrefix: Sendable, Hashable {
     var components: [String]
 
@@ -43,7 +43,7 @@ struct KeyPrefix: Sendable, Hashable {
         self.components = components
     }
 
-    /// What all names begin with; empty without components.
+    /// The common prefix of all names; empty without components.
     var beginning: String {
         components.map { Self.escaped($0) + "/" }.joined()
     }
@@ -55,7 +55,7 @@ struct KeyPrefix: Sendable, Hashable {
 
     /// Whether a name begins with the components.
     func contains(_ name: String) -> Bool {
-        // What comes after the last separator may begin with a combining mark, which makes one character of both.
+        // The text after the last separator can begin with a combining mark, which forms one character with it.
         let slash = UInt8(ascii: "/")
         let ends = name.utf8.indices.lazy.filter { name.utf8[$0] == slash }
         guard let last = components.indices.last else { return true }
@@ -76,11 +76,11 @@ struct KeyPrefix: Sendable, Hashable {
     }
 }
 
-/// Where keys keep values of their own beside those that they fall back to: a scene, for example.
+/// A scope in which keys have their own values besides those of their fallbacks, for example a scene.
 struct KeyScope: Sendable, Hashable {
-    /// What the names begin with.
+    /// The prefix of the names.
     let prefix: KeyPrefix
-    /// Whether what is set in the scope becomes the fallback's value too, for other scopes to start from.
+    /// Whether a value set in the scope also becomes the fallback's value, with which other scopes start.
     let writesThrough: Bool
 }
 
@@ -93,9 +93,9 @@ extension StorageKey {
         }
     }
 
-    /// The same key with a value of its own in a scope, which is that of this key until it is set there.
+    /// The same key with its own value in a scope, which is that of this key until it is set there.
     ///
-    /// What reading writes is written for this key.
+    /// Values written by reading are written for this key.
     func scoped(to scope: KeyScope) -> StorageKey {
         named(scope.prefix.name).with { traits in
             traits.fallback = [self]
@@ -104,7 +104,7 @@ extension StorageKey {
         }
     }
 
-    /// The key whose value this one has while it has none of its own.
+    /// The key whose value this one has while it has no value of its own.
     var fallback: StorageKey? {
         definition.traits.fallback.first
     }

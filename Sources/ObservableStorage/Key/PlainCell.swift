@@ -1,10 +1,10 @@
 import Synchronization
 
-/// What was last read of a value that is at most eight bytes without references: its bits, and when they were read.
+/// The last read of a value of at most eight bytes without references: its bits, and when they were read.
 ///
-/// A sequence lock, which readers do not write to: with the locked cache alone `read.stored` is 0.7, with this 0.2.
+/// A sequence lock, to which readers do not write: with the locked cache alone `read.stored` is 0.7, with this 0.2.
 @usableFromInline struct PlainCell: ~Copyable, Sendable {
-    // Odd while somebody writes. A reader that finds it changed may have read parts of two values, and takes neither.
+    // Odd during a write. A reader that finds it changed may have read parts of two values, and uses neither.
     private let version = Atomic<UInt64>(0)
     private let entry = Atomic<UInt64>(0)
     private let entryVersion = Atomic<UInt64>(0)
@@ -19,7 +19,7 @@ import Synchronization
         return bits
     }
 
-    /// Remembers bits, unless somebody else is doing so.
+    /// Caches bits, unless another thread is doing so.
     func remember(_ bits: UInt64, of entry: Entry, at entryVersion: UInt64) {
         let before = version.load(ordering: .relaxed)
         guard before & 1 == 0, version.compareExchange(expected: before, desired: before + 1, ordering: .acquiringAndReleasing).exchanged
@@ -32,7 +32,7 @@ import Synchronization
 }
 
 extension PlainCell {
-    /// Whether a type's values are such.
+    /// Whether a type's values are plain.
     static func canHold<Value>(_ type: Value.Type) -> Bool {
         _isPOD(type) && MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size
     }

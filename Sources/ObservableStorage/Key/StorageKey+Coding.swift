@@ -1,9 +1,9 @@
 import Foundation
 import PropertyListCoding
 
-// What is stored for a value, and the value of what is stored.
+// Conversion between values and their stored form.
 extension StorageKey {
-    /// What to store for a value; nil if the entry is to be removed.
+    /// The stored form of a value; nil if the entry is to be removed.
     func stored(_ value: Value) throws(StorageError) -> PropertyListValue? {
         if definition.traits.isNil(value) { return nil }
         do {
@@ -15,11 +15,11 @@ extension StorageKey {
         }
     }
 
-    /// The value that is stored, in its present shape or an earlier one.
+    /// The stored value, in its present type or an earlier one.
     ///
     /// - Parameters:
-    ///   - entry: where it is stored, which keeps what was decoded.
-    ///   - version: that of the entry when it had what is stored.
+    ///   - entry: the entry, which caches the decoded value.
+    ///   - version: the version of the entry with this stored value.
     func decoded(_ stored: PropertyListValue, in entry: Entry? = nil, at version: UInt64 = 0) throws(StorageError) -> Value {
         do {
             return try present(stored, in: entry, at: version)
@@ -29,7 +29,7 @@ extension StorageKey {
         }
     }
 
-    /// Whether the value is stored in its present shape; see ``decoded(_:in:at:)``.
+    /// Whether the value is stored in its present type; see ``decoded(_:in:at:)``.
     func isPresentShape(_ stored: PropertyListValue, in entry: Entry? = nil, at version: UInt64 = 0) -> Bool {
         do {
             _ = try present(stored, in: entry, at: version)
@@ -39,20 +39,20 @@ extension StorageKey {
         }
     }
 
-    /// The value that is stored in its present shape. What a codec of the user has decoded is not decoded again.
+    /// The value stored in its present type. A value decoded by a user-defined codec is not decoded again.
     private func present(_ stored: PropertyListValue, in entry: Entry?, at version: UInt64) throws -> Value {
         let codec = definition.traits.codec
         guard let entry, !codec.isNative else { return try codec.decode(stored) }
         let number = definition.traits.codecNumber
         if let known = entry.reading(at: version, by: number) { return known.value() }
         let value = try codec.decode(stored)
-        // What comes from the fallback is that key's value, not this one's.
+        // A value from the fallback is that key's value, not this one's.
         let key = entry.name == name ? definition : fallback?.definition ?? definition
         key.keep(ValueReading(value, of: entry, at: version, codec: number))
         return value
     }
 
-    /// The value of the newest earlier shape that what is stored has.
+    /// The value in the newest earlier type that the stored value has.
     func migrated(_ stored: PropertyListValue) -> Value? {
         for migrate in definition.traits.migrations {
             do {
@@ -64,20 +64,20 @@ extension StorageKey {
         return nil
     }
 
-    /// Whether no user code runs when what is stored is given the key's type.
+    /// Whether decoding to the key's type runs no user code.
     var isReadWithoutUserCode: Bool {
         definition.traits.runsNoUserCode && !definition.needsMigration
     }
 }
 
 extension StorageKey {
-    /// The value of an entry: what is stored, or else in the fallback, or else registered, or else the key's default.
+    /// The value of an entry: the stored one, or else that of the fallback, the registered one, or the key's default.
     ///
     /// - Parameters:
     ///   - decode: decodes one of these.
-    ///   - earlier: what was stored and in the fallback before, the newest first; asked for where what counts is bad: the last good value
-    ///     counts then.
-    /// - Returns: the value; what is wrong with the one that should count; and the earlier one that counts in its place, if that is one.
+    ///   - earlier: the previous stored and fallback values, the newest first; called if the present one is invalid, to find the last valid
+    ///     value.
+    /// - Returns: the value; the error of an invalid present value; and the earlier value that replaces it, if any.
     func value(
         of entry: StoredEntry, _ decode: (PropertyListValue) throws(StorageError) -> Value,
         orLastOf earlier: () -> (own: [PropertyListValue], fallback: [PropertyListValue])
@@ -108,7 +108,7 @@ extension StorageKey {
 }
 
 extension KeyDefinition.Traits {
-    /// Whether no user code turns a value into what is stored, or back.
+    /// Whether encoding and decoding run no user code.
     var runsNoUserCode: Bool {
         codec.isNative && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
     }

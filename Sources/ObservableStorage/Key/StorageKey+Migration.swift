@@ -1,21 +1,21 @@
 import PropertyListCoding
 
 extension StorageKey {
-    /// The same key, which also understands an earlier shape of its value.
+    /// The same key, which also reads an earlier type of its value.
     ///
-    /// What is stored in the earlier shape is replaced by the new one when the key is first read, with the origin
-    /// ``ChangeOrigin/migration``. Several of them stand from the newest shape to the oldest, and are tried in that order.
+    /// A value stored in the earlier type is replaced when the key is first read, with the origin
+    /// ``ChangeOrigin/migration``. Declare several of them from the newest type to the oldest; they are tried in that order.
     ///
     /// - Parameters:
     ///   - type: the earlier type.
-    ///   - transform: makes today's value of it; what it throws leaves everything stored as it was.
+    ///   - transform: converts an earlier value; if it throws, the stored value is not changed.
     public func migrating<Old: Storable>(
         from type: Old.Type = Old.self, _ transform: @escaping @Sendable (Old) throws -> Value
     ) -> StorageKey {
         migrating(from: type, codec: .native, transform)
     }
 
-    /// The same key, which also understands an earlier shape of its value that was stored by a codec; see ``migrating(from:_:)``.
+    /// The same key, which also reads an earlier type of its value that was stored with a codec; see ``migrating(from:_:)``.
     public func migrating<Old>(
         from type: Old.Type = Old.self, codec: StorageCodec<Old>, _ transform: @escaping @Sendable (Old) throws -> Value
     ) -> StorageKey {
@@ -24,28 +24,28 @@ extension StorageKey {
 
     /// The same key, whose entry had another name earlier.
     ///
-    /// What is stored under the earlier name moves to the new one when the key is first read, unless something is stored there already.
-    /// Until then it counts all the same: the key is set, and setting or removing the key removes it.
-    /// Several of them stand from the newest name to the oldest.
+    /// The value under the earlier name moves to the new one when the key is first read, unless the new name already has a value.
+    /// Until then it is the key's value: `isSet` is true, and setting or removing the key removes it.
+    /// Declare several of them from the newest name to the oldest.
     public func renamed(from name: String) -> StorageKey {
         with { $0.earlierNames.append(name) }
     }
 }
 
-/// What reading a key has to change about what is stored: a new name, a new shape, a default that is to be kept.
+/// The stored changes that reading a key causes: a new name, a new type, a persisted default.
 typealias MigrationOnRead = (edits: EntryEdits, origin: ChangeOrigin)
 
 extension StorageKey {
-    /// The entries that have to be looked at for that.
+    /// The entries that have to be checked for that.
     var migrationNames: [String] {
         [name] + definition.traits.earlierNames
     }
 
-    /// What reading has to change, given what is stored under the names above; nil if nothing.
+    /// The changes caused by reading, given the values stored under the names above; nil if there are none.
     ///
     /// - Parameters:
-    ///   - entry: that of the key, which keeps what was decoded; see ``decoded(_:in:at:)``.
-    ///   - version: that of the entry.
+    ///   - entry: the entry of the key, which caches the decoded value; see ``decoded(_:in:at:)``.
+    ///   - version: the version of the entry.
     func migration(of stored: [String: PropertyListValue], in entry: Entry? = nil, at version: UInt64 = 0) -> MigrationOnRead? {
         guard let current = stored[name] else {
             if let earlier = definition.traits.earlierNames.first(where: { stored[$0] != nil }), let value = stored[earlier] {
@@ -58,7 +58,7 @@ extension StorageKey {
         return persistsDefault.contains(.onFailure) ? keptDefault : nil
     }
 
-    /// An earlier shape in the present one.
+    /// An earlier type converted to the present one.
     private func reshaped(_ stored: PropertyListValue) -> PropertyListValue? {
         guard !isPresentShape(stored), let value = migrated(stored) else { return nil }
         return storedOrNil(value)
@@ -72,16 +72,16 @@ extension StorageKey {
         do {
             return try stored(value)
         } catch {
-            // What cannot be written stays as it is; whoever sets it is told.
+            // A value that cannot be written is not changed; setting it reports the error.
             return nil
         }
     }
 }
 
 extension StorageKey {
-    /// What has to be edited for a value to be stored, or removed: also the entry under an earlier name that the value was read from.
+    /// The edits that store or remove a value, including the entry of an earlier name from which the value was read.
     ///
-    /// - Parameter current: what is stored under a name now.
+    /// - Parameter current: the stored value of a name.
     func edits(storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?) -> EntryEdits {
         guard let stored else { return removals }
         var edits: EntryEdits = [name: stored]
@@ -92,7 +92,7 @@ extension StorageKey {
         return edits
     }
 
-    /// What has to be edited for the key to have no value of its own: any earlier name that is left would give it one again.
+    /// The edits that remove the key's own value: any earlier name that is left would give it one again.
     var removals: EntryEdits {
         definition.entryName.earlier.reduce(into: [name: .none]) { $0.updateValue(nil, forKey: $1) }
     }

@@ -1,7 +1,7 @@
 import Foundation
 import PropertyListCoding
 
-/// The name of a stored value, its type, and its value when nothing is stored.
+/// The name of a stored value, its type, and its default value.
 ///
 /// Keys with the same name in one store are the same entry, whatever their types.
 ///
@@ -16,9 +16,9 @@ public struct StorageKey<Value: Sendable>: Sendable {
 
     /// The entry's name in the property list. Any text; `.` and `/` have no meaning.
     public var name: String { definition.traits.name }
-    /// When reading writes the default.
+    /// The condition under which reading writes the default.
     public var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
-    /// The value when nothing is stored and nothing registered; made when it is first needed, once.
+    /// The value if none is stored or registered; created once, when it is first needed.
     public var defaultValue: Value { definition.traits.lazyDefault.value }
 
     private init(
@@ -38,13 +38,13 @@ public struct StorageKey<Value: Sendable>: Sendable {
         self.definition = definition
     }
 
-    // Decided once for the type: a cast for each write would cost more than the write.
+    // Determined once for the type: a cast for each write would cost more than the write.
     private static func nilCheck() -> @Sendable (Value) -> Bool {
         guard Value.self is any OptionalValue.Type else { return { _ in false } }
         return { ($0 as? any OptionalValue)?.isNil ?? false }
     }
 
-    /// The same key with something about it changed.
+    /// The same key with a modified definition.
     func with(_ change: (inout KeyDefinition<Value>.Traits) -> Void) -> StorageKey {
         var traits = definition.traits
         change(&traits)
@@ -53,32 +53,32 @@ public struct StorageKey<Value: Sendable>: Sendable {
 }
 
 extension StorageKey where Value: Storable {
-    /// Names an entry that has a value even when nothing is stored.
+    /// Creates a key with a default value.
     ///
     /// - Parameters:
     ///   - name: the entry's name.
-    ///   - persistsDefault: when reading writes the default; never by default.
-    ///   - makeDefault: the value when nothing is stored; made when it is first needed, once.
+    ///   - persistsDefault: the condition under which reading writes the default; never by default.
+    ///   - makeDefault: the value if none is stored; evaluated once, when it is first needed.
     public init(
         _ name: String, persistsDefault: DefaultPersistence = [], default makeDefault: @autoclosure @escaping @Sendable () -> Value
     ) {
         self.init(name, .native, persistsDefault: persistsDefault, makeDefault: makeDefault)
     }
 
-    /// Names an entry after the computed property that returns the key: `var volume: StorageKey<Double> { .init(default: 0.8) }`.
+    /// Creates a key named after the computed property that returns it: `var volume: StorageKey<Double> { .init(default: 0.8) }`.
     public init(default makeDefault: @autoclosure @escaping @Sendable () -> Value, name: String = #function) {
         self.init(name, .native, makeDefault: makeDefault)
     }
 }
 
 extension StorageKey {
-    /// Names an entry whose value is stored by a codec.
+    /// Creates a key whose value is stored with a codec.
     ///
     /// - Parameters:
     ///   - name: the entry's name.
-    ///   - codec: how the value is stored.
-    ///   - persistsDefault: when reading writes the default; never by default.
-    ///   - makeDefault: the value when nothing is stored; made when it is first needed, once.
+    ///   - codec: converts the value to its stored form.
+    ///   - persistsDefault: the condition under which reading writes the default; never by default.
+    ///   - makeDefault: the value if none is stored; evaluated once, when it is first needed.
     public init(
         _ name: String, codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = [],
         default makeDefault: @autoclosure @escaping @Sendable () -> Value
@@ -86,39 +86,39 @@ extension StorageKey {
         self.init(name, codec, persistsDefault: persistsDefault, makeDefault: makeDefault)
     }
 
-    /// Names an entry that is nil when nothing is stored; setting nil removes it.
+    /// Creates a key that is nil if no value is stored; setting nil removes the entry.
     public init<Wrapped: Storable>(_ name: String) where Value == Wrapped? {
         self.init(name, .native, makeDefault: { nil })
     }
 
-    /// Names an entry after the computed property that returns the key: `var note: StorageKey<String?> { .init() }`.
+    /// Creates a key named after the computed property that returns it: `var note: StorageKey<String?> { .init() }`.
     public init<Wrapped: Storable>(name: String = #function) where Value == Wrapped? {
         self.init(name, .native, makeDefault: { nil })
     }
 
-    /// Names an entry whose value is stored by a codec and nil when nothing is stored; setting nil removes it.
+    /// Creates a key whose value is stored with a codec, and nil if no value is stored; setting nil removes the entry.
     public init<Wrapped: Sendable>(_ name: String, codec: StorageCodec<Wrapped>) where Value == Wrapped? {
         self.init(name, codec.optional(), makeDefault: { nil })
     }
 }
 
-/// When reading a key writes its default.
+/// The conditions under which reading a key writes its default.
 public struct DefaultPersistence: OptionSet, Sendable, Hashable {
-    /// The set as bits.
+    /// The bits of the set.
     public let rawValue: Int
 
-    /// Makes a set of its bits.
+    /// Creates a set from its bits.
     public init(rawValue: Int) {
         self.rawValue = rawValue
     }
 
-    /// When nothing is stored.
+    /// If no value is stored.
     public static let whenMissing = DefaultPersistence(rawValue: 1)
-    /// When what is stored cannot be decoded, which is lost then.
+    /// If the stored value cannot be decoded; it is overwritten.
     public static let onFailure = DefaultPersistence(rawValue: 2)
 }
 
-/// Tells whether a value of a type known only at run time is nil.
+/// Determines whether a value of a type known only at run time is nil.
 protocol OptionalValue {
     var isNil: Bool { get }
 }

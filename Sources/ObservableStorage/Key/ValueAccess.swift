@@ -1,17 +1,17 @@
 public import Foundation
 public import PropertyListCoding
 
-/// Whatever values can be read from and written to by key: a store, a scene, a transaction.
+/// A type whose values are read and written by key: a store, a scene, or a transaction.
 public protocol ValueAccess {
     /// The value of a key.
     subscript<Value: Sendable>(key: StorageKey<Value>) -> Value { get nonmutating set }
 }
 
-/// Raw access, by name: nil where nothing is stored, or something that is not of the type; see ``StorageKey`` for values with a default.
+/// Access by name: nil if no value is stored, or one of another type; see ``StorageKey`` for values with a default.
 extension ValueAccess {
-    /// What is stored under a name, if it is a value of a type.
+    /// The value stored under a name, if it has the given type.
     public func value<Value: Storable>(_ type: Value.Type = Value.self, forKey name: String) -> Value? {
-        // What a key would keep of an earlier value is not asked for here.
+        // The last valid value of a key is not used here.
         guard let stored = self[StorageKey<PropertyListValue?>(name)] else { return nil }
         do {
             return try Value(propertyListValue: stored)
@@ -20,29 +20,29 @@ extension ValueAccess {
         }
     }
 
-    /// Stores a value of any type under a name; nil removes what is there.
+    /// Stores a value of any type under a name; nil removes the entry.
     public func set<Value: Storable>(_ value: Value?, forKey name: String) {
         self[StorageKey<Value?>(name)] = value
     }
 
-    /// Removes what is stored under a name.
+    /// Removes the entry of a name.
     public func removeValue(forKey name: String) {
         self[StorageKey<PropertyListValue?>(name)] = nil
     }
 
-    /// What is stored under a name, whatever it is.
+    /// The value stored under a name, of any type.
     public func propertyListValue(forKey name: String) -> PropertyListValue? { value(forKey: name) }
-    /// The text stored under a name.
+    /// The string stored under a name.
     public func string(forKey name: String) -> String? { value(forKey: name) }
     /// The integer stored under a name.
     public func integer(forKey name: String) -> Int? { value(forKey: name) }
-    /// The real, or the integer that a `Double` holds exactly, stored under a name.
+    /// The real, or the integer that a `Double` represents exactly, stored under a name.
     public func double(forKey name: String) -> Double? { value(forKey: name) }
-    /// The real, or the integer that a `Float` holds exactly, stored under a name.
+    /// The real, or the integer that a `Float` represents exactly, stored under a name.
     public func float(forKey name: String) -> Float? { value(forKey: name) }
-    /// The truth value stored under a name.
+    /// The Boolean stored under a name.
     public func bool(forKey name: String) -> Bool? { value(forKey: name) }
-    /// The bytes stored under a name.
+    /// The data stored under a name.
     public func data(forKey name: String) -> Data? { value(forKey: name) }
     /// The date stored under a name.
     public func date(forKey name: String) -> Date? { value(forKey: name) }
@@ -50,7 +50,7 @@ extension ValueAccess {
     public func url(forKey name: String) -> URL? { value(forKey: name) }
     /// The array stored under a name.
     public func array(forKey name: String) -> [PropertyListValue]? { value(forKey: name) }
-    /// The array of texts stored under a name; nothing if one of them is something else.
+    /// The array of strings stored under a name; nil if an element has another type.
     public func stringArray(forKey name: String) -> [String]? { value(forKey: name) }
     /// The dictionary stored under a name.
     public func dictionary(forKey name: String) -> [String: PropertyListValue]? { value(forKey: name) }
