@@ -2,18 +2,18 @@
 public struct Change<Value: Sendable>: Sendable {
     /// The entry's name.
     public let key: String
-    /// The value before, as reading gave it: the default where nothing was stored, the last good value where it could not be decoded.
+    /// The previous value of the key: the default if none was stored, the last valid value if it could not be decoded.
     public let oldValue: Value
-    /// The value now, as reading gives it: the default where nothing is stored, the last good value where it cannot be decoded.
+    /// The new value of the key: the default if none is stored, the last valid value if it cannot be decoded.
     public let newValue: Value
-    /// What happened.
+    /// The kind of the change.
     public let kind: ChangeKind
-    /// Who did it.
+    /// The origin of the change.
     public let origin: ChangeOrigin
-    /// The store's revision with this change in it; rises with every change, and is one for all changes of a transaction.
+    /// The store's revision of this change; increases with every change, and is equal for all changes of a transaction.
     public let revision: UInt64
 
-    /// Describes a change.
+    /// Creates a change.
     public init(key: String, oldValue: Value, newValue: Value, kind: ChangeKind, origin: ChangeOrigin, revision: UInt64) {
         self.key = key
         self.oldValue = oldValue
@@ -27,12 +27,12 @@ public struct Change<Value: Sendable>: Sendable {
 extension Change: Equatable where Value: Equatable {}
 extension Change: Hashable where Value: Hashable {}
 
-/// What happened to an entry.
+/// The kind of a change.
 public enum ChangeKind: Sendable, Hashable {
-    /// A value is stored now.
+    /// A value was stored.
     case set
-    /// Nothing is stored any more.
+    /// The value was removed.
     case removed
-    /// What is stored now is not a value of the key's type; it stays as it is.
+    /// The stored value is not of the key's type; it is kept.
     case undecodable(StorageError)
 }

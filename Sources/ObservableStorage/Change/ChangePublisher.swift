@@ -1,11 +1,11 @@
-/// Fans elements out to any number of subscribers: each one gets every element, in the order of publishing.
+/// Delivers elements to any number of subscribers: each one receives every element, in the order of publishing.
 ///
-/// Elements are delivered on the thread that publishes, one at a time; those published meanwhile, by a subscriber or from another thread, are
-/// delivered after it. No thread delivers for others without end: what came after its own element is delivered on another thread. No lock is
-/// held while subscribers run. When very many elements wait, publishing waits a moment for room, except inside a subscriber.
+/// Elements are delivered on the publishing thread, one at a time; those published meanwhile, by a subscriber or on another thread, are
+/// delivered after it. The number of deliveries by one thread is limited: later elements are delivered on another thread. No lock is
+/// held while subscribers run. If very many elements are queued, publishing waits briefly for space, except inside a subscriber.
 public final class ChangePublisher<Element: Sendable>: Sendable {
     private struct State {
-        // Apart, because readers never wait for listeners, and calling very many is quicker if there is nothing to ask of each.
+        // Separate, because readers never wait for listeners, and calling very many is faster without a check of each.
         var listeners = SubscriberList<Element>()
         var streams = SubscriberList<Element>()
         var slots = SubscriberList<Element>()
@@ -20,19 +20,19 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     private let listening: DeliveryQueue
     private let boxing: @Sendable (Element) -> AnyBox?
     private let isAlone: Bool
-    // What feeds the publisher, if it is not published to by hand: its subscriptions keep it then.
+    // The source of the publisher, unless elements are published directly; retained by its subscriptions.
     private let source = Guarded<ObservationToken?>(nil)
 
-    /// Makes a publisher without subscribers. Its subscriptions end when it is released.
+    /// Creates a publisher without subscribers. Its subscriptions end when it is released.
     public convenience init() {
         self.init(group: UniqueNumber.next(), isAlone: true)
     }
 
-    /// Makes a publisher whose deliveries come one after the other with those of others of its group, and whose owner finishes it.
+    /// Creates a publisher whose deliveries are serialized with those of its group, and which its owner finishes.
     ///
     /// - Parameters:
     ///   - runsUserCode: whether making an element runs user code.
-    ///   - boxing: what is put into slots for an element; nothing to leave there what is.
+    ///   - boxing: returns the box that slots receive for an element; nil leaves the slots unchanged.
     init(
         group: UInt64, runsUserCode: Bool = false, isAlone: Bool = false,
         boxing: @escaping @Sendable (Element) -> AnyBox? = { Box($0) }
@@ -43,7 +43,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
         self.isAlone = isAlone
     }
 
-    /// Makes a publisher that publishes what a source gives, for as long as somebody has it or a subscription of it.
+    /// Creates a publisher for the elements of a source, while the publisher or one of its subscriptions is retained.
     ///
     /// - Parameter subscribe: subscribes to the source.
     convenience init(from subscribe: (Observer<Element>) -> ObservationToken) {
@@ -53,21 +53,21 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     }
 
     deinit {
-        // An owner may release its publishers under the lock that decides the order, where nothing may be delivered.
+        // An owner may release its publishers under the lock that determines the order, where nothing may be delivered.
         if isAlone { finish() }
     }
 
-    /// Whether nobody is subscribed.
+    /// Whether there are no subscribers.
     var isIdle: Bool {
         state.withLock { $0.isIdle }
     }
 
-    /// Delivers an element to everyone who is subscribed now.
+    /// Delivers an element to all current subscribers.
     public func publish(_ element: Element) {
         delivering { post(to: &$0) { element } }
     }
 
-    /// Ends every subscription once what was published before has been delivered. Later subscriptions end at once.
+    /// Ends every subscription after the elements published before were delivered. Later subscriptions end immediately.
     public func finish() {
         delivering { postFinish(to: &$0) }
     }
@@ -77,7 +77,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
         delivering { add(.listener(onReceive), to: &$0) }
     }
 
-    /// The elements published from now on, as a stream of their own; dropping the stream ends the subscription.
+    /// The elements published from now on, as a new stream; releasing the stream ends the subscription.
     public func stream(bufferingPolicy: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: bufferingPolicy)
         let token = delivering { add(.stream(continuation), to: &$0) }
@@ -93,11 +93,11 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     }
 }
 
-// The halves of the calls above, for an owner that decides the order under a lock of its own and delivers afterwards.
+// The two steps of the calls above, for an owner that determines the order under its own lock and delivers afterwards.
 extension ChangePublisher {
-    /// Queues an element for everyone who is subscribed now, but for the subscription `muted`.
+    /// Queues an element for all current subscribers except the subscription `muted`.
     ///
-    /// - Parameter makeElement: makes the element when it is delivered, once for all.
+    /// - Parameter makeElement: creates the element on delivery, once for all subscribers.
     func post(muting muted: UInt64 = 0, to deliveries: inout Deliveries, _ makeElement: @escaping @Sendable () -> Element) {
         state.withLock { state in
             let listeners = state.listeners.subscribers
@@ -105,7 +105,7 @@ extension ChangePublisher {
                 if !listeners.isEmpty { deliveries.append(to: listening) { Self.call(listeners, with: makeElement(), muting: muted) } }
                 return
             }
-            // Made by whoever comes first, for both.
+            // Created once, by the first delivery, for both.
             let shared = listeners.isEmpty ? nil : Once(makeElement)
             let (slots, streams) = (state.slots.subscribers, state.streams.subscribers)
             deliveries.append(to: reading) { [boxing] in
@@ -127,7 +127,7 @@ extension ChangePublisher {
         }
     }
 
-    /// Subscribes, and queues first elements for this subscriber alone.
+    /// Subscribes, and queues initial elements for this subscriber only.
     func add(
         initial: [@Sendable () -> Element] = [], _ observer: Observer<Element>, to deliveries: inout Deliveries,
         onCancel: @escaping @Sendable () -> Void = {}
@@ -167,7 +167,7 @@ extension ChangePublisher {
     }
 
     private static func call(_ subscribers: [Subscriber<Element>], with element: Element, muting muted: UInt64) {
-        // The array keeps them all until the last one is told: to retain each one meanwhile would cost as much as all the rest.
+        // The array retains them all until the last one was called: retaining each one separately would double the cost.
         withExtendedLifetime(subscribers) {
             subscribers.withUnsafeBytes { bytes in
                 for subscriber in bytes.assumingMemoryBound(to: Unmanaged<SubscriptionLife>.self) {
@@ -180,7 +180,7 @@ extension ChangePublisher {
         }
     }
 
-    /// Puts one box into all slots, and resumes the readers who waited.
+    /// Puts one box into all slots, and resumes the waiting readers.
     private static func fill(_ subscribers: [Subscriber<Element>], with box: AnyBox?) {
         guard let box else { return }
         var readers: [LatestSlot.Reader] = []

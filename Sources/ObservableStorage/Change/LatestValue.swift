@@ -1,34 +1,34 @@
 import Dispatch
 
-/// A slot for one value: the writer replaces what is in it, a reader takes it out or waits for it.
+/// A slot for one value: the writer replaces its value, a reader takes the value or waits for it.
 ///
-/// Where a stream's buffer grows with a slow reader, this keeps the newest value only; the last one always arrives.
+/// Unlike the buffer of a stream, it keeps only the newest value for a slow reader; the last one is always delivered.
 public final class LatestValue<Value: Sendable>: Sendable {
-    // Holds boxes of this type only.
+    // Contains only boxes of this type.
     let slot = LatestSlot()
 
-    /// Makes an empty slot.
+    /// Creates an empty slot.
     public init() {}
 
-    /// Puts a value into the slot, in place of one that nobody took, or hands it to the reader that waits.
+    /// Puts a value into the slot, replacing one that was not taken, or passes it to the waiting reader.
     public func send(_ value: Value) {
         let box = Box(value)
         slot.put(box)?.resume(returning: box)
     }
 
-    /// Ends the values; one that still waits in the slot can be taken.
+    /// Ends the values; a value that is still in the slot can be taken.
     public func finish() {
         slot.end(keepingValue: true)
     }
 
-    /// The values from now on. Each goes to one reader: for several readers make several slots.
+    /// The values from now on. Each is delivered to one reader: for several readers create several slots.
     public var values: AsyncStream<Value> {
         stream(onEnd: ObservationToken {})
     }
 
-    /// The values as a stream that keeps a subscription going and ends it when it is cancelled or dropped.
+    /// The values as a stream that retains a subscription, and ends it when the stream is cancelled or released.
     func stream(onEnd subscription: ObservationToken) -> AsyncStream<Value> {
-        // The closure is released when the stream is dropped, and the subscription that it captures with it.
+        // The closure is released with the stream, and with it the subscription that it captures.
         AsyncStream { [slot, subscription] in
             defer { _ = subscription }
             guard let box = await slot.next() else { return nil }
@@ -40,14 +40,14 @@ public final class LatestValue<Value: Sendable>: Sendable {
     }
 }
 
-/// A slot for one value of any type. Without the type, waiting and handing over cost the same for every one.
+/// A slot for one value of any type. Without the type, waiting and delivery cost the same for all types.
 final class LatestSlot: Sendable {
-    /// Somebody who waits for a value: resuming comes after the lock, and may come later and on another thread.
+    /// A reader that waits for a value: it is resumed outside the lock, possibly later and on another thread.
     typealias Reader = UnsafeContinuation<AnyBox?, Never>
 
     private struct State: Sendable {
         var box: AnyBox?
-        // Readers that wait, hardly ever more than one; there is no value in the slot then.
+        // Waiting readers, rarely more than one; the slot has no value then.
         var reader: Reader?
         var others: [Reader] = []
         var isFinished = false
@@ -61,9 +61,9 @@ final class LatestSlot: Sendable {
 
     private let state = Guarded(State())
 
-    /// Puts a value into the slot in place of one that nobody took.
+    /// Puts a value into the slot, replacing one that was not taken.
     ///
-    /// - Returns: a reader that waits, who has to be resumed with the value instead.
+    /// - Returns: a waiting reader, which must be resumed with the value instead.
     func put(_ box: AnyBox) -> Reader? {
         let (reader, _) = state.take { state -> (Reader?, AnyBox?) in
             if state.isFinished { return (nil, nil) }
@@ -74,7 +74,7 @@ final class LatestSlot: Sendable {
         return reader
     }
 
-    /// Ends the values, and drops one that still waits in the slot if it is not to be kept.
+    /// Ends the values, and removes a value that is still in the slot unless it is to be kept.
     func end(keepingValue: Bool) {
         let (readers, _) = state.take { state -> ([Reader], AnyBox?) in
             state.isFinished = true
@@ -86,7 +86,7 @@ final class LatestSlot: Sendable {
         for reader in readers { reader.resume(returning: nil) }
     }
 
-    /// The value in the slot, or the next one that comes, or nil when there will be none.
+    /// The value in the slot, or the next one, or nil after the end.
     func next() async -> AnyBox? {
         if let ready = take(orWait: nil) { return ready }
         return await withUnsafeContinuation { reader in
@@ -94,20 +94,20 @@ final class LatestSlot: Sendable {
         }
     }
 
-    /// Resumes readers that waited with the value that they got.
+    /// Resumes waiting readers with their value.
     static func resume(_ readers: [Reader], with box: AnyBox) {
         guard readers.count > few else {
             for reader in readers { reader.resume(returning: box) }
             return
         }
-        // Resuming a reader costs far more than handing it the value, so the writer goes on meanwhile. One thread, so that readers run on the
+        // Resuming a reader costs far more than passing it the value, so the writer continues meanwhile. One thread, so readers run on the
         // others.
         DispatchQueue.global().async {
             for reader in readers { reader.resume(returning: box) }
         }
     }
 
-    // As many as the writer resumes itself in less time than another thread would take to begin.
+    // The number that the writer resumes in less time than another thread takes to start.
     private static let few = 8
 
     private func take(orWait reader: Reader?) -> AnyBox?? {
@@ -124,7 +124,7 @@ final class LatestSlot: Sendable {
     }
 }
 
-/// A value behind a reference, its type known to whoever put it there.
+/// A boxed value, whose type is known to its creator.
 typealias AnyBox = any AnyObject & Sendable
 
 final class Box<Value: Sendable>: Sendable {

@@ -1,11 +1,11 @@
-/// Keeps an observation going until it is cancelled or released.
+/// Keeps an observation active until it is cancelled or released.
 public final class ObservationToken: Sendable {
-    /// The subscription that a writer skips when it passes this token as its own; 0 is none.
+    /// The subscription that a writer skips when it passes this token; 0 is none.
     let subscription: UInt64
-    // Until it is cancelled: a token that is kept longer keeps nothing of the subscription.
+    // Until it is cancelled: a token that is retained longer retains nothing of the subscription.
     private let running: Guarded<(life: SubscriptionLife, onCancel: @Sendable () -> Void)?>
 
-    /// Makes a token that calls a closure when it is cancelled or released, whichever comes first, once.
+    /// Creates a token that calls a closure once, when it is cancelled or released.
     public convenience init(onCancel: @escaping @Sendable () -> Void) {
         self.init(subscription: 0, life: SubscriptionLife(), onCancel: onCancel)
     }
@@ -19,25 +19,25 @@ public final class ObservationToken: Sendable {
         cancel()
     }
 
-    /// Ends the observation. Nothing is delivered after this returns on the same thread; further calls do nothing.
+    /// Ends the observation. Nothing is delivered after this returns on the same thread; further calls have no effect.
     public func cancel() {
         let ended = running.take { $0.take() }
         ended?.life.end()
         ended?.onCancel()
     }
 
-    /// Keeps the token in a set, for as long as the set keeps it.
+    /// Stores the token in a set, which keeps the observation active.
     public func store(in tokens: inout Set<ObservationToken>) {
         tokens.insert(self)
     }
 
-    /// Keeps the token for as long as an object is there, which it does not keep.
+    /// Keeps the observation active until an object is released. The object is not retained.
     ///
-    /// Once the object has gone nothing is delivered; the listener itself is released at the next change, or when the store ends. A token
-    /// made with ``init(onCancel:)`` is cancelled within about a second, on another thread: Swift does not tell when an object has gone, so
-    /// a timer looks. Tying the token to another object replaces the first one.
+    /// After the object is released nothing is delivered; the listener itself is released at the next change, or when the store ends. A
+    /// token created with ``init(onCancel:)`` is cancelled within about a second, on another thread: Swift does not report the release of
+    /// an object, so a timer checks. Tying the token to another object replaces the first one.
     ///
-    /// - Returns: the token, for those who want to end the observation earlier.
+    /// - Returns: the token, for ending the observation earlier.
     @discardableResult
     public func tie(to object: AnyObject) -> ObservationToken {
         guard let life = running.withLock({ $0?.life }) else { return self }
@@ -48,7 +48,7 @@ public final class ObservationToken: Sendable {
 }
 
 extension ObservationToken: Hashable {
-    /// Whether two tokens are the same one.
+    /// Whether two tokens are identical.
     public static func == (left: ObservationToken, right: ObservationToken) -> Bool {
         left === right
     }

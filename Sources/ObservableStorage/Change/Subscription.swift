@@ -1,18 +1,18 @@
 import Dispatch
 import Synchronization
 
-/// How long a subscription lasts: until it is ended, or until the object has gone that it was tied to.
+/// The lifetime of a subscription: until it is ended, or until the object that it is tied to is released.
 class SubscriptionLife: @unchecked Sendable {
-    // Sendable because what changes here is atomic or behind a lock; only a class that is not final may have subclasses.
+    // Sendable because all mutable state is atomic or locked; only a class that is not final can have subclasses.
     private enum Phase: UInt8, AtomicRepresentable {
         case open, tied, ended
     }
 
     private let phase = Atomic(Phase.open)
-    // The token is kept as long as the owner is there; it keeps this life in turn, which ending releases.
+    // The token is retained while the owner exists; it retains this object in turn, which ending releases.
     private let tie = Guarded<(owner: Presence, token: ObservationToken)?>(nil)
 
-    /// Whether nothing is to be delivered any more. Finding the owner gone ends the subscription.
+    /// Whether nothing is to be delivered any more. A released owner ends the subscription.
     final var isEnded: Bool {
         switch phase.load(ordering: .acquiring) {
         case .open: return false
@@ -25,13 +25,13 @@ class SubscriptionLife: @unchecked Sendable {
         }
     }
 
-    /// Ends it, once, and cancels the token that is tied. Not to be called under a lock: both may run user code.
+    /// Ends it once, and cancels the tied token. Must not be called under a lock: both may run user code.
     final func end() {
         phase.store(.ended, ordering: .sequentiallyConsistent)
         tie.take { $0.take() }?.token.cancel()
     }
 
-    /// Keeps a token until an object goes.
+    /// Retains a token until an object is released.
     final func tie(_ token: ObservationToken, to owner: AnyObject) {
         tie.take { tie in
             defer { tie = (Presence(owner), token) }
@@ -42,15 +42,15 @@ class SubscriptionLife: @unchecked Sendable {
     }
 }
 
-/// Looks once a second whether the objects are there that tokens without a publisher are tied to: nothing else would notice.
+/// Checks once a second whether the objects exist that tokens without a publisher are tied to: nothing else would detect their release.
 final class OwnerPolling: Sendable {
-    /// The one of the process. There is a timer only while there are such tokens.
+    /// The instance of the process. There is a timer only while there are such tokens.
     static let shared = OwnerPolling()
 
     private static let interval: DispatchTimeInterval = .seconds(1)
     private let state = Guarded<(lives: [ObjectIdentifier: SubscriptionLife], isTimed: Bool)>(([:], false))
 
-    /// Looks at a life until it has ended.
+    /// Checks a subscription until it has ended.
     func add(_ life: SubscriptionLife) {
         let isTimed = state.withLock { state in
             state.lives[ObjectIdentifier(life)] = life
@@ -73,8 +73,8 @@ final class OwnerPolling: Sendable {
     }
 }
 
-/// Tells whether an object is still there.
-// Sendable even if the object is not: nothing is done with the object, and one without other references may go on any thread.
+/// Determines whether an object still exists.
+// Sendable even if the object is not: the object is not used, and one without other references can be released on any thread.
 private struct Presence: @unchecked Sendable {
     private weak var object: AnyObject?
 
@@ -87,17 +87,17 @@ private struct Presence: @unchecked Sendable {
     }
 }
 
-/// One observer of a publisher's elements, and the life of its subscription: a crowd is told quicker if each is one object.
+/// One observer of a publisher's elements, and its lifetime: delivery to many is faster if each is one object.
 final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable {
-    // Sendable because nothing here changes but for what the superclass guards.
+    // Sendable because the superclass protects all mutable state.
 
-    /// Tells this subscription from every other one in the process; never 0.
+    /// Identifies this subscription in the process; never 0.
     let id: UInt64
     private let onReceive: @Sendable (Element) -> Void
-    // What the listener has not been told yet that has a queue of its own.
+    // The pending deliveries of a listener that has its own queue.
     private let waiting: DeliveryQueue?
     private let onFinish: @Sendable (SubscriptionLife) -> Void
-    /// Where the newest element is put, in place of ``receive(_:)``.
+    /// The slot for the newest element, instead of ``receive(_:)``.
     let slot: LatestSlot?
 
     init(_ observer: Observer<Element>) {
@@ -121,19 +121,19 @@ final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable
     }
 }
 
-/// The subscribers of a publisher in the order in which they came.
+/// The subscribers of a publisher in the order of subscription.
 struct SubscriberList<Element: Sendable>: Sendable {
     private(set) var subscribers: [Subscriber<Element>] = []
     private var crowdSize = 64
 
-    /// Appends a subscriber that was made after all those on the list.
+    /// Appends a subscriber that was created after all those in the list.
     mutating func append(_ subscriber: Subscriber<Element>) {
         subscribers.append(subscriber)
     }
 
-    /// Takes a subscriber off the list, if it is on it.
+    /// Removes a subscriber, if it is in the list.
     mutating func remove(_ subscriber: Subscriber<Element>) {
-        // They stand in the order of their numbers, so that leaving a long list needs no search through it.
+        // They are sorted by their numbers, so that removal from a long list needs no linear search.
         var range = subscribers.startIndex..<subscribers.endIndex
         while !range.isEmpty {
             let middle = range.lowerBound + range.count / 2
@@ -145,30 +145,30 @@ struct SubscriberList<Element: Sendable>: Sendable {
         }
     }
 
-    /// Everyone, each time that the list has grown to twice what it was: time to look for subscribers that nobody wants any more.
+    /// All subscribers, each time that the list has doubled in size: the time to find those that are no longer needed.
     mutating func crowd() -> [Subscriber<Element>]? {
         guard subscribers.count >= crowdSize else { return nil }
         crowdSize = subscribers.count * 2
         return subscribers
     }
 
-    /// Takes everyone off the list.
+    /// Removes all subscribers.
     mutating func removeAll() -> [Subscriber<Element>] {
         defer { subscribers = [] }
         return subscribers
     }
 }
 
-/// What somebody wants to be told, and how.
+/// The callbacks of a subscriber.
 struct Observer<Element: Sendable>: Sendable {
     let onReceive: @Sendable (Element) -> Void
-    /// Called once when nothing more will come, with the subscription's life.
+    /// Called once after the last delivery, with the subscription's lifetime.
     let onFinish: @Sendable (SubscriptionLife) -> Void
-    /// A serial queue to make the calls on, in place of the thread that delivers.
+    /// A serial queue for the calls, instead of the delivering thread.
     let queue: DispatchQueue?
-    /// Whether elements are only put into a buffer for somebody to take them.
+    /// Whether elements are only put into a buffer for a reader.
     let isReader: Bool
-    /// Where the newest element is put for somebody to take it, in place of a call.
+    /// The slot in which the newest element is put for a reader, instead of a call.
     let slot: LatestSlot?
 
     init(
@@ -178,24 +178,24 @@ struct Observer<Element: Sendable>: Sendable {
         (self.onReceive, self.onFinish, self.queue, self.isReader, slot) = (onReceive, onFinish, queue, isReader, nil)
     }
 
-    /// An observer for whom the newest element is put into a slot, as the publisher boxes it.
+    /// An observer for which the newest element is put into a slot, as boxed by the publisher.
     init(slot: LatestSlot, onFinish: @escaping @Sendable (SubscriptionLife) -> Void) {
         (onReceive, self.onFinish, queue, isReader, self.slot) = ({ _ in }, onFinish, nil, true, slot)
     }
 }
 
 extension Observer {
-    /// Calls a closure; the subscription ends when nothing more will come, and lets go of it.
+    /// Calls a closure; the subscription ends after the last delivery, and releases it.
     static func listener(on queue: DispatchQueue? = nil, _ onReceive: @escaping @Sendable (Element) -> Void) -> Observer {
         Observer(on: queue, onReceive: onReceive, onFinish: { $0.end() })
     }
 
-    /// Passes everything on to a stream; the token ends when the stream does.
+    /// Forwards everything to a stream; the token ends with the stream.
     static func stream(_ continuation: AsyncStream<Element>.Continuation) -> Observer {
         stream(continuation) { $0 }
     }
 
-    /// Passes everything on to a stream of something that is made of it without user code.
+    /// Forwards everything, converted without user code, to a stream.
     static func stream<Made: Sendable>(
         _ continuation: AsyncStream<Made>.Continuation, _ make: @escaping @Sendable (Element) -> Made
     ) -> Observer {
