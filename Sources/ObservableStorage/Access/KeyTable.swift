@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The keys of a group with their names in a store, found by key path and created once.
 final class KeyTable<Keys: KeyGroup>: Sendable {
     let keys: Keys
@@ -13,10 +15,17 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 
     /// The key at a key path, with its name in the store.
     func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> TrackedKey {
-        made.key(path) {
-            let key = keys[keyPath: path]
-            return (key.definition.id, { TrackedKey(self.naming.apply(to: key).definition, in: self.memory) })
-        }
+        withKey(path) { $0 }
+    }
+
+    /// Calls a closure with the key at a path.
+    func withKey<Value, Result>(_ path: KeyPath<Keys, StorageKey<Value>>, _ body: (TrackedKey) -> Result) -> Result {
+        made.withKey(
+            path,
+            make: {
+                let key = keys[keyPath: path]
+                return (key.definition.id, { TrackedKey(self.naming.apply(to: key).definition, in: self.memory) })
+            }, body)
     }
 
     /// The keys of a nested group.
@@ -33,31 +42,36 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 /// The objects created for the key paths of a group.
 ///
 /// Not generic over the group: that would make finding a key five times as slow.
-private final class MadeKeys: Sendable {
+private final class MadeKeys: @unchecked Sendable {
+    // Sendable because what is not locked or atomic is never changed once it is counted.
+
     // Sendable because a key path is immutable and only compared by identity.
     private struct Known: @unchecked Sendable {
         let path: AnyKeyPath
         let made: any AnyObject & Sendable
     }
 
-    private struct Keys {
-        /// By the identity of the key path, unique for each location in the source: reading the property takes longer.
-        var byPath: [ObjectIdentifier: Known] = [:]
-        /// The first few of them, found without hashing, which would double the time.
-        var firstPaths: [ObjectIdentifier] = []
-        var first: [any AnyObject & Sendable] = []
-        /// By the identity of the group's key, so that several paths to one property lead to the same.
-        var byNumber: [UInt64: TrackedKey] = [:]
-    }
+    // By the identity of the path, of which there is one for each place in the source, because finding the property by it takes longer;
+    // and by the number of the group's key, so that several paths to one property lead to the same.
+    private let keys = Guarded<(byPath: [ObjectIdentifier: Known], byNumber: [UInt64: TrackedKey])>(([:], [:]))
+    // The first few, found without the lock and without hashing: without, read.settings takes 1.3 times as long. Each is written once,
+    // before it is counted, and lives as long as the table of all.
+    private let first = UnsafeMutablePointer<(path: ObjectIdentifier, made: Unmanaged<any AnyObject & Sendable>)>.allocate(capacity: few)
+    private let firstCount = Atomic(0)
 
     // The number of paths created at run time and of computed keys is not limited: later ones are not cached.
     private static let most = 1_000
     private static let few = 32
 
-    private let keys = Guarded(Keys())
+    deinit {
+        first.deallocate()
+    }
 
-    func key(_ path: AnyKeyPath, _ make: () -> (number: UInt64, make: () -> TrackedKey)) -> TrackedKey {
-        if let known = known(path) { return unsafeDowncast(known, to: TrackedKey.self) }
+    func withKey<Result>(
+        _ path: AnyKeyPath, make: () -> (number: UInt64, make: () -> TrackedKey), _ body: (TrackedKey) -> Result
+    ) -> Result {
+        if let first = first(path) { return first._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: TrackedKey.self)) } }
+        if let known = known(path) { return body(unsafeDowncast(known, to: TrackedKey.self)) }
         let (number, make) = make()
         let key = keys.withLock { $0.byNumber[number] } ?? make()
         let shared = keys.withLock { keys in
@@ -67,32 +81,36 @@ private final class MadeKeys: Sendable {
             return key
         }
         remember(shared, at: path)
-        return shared
+        return body(shared)
     }
 
     func group(_ path: AnyKeyPath, _ make: () -> any AnyObject & Sendable) -> any AnyObject & Sendable {
-        if let known = known(path) { return known }
+        if let known = first(path)?.takeUnretainedValue() ?? known(path) { return known }
         let group = make()
         remember(group, at: path)
         return group
     }
 
-    private func known(_ path: AnyKeyPath) -> (any AnyObject & Sendable)? {
+    private func first(_ path: AnyKeyPath) -> Unmanaged<any AnyObject & Sendable>? {
         let identifier = ObjectIdentifier(path)
-        return keys.withLock { keys in
-            if let index = keys.firstPaths.firstIndex(of: identifier) { return keys.first[index] }
-            return keys.byPath[identifier]?.made
-        }
+        for index in 0..<firstCount.load(ordering: .acquiring) where first[index].path == identifier { return first[index].made }
+        return nil
+    }
+
+    private func known(_ path: AnyKeyPath) -> (any AnyObject & Sendable)? {
+        keys.withLock { $0.byPath[ObjectIdentifier(path)]?.made }
     }
 
     private func remember(_ object: any AnyObject & Sendable, at path: AnyKeyPath) {
         let known = Known(path: path, made: object)
         keys.withLock { keys in
-            guard keys.byPath.count < Self.most, keys.byPath.updateValue(known, forKey: ObjectIdentifier(known.path)) == nil,
-                keys.first.count < Self.few
-            else { return }
-            keys.firstPaths.append(ObjectIdentifier(known.path))
-            keys.first.append(known.made)
+            let identifier = ObjectIdentifier(known.path)
+            guard keys.byPath.count < Self.most, keys.byPath[identifier] == nil else { return }
+            keys.byPath[identifier] = known
+            let count = firstCount.load(ordering: .relaxed)
+            guard count < Self.few else { return }
+            first.advanced(by: count).initialize(to: (identifier, .passUnretained(known.made)))
+            firstCount.store(count + 1, ordering: .releasing)
         }
     }
 }

@@ -88,18 +88,16 @@ extension ObservableStore {
 @usableFromInline final class TrackedKey: Sendable {
     private let key: KeyReference
     private let own: Entry
-    private let anchor: ObservationAnchor
-    private let fallback: ObservationAnchor?
-    // The entries of earlier names.
-    private let earlier: [ObservationAnchor]
+    private let fallback: Entry?
+    // Those under earlier names.
+    private let earlier: [Entry]
 
     init(_ key: KeyReference, in memory: Memory) {
         self.key = key
         let name = key.entryName
         own = memory.entry(name.own)
-        anchor = own.anchor
-        fallback = name.fallback.map { memory.entry($0).anchor }
-        earlier = (name.earlier + name.earlierFallback).map { memory.entry($0).anchor }
+        fallback = name.fallback.map { memory.entry($0) }
+        earlier = (name.earlier + name.earlierFallback).map { memory.entry($0) }
     }
 
     /// The key; the caller knows its type.
@@ -109,15 +107,15 @@ extension ObservableStore {
 
     /// The bits of the value, tracked, if it is a plain one and was read before; see ``PlainCell``.
     @usableFromInline var plainBits: UInt64? {
-        anchor.access()
+        own.access()
         return key.plain.bits(of: own)
     }
 
     /// Tracks the possible source entries: inside `withObservationTracking`, the next change by anyone calls `onChange`.
     fileprivate func access(isSet: () -> Bool) {
-        anchor.access()
+        own.access()
         if let fallback, !isSet() { fallback.access() }
-        for anchor in earlier { anchor.access() }
+        for entry in earlier { entry.access() }
     }
 }
 

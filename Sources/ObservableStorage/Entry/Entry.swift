@@ -1,3 +1,4 @@
+import Observation
 import PropertyListCoding
 import Synchronization
 
@@ -8,7 +9,7 @@ typealias EntryEdits = [String: PropertyListValue?]
 ///
 /// A store has one for each name that has been read, written or observed. Keys know where in the table it stands, and keep what
 /// they have read of it.
-final class Entry: @unchecked Sendable {
+final class Entry: Observable, @unchecked Sendable {
     // Sendable because `content` is used only while the lock of the entry's store is held; everything else is constant, atomic or locked.
 
     /// Tells this entry from every other one that the process ever had, also of the same name.
@@ -22,8 +23,12 @@ final class Entry: @unchecked Sendable {
     private let changes = Atomic<UInt64>(0)
     // Those of the keys that have read the entry.
     private let caches = Guarded<(known: [ReadingCache], sweepThreshold: Int)>(([], 4))
-    private let isAnchored = Atomic(false)
-    private let madeAnchor = Guarded<ObservationAnchor?>(nil)
+    // Observation tracks the entry as a property without a value, accessed when the entry is read, mutated when it changes.
+    private let registrar = ObservationRegistrar()
+    private let path = Entry.observedPath
+    private let wasAccessed = Atomic(false)
+    // Made for the first change.
+    private let observationQueue = Guarded<DeliveryQueue?>(nil)
 
     init(_ name: String, store: UInt64, value: PropertyListValue? = nil) {
         self.name = name
@@ -54,33 +59,40 @@ final class Entry: @unchecked Sendable {
         _ replaced: inout Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil, condition: EntryEdits? = nil,
         principal: String? = nil
     ) -> Bool {
-        guard
-            content.exchange(&replaced, edit: edit, revision: revision, type: type, condition: condition, principal: principal)
-        else { return false }
+        guard content.value != replaced.value else {
+            // Set anew, what was made of another value is a value of its own.
+            if edit != 0, condition == nil, content.pendingRevision != 0 { content.condition = nil }
+            return false
+        }
+        swap(&content.value, &replaced.value)
+        replaced.earlier = content.history.earlier
+        content.history.replaced(replaced.value, isRemoval: content.value == nil, isEdit: edit != 0, type: type, revision: revision)
+        if edit != 0 {
+            content.pendingRevision = edit
+            if condition != nil || content.condition != nil { content.condition = condition }
+            if principal != nil || content.principal != nil { content.principal = principal }
+        }
         noteChange()
         return true
     }
 }
 
 extension Entry {
-    /// What goes into an entry, and afterwards what came out: swapped, because copying took half of the time of a write.
-    struct Replaced {
-        var value: PropertyListValue?
-        /// What had been there before the value that came out, for readers who cannot decode it.
-        var earlier: EntryHistory.Earlier?
-    }
+    /// The value that goes into an entry, and afterwards the one that came out: swapped, because copying took half of the time of a write.
+    /// And what had been there before that one, for readers who cannot decode it.
+    typealias Replaced = (value: PropertyListValue?, earlier: EntryHistory.Earlier?)
 
     /// What the store's lock guards.
     struct Content {
-        private(set) var value: PropertyListValue?
+        fileprivate(set) var value: PropertyListValue?
         var history = EntryHistory()
         /// Those who observe the entry, also those of another one that falls back to this one; one for each key.
         var observers: [any EntryObservers] = []
         /// Tells the edit that is not on disk yet from an earlier one; 0 if there is none.
-        private(set) var pendingRevision: UInt64 = 0
+        fileprivate(set) var pendingRevision: UInt64 = 0
         // Nil for an edit by a user.
-        private var condition: EntryEdits?
-        private var principal: String?
+        fileprivate var condition: EntryEdits?
+        fileprivate var principal: String?
 
         init(value: PropertyListValue? = nil) {
             self.value = value
@@ -95,25 +107,6 @@ extension Entry {
         /// Whether there is nothing to keep.
         var isVacant: Bool {
             value == nil && pendingRevision == 0 && observers.isEmpty
-        }
-
-        fileprivate mutating func exchange(
-            _ replaced: inout Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier?, condition: EntryEdits?, principal: String?
-        ) -> Bool {
-            guard value != replaced.value else {
-                // Set anew, what was made of another value is a value of its own.
-                if edit != 0, condition == nil, pendingRevision != 0 { self.condition = nil }
-                return false
-            }
-            swap(&value, &replaced.value)
-            replaced.earlier = history.earlier
-            history.replaced(replaced.value, isRemoval: value == nil, isEdit: edit != 0, type: type, revision: revision)
-            if edit != 0 {
-                pendingRevision = edit
-                if condition != nil || self.condition != nil { self.condition = condition }
-                if principal != nil || self.principal != nil { self.principal = principal }
-            }
-            return true
         }
 
         /// Forgets an edit that is on disk now, unless the entry has been edited anew.
@@ -159,21 +152,32 @@ extension Entry {
     }
 }
 
+// Observation.
 extension Entry {
-    /// What Observation tracks, made when it is first asked for.
-    var anchor: ObservationAnchor {
-        madeAnchor.withLock { made in
-            let anchor = made ?? ObservationAnchor()
-            made = anchor
-            isAnchored.store(true, ordering: .sequentiallyConsistent)
-            return anchor
-        }
+    // Making a key path anew costs more than all the rest of a reading, and asking whether it is made already costs a third of it.
+    private static let observedPath: any KeyPath<Entry, Void> & Sendable = \.observed
+
+    private var observed: Void { () }
+
+    /// Whether Observation has ever tracked a reading of the entry. Asked for after a change has been counted.
+    var isTracked: Bool {
+        wasAccessed.load(ordering: .sequentiallyConsistent)
     }
 
-    /// What Observation tracks, if anybody has read the entry so. Asked for after a change has been counted.
-    var accessedAnchor: ObservationAnchor? {
-        guard isAnchored.load(ordering: .sequentiallyConsistent) else { return nil }
-        return madeAnchor.withLock { $0?.isAccessed == true ? $0 : nil }
+    /// Has Observation track that the entry is read. Comes before the reading, so that no change falls between the two.
+    func access() {
+        if !wasAccessed.load(ordering: .relaxed) { wasAccessed.store(true, ordering: .sequentiallyConsistent) }
+        registrar.access(self, keyPath: path)
+    }
+
+    /// Queues telling Observation that the entry has changed.
+    func postMutation(to deliveries: inout Deliveries) {
+        let made = observationQueue.withLock { queue in
+            let made = queue ?? DeliveryQueue(group: store, .listening)
+            queue = made
+            return made
+        }
+        deliveries.append(to: made) { [self] in registrar.withMutation(of: self, keyPath: path) {} }
     }
 }
 

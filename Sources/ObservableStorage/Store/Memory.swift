@@ -3,41 +3,34 @@ import PropertyListCoding
 
 /// A store's memory: every call is one short critical section, and observers are told after it, each key's in its order.
 final class Memory: Sendable {
-    private struct Contents {
-        var state: MemoryState
-        // Whether anybody observes all entries.
-        var hasAllObservers = false
-        var isFinished = false
-    }
-
     /// Tells this memory from every other one that the process ever had.
     let id: UInt64
-    private let guarded: Guarded<Contents>
+    private let guarded: Guarded<MemoryState>
     private let allObservers: ChangePublisher<EntryChange>
     // Where nothing is delivered that runs user code.
     private let executor: DispatchQueueExecutor
 
     init(entries: [String: PropertyListValue], executor: DispatchQueueExecutor) {
         id = UniqueNumber.next()
-        guarded = Guarded(Contents(state: MemoryState(entries: entries, store: id)))
+        guarded = Guarded(MemoryState(entries: entries, store: id))
         allObservers = ChangePublisher(group: id)
         self.executor = executor
     }
 
     deinit {
         // Keys may keep the entries, but not what was stored in them.
-        let contents = guarded.withLock { contents in
-            contents.state.entries.touched.map { entry in
+        let state = guarded.withLock { state in
+            state.entries.touched.map { entry in
                 defer { entry.content = Entry.Content() }
                 return entry.content
             }
         }
-        withExtendedLifetime(contents) {}
+        withExtendedLifetime(state) {}
     }
 
     /// The entry of a name.
     func entry(_ name: String) -> Entry {
-        guarded.withLock { $0.state.madeEntry(name) }
+        guarded.withLock { $0.madeEntry(name) }
     }
 
     /// What is stored, in the fallback and registered under a name at one moment.
@@ -78,10 +71,10 @@ final class Memory: Sendable {
     ///
     /// - Parameter type: what the entry is read as.
     func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
-        guarded.withLock { contents in
-            let own = contents.state.madeEntry(name.own)
-            let fallback = name.fallback.map { contents.state.madeEntry($0) }
-            let entry = contents.state.entry(name)
+        guarded.withLock { state in
+            let own = state.madeEntry(name.own)
+            let fallback = name.fallback.map { state.madeEntry($0) }
+            let entry = state.entry(name)
             let history = (entry.stored == nil ? (entry.fallback == nil ? nil : fallback) : own)?.content.history
             return Found(
                 entry: entry, own: own, version: own.version, fallback: fallback, fallbackVersion: fallback?.version ?? 0,
@@ -94,10 +87,10 @@ final class Memory: Sendable {
     ///
     /// - Parameter includingPresent: whether what is there now comes too, for those who read something newer.
     func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        guarded.withLock { contents in
+        guarded.withLock { state in
             func values(_ name: String) -> [PropertyListValue] {
-                let present = includingPresent ? contents.state.entries[name] : nil
-                return (present.map { [$0] } ?? []) + (contents.state.earlier(name)?.values ?? [])
+                let present = includingPresent ? state.entries[name] : nil
+                return (present.map { [$0] } ?? []) + (state.earlier(name)?.values ?? [])
             }
             return (values(name.own), name.fallback.map { values($0) } ?? [])
         }
@@ -120,20 +113,20 @@ final class Memory: Sendable {
         guard let name, entry.stored ?? entry.fallback != nil else { return false }
         if let failure {
             let noted = guarded.take {
-                $0.state.madeEntry(name).content.history.noteBad(revision: revision, insteadOf: good)
+                $0.madeEntry(name).content.history.noteBad(revision: revision, insteadOf: good)
             }
             if noted.isNew { reports.report(failure) }
             return noted.isNew
         }
         if let type = key.definition.type {
-            guarded.take { $0.state.entries.entry(name)?.content.history.noteGood(type, revision: revision) }
+            guarded.take { $0.entries.entry(name)?.content.history.noteGood(type, revision: revision) }
         }
         return false
     }
 
     /// Sets the value that stands in for one that is not stored. Nobody is told.
     func register(_ value: PropertyListValue?, for name: String) {
-        guarded.take { $0.state.register(value, for: name) }
+        guarded.take { $0.register(value, for: name) }
     }
 
     /// Changes the state and queues what observers are to be told about it; ``deliver(_:)`` tells them.
@@ -146,42 +139,44 @@ final class Memory: Sendable {
         muting muted: UInt64 = 0, _ body: (inout MemoryState) throws(Failure) -> [EntryChange]
     ) throws(Failure) -> (news: Deliveries, needsFlush: Bool) {
         // The changes are taken out of the lock with the old values.
-        let taken = try guarded.take { (guarded) throws(Failure) in
-            let changes = try body(&guarded.state)
+        let taken = try guarded.take { (state) throws(Failure) in
+            let changes = try body(&state)
             var (news, removed) = (Deliveries(), [Entry]())
             for change in changes {
-                post(change, among: changes, to: guarded, muting: muted, &news)
+                post(change, among: changes, to: state, muting: muted, &news)
                 if change.isRemoval { removed.append(change.entry) }
             }
-            return (changes: changes, removed: removed, news: news, needsFlush: guarded.state.needsFlushScheduled())
+            return (changes: changes, removed: removed, news: news, needsFlush: state.needsFlushScheduled())
         }
         releaseReadings(of: taken.removed)
         return (taken.news, taken.needsFlush)
     }
 
-    /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody is told.
+    /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody observes.
     ///
-    /// - Parameter news: what is to be told, afterwards.
+    /// - Parameter news: what is to be delivered, afterwards.
     /// - Returns: whether a flush has to be scheduled.
     func edit(
         _ key: KeyReference, _ value: PropertyListValue?, muting muted: UInt64, _ news: inout Deliveries?
     ) throws(StorageError) -> Bool {
         // Released after unlocking.
-        var replaced = Entry.Replaced(value: value)
+        var replaced: Entry.Replaced = (value, nil)
         var removed: Entry?
-        let needsFlush = try guarded.withLock { (contents) throws(StorageError) in
-            let entry = contents.state.entries.madeEntry(key.entryName.own, at: key.entryIndex)
-            guard try contents.state.exchange(entry, &replaced, type: key.typeWhenSet) else {
-                return contents.state.needsFlushScheduled()
+        let needsFlush = try guarded.withLock { (state) throws(StorageError) in
+            guard !state.isClosed else { throw .closed }
+            let entry = state.entries.madeEntry(key.entryName.own, at: key.entryIndex)
+            let revision = state.revision + 1
+            if state.entries.exchange(entry, &replaced, edit: revision, revision: revision, type: key.typeWhenSet) {
+                state.revision = revision
+                if value == nil { removed = entry }
+                if state.hasAllObservers || !entry.content.observers.isEmpty || entry.isTracked {
+                    let change = state.change(entry, from: replaced, to: value, origin: .local, revision: revision)
+                    var posted = Deliveries()
+                    post(change, among: [change], to: state, muting: muted, &posted)
+                    news = posted
+                }
             }
-            if value == nil { removed = entry }
-            if contents.hasAllObservers || !entry.content.observers.isEmpty || entry.accessedAnchor != nil {
-                let change = contents.state.change(entry, from: replaced, to: value, origin: .local, revision: contents.state.revision)
-                var posted = Deliveries()
-                post(change, among: [change], to: contents, muting: muted, &posted)
-                news = posted
-            }
-            return contents.state.needsFlushScheduled()
+            return state.needsFlushScheduled()
         }
         withExtendedLifetime(replaced) {}
         if let removed { releaseReadings(of: [removed]) }
@@ -190,7 +185,7 @@ final class Memory: Sendable {
 
     /// Changes what observers are not told about.
     func update<Result: Sendable>(_ body: (inout MemoryState) -> Result) -> Result {
-        guarded.withLock { body(&$0.state) }
+        guarded.withLock { body(&$0) }
     }
 
     /// Tells observers what has been queued for them, on this thread unless it belongs to the store or another one is telling them.
@@ -211,15 +206,15 @@ final class Memory: Sendable {
 // Telling observers.
 extension Memory {
     private func post(
-        _ change: EntryChange, among changes: [EntryChange], to contents: Contents, muting muted: UInt64,
+        _ change: EntryChange, among changes: [EntryChange], to state: MemoryState, muting muted: UInt64,
         _ deliveries: inout Deliveries
     ) {
         for observers in change.entry.content.observers {
-            guard let seen = Self.change(change, among: changes, asSeenBy: observers.name, contents.state) else { continue }
+            guard let seen = Self.change(change, among: changes, asSeenBy: observers.name, state) else { continue }
             observers.post(seen, muting: muted, to: &deliveries)
         }
-        if contents.hasAllObservers { allObservers.post(muting: muted, to: &deliveries) { change } }
-        change.entry.accessedAnchor?.post(to: &deliveries, group: id)
+        if state.hasAllObservers { allObservers.post(muting: muted, to: &deliveries) { change } }
+        if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
     }
 
     /// A change as those see it who observe the entry, or one that falls back to it; nil if they do not.
@@ -239,15 +234,15 @@ extension Memory {
 
     /// Whether anybody observes any entry.
     var isObserved: Bool {
-        guarded.withLock { $0.hasAllObservers || $0.state.entries.touched.contains { !$0.content.observers.isEmpty } }
+        guarded.withLock { $0.hasAllObservers || $0.entries.touched.contains { !$0.content.observers.isEmpty } }
     }
 
     /// Ends every observation, now and from now on.
     func finish() {
-        let (ends, entries, _) = guarded.take { guarded in
+        let (ends, entries, _) = guarded.take { state in
             var ends = Deliveries()
-            guarded.isFinished = true
-            let entries = Array(guarded.state.entries.touched)
+            state.isFinished = true
+            let entries = Array(state.entries.touched)
             let ended = entries.flatMap { entry in
                 defer { entry.content.observers = [] }
                 return entry.content.observers.filter { $0.name.own == entry.name }
@@ -269,11 +264,11 @@ extension Memory {
         _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [],
         onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in }, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
-        let (token, first) = guarded.withLock { contents in
+        let (token, first) = guarded.withLock { state in
             var first = Deliveries()
-            let observers = observers(of: key, in: &contents, onDecode)
+            let observers = observers(of: key, in: &state, onDecode)
             let token = observers.add(
-                initial: initial ? contents.state.current(observers.name) : nil, observer, to: &first,
+                initial: initial ? state.current(observers.name) : nil, observer, to: &first,
                 onCancel: { [weak self, weak observers] in
                     for other in others { other.cancel() }
                     if let observers { self?.forgetIfIdle(observers) }
@@ -285,14 +280,14 @@ extension Memory {
     }
 
     private func observers<Value>(
-        of key: StorageKey<Value>, in contents: inout Contents, _ onDecode: @escaping KeyObservers<Value>.OnDecode
+        of key: StorageKey<Value>, in state: inout MemoryState, _ onDecode: @escaping KeyObservers<Value>.OnDecode
     ) -> KeyObservers<Value> {
         let name = key.definition.entryName
-        let own = contents.state.madeEntry(name.own)
+        let own = state.madeEntry(name.own)
         if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
-        let fallback = name.fallback.map { contents.state.madeEntry($0) }
+        let fallback = name.fallback.map { state.madeEntry($0) }
         let made = KeyObservers(key, group: id, onDecode: onDecode)
-        guard !contents.isFinished else {
+        guard !state.isFinished else {
             made.finish()
             return made
         }
@@ -302,19 +297,19 @@ extension Memory {
     }
 
     private func forgetIfIdle<Value>(_ observers: KeyObservers<Value>) {
-        guarded.take { contents -> [Entry] in
+        guarded.take { state -> [Entry] in
             guard observers.isIdle else { return [] }
             let names = [observers.name.own, observers.name.fallback].compactMap { $0 }
-            for name in names { contents.state.entries.entry(name)?.content.observers.removeAll { $0 === observers } }
-            return names.compactMap { contents.state.entries.forgetIfVacant($0) }
+            for name in names { state.entries.entry(name)?.content.observers.removeAll { $0 === observers } }
+            return names.compactMap { state.entries.forgetIfVacant($0) }
         }
     }
 
     /// Subscribes to every entry.
     func observeAll(_ observer: Observer<EntryChange>) -> ObservationToken {
-        let (token, first) = guarded.withLock { contents in
+        let (token, first) = guarded.withLock { state in
             var first = Deliveries()
-            contents.hasAllObservers = true
+            state.hasAllObservers = true
             let token = allObservers.add(
                 observer, to: &first,
                 onCancel: { [weak self] in

@@ -4,9 +4,13 @@ import PropertyListCoding
 /// What a store holds in memory, as a value: entries, their revision, and when their edits are written.
 struct MemoryState: Sendable {
     var entries: EntryTable
-    private(set) var revision: UInt64 = 0
+    var revision: UInt64 = 0
     private(set) var registered: [String: PropertyListValue] = [:]
     var isClosed = false
+    /// Whether anybody observes all entries.
+    var hasAllObservers = false
+    /// Whether observations have ended for good.
+    var isFinished = false
     var flushes = FlushSchedule()
     private var refusedMigrations: [String: PropertyListValue] = [:]
 
@@ -36,19 +40,6 @@ struct MemoryState: Sendable {
         entries.entry(name)?.noteChange()
         defer { registered[name] = value }
         return registered[name]
-    }
-
-    /// Edits an entry in memory, as a revision, and keeps the edit for the next flush; returns false if the value is the same.
-    ///
-    /// - Parameters:
-    ///   - replaced: the value; afterwards what was there before.
-    ///   - type: the type that a key whose codec runs no user code sets it as.
-    mutating func exchange(_ entry: Entry, _ replaced: inout Entry.Replaced, type: ObjectIdentifier?) throws(StorageError) -> Bool {
-        guard !isClosed else { throw .closed }
-        let next = revision + 1
-        guard entries.exchange(entry, &replaced, edit: next, revision: next, type: type) else { return false }
-        revision = next
-        return true
     }
 
     /// Edits entries in memory, as one revision, and keeps the edits for the next flush.
@@ -99,7 +90,7 @@ struct MemoryState: Sendable {
         var changes: [EntryChange] = []
         for (name, value) in edits {
             let entry = entries.madeEntry(name)
-            var replaced = Entry.Replaced(value: value)
+            var replaced: Entry.Replaced = (value, nil)
             guard
                 entries.exchange(entry, &replaced, edit: edit, revision: revision + 1, condition: condition, principal: principal)
             else { continue }

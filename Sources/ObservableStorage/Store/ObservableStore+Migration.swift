@@ -17,7 +17,7 @@ extension ObservableStore {
             if let failure { throw failure }
             var value = found
             let result = try body(&value)
-            let stored = try storable(value, for: key)
+            let stored = try key.stored(value) { stored throws(StorageError) in try backend.storable(stored, for: key.name) }
             let isDone = try edit(of: key.name, origin: .local) { state in
                 guard state.entry(key.definition.entryName) == entry else { return nil }
                 return key.edits(storing: stored) { state.entries[$0] }

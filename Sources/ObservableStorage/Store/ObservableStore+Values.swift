@@ -18,7 +18,7 @@ extension ObservableStore: ValueAccess {
         // at the top level of a program, Swift 6.3 never ends to optimize a call that takes a constant over (Tests/UserPrograms).
         @inlinable set { assign(newValue, to: key) }
         // Tells a modification from an assignment: a getter and a setter alone would not.
-        @inlinable _modify {
+        _modify {
             let (found, failure, isReported) = valueToModify(of: key)
             var value = found
             defer { endModification(of: key, value, failure, isReported) }
@@ -27,10 +27,10 @@ extension ObservableStore: ValueAccess {
     }
 
     @usableFromInline nonisolated func assign<Value>(_ value: Value, to key: StorageKey<Value>) {
-        reporting { () throws(StorageError) in try set(value, for: key) }
+        do { try set(value, for: key) } catch { reports.report(error) }
     }
 
-    @usableFromInline nonisolated func valueToModify<Value>(
+    private nonisolated func valueToModify<Value>(
         of key: StorageKey<Value>
     ) -> (Value, failure: StorageError?, isReported: Bool) {
         if let reading = currentReading(of: key) { return (reading.value(), reading.failure, false) }
@@ -39,7 +39,7 @@ extension ObservableStore: ValueAccess {
     }
 
     /// Stores what a modification has made, unless it was made in place of a value that cannot be decoded.
-    @usableFromInline nonisolated func endModification<Value>(
+    private nonisolated func endModification<Value>(
         of key: StorageKey<Value>, _ value: Value, _ failure: StorageError?, _ isReported: Bool
     ) {
         guard let failure else { return assign(value, to: key) }
@@ -102,18 +102,8 @@ extension ObservableStore: ValueAccess {
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
-        try edit(key, storable(value, for: key), muting: token)
-    }
-
-    /// What is stored for a value, as it will be read; nothing if the entry is to be removed.
-    nonisolated func storable<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) -> PropertyListValue? {
-        switch try key.stored(value) {
-        case nil: return nil
-        // What every storage holds is not asked for: that took a tenth of the time of a write.
-        case .integer(let number): return .integer(number)
-        case .boolean(let isTrue): return .boolean(isTrue)
-        case let stored?: return try backend.storable(stored, for: key.name)
-        }
+        let stored = try key.stored(value) { stored throws(StorageError) in try backend.storable(stored, for: key.name) }
+        try edit(key, stored, muting: token)
     }
 
     /// Removes what is stored for a key, under earlier names too, so that it has its default again. Does nothing in a closed store but report
@@ -129,6 +119,7 @@ extension ObservableStore: ValueAccess {
         if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
         var news: Deliveries?
         if try memory.edit(definition, stored, muting: token?.subscription ?? 0, &news) { scheduleFlush() }
+        // Not before: a listener may take long.
         if let news { memory.deliver(news) }
     }
 

@@ -94,7 +94,7 @@ public struct StoreTransaction: ValueAccess {
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
-        let stored = try key.stored(value).map { stored throws(StorageError) in try backend.storable(stored, for: key.name) }
+        let stored = try key.stored(value) { stored throws(StorageError) in try backend.storable(stored, for: key.name) }
         apply(key.edits(storing: stored) { contents.latest[$0] })
     }
 
