@@ -18,7 +18,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         withKey(path) { $0 }
     }
 
-    /// Calls a closure with the key at a path.
+    /// Calls a closure with the key at a key path.
     func withKey<Value, Result>(_ path: KeyPath<Keys, StorageKey<Value>>, _ body: (TrackedKey) -> Result) -> Result {
         made.withKey(
             path,
@@ -43,7 +43,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 ///
 /// Not generic over the group: that would make finding a key five times as slow.
 private final class MadeKeys: @unchecked Sendable {
-    // Sendable because what is not locked or atomic is never changed once it is counted.
+    // Sendable because state that is not locked or atomic is immutable after it is counted.
 
     // Sendable because a key path is immutable and only compared by identity.
     private struct Known: @unchecked Sendable {
@@ -51,11 +51,11 @@ private final class MadeKeys: @unchecked Sendable {
         let made: any AnyObject & Sendable
     }
 
-    // By the identity of the path, of which there is one for each place in the source, because finding the property by it takes longer;
+    // By the identity of the key path, unique for each location in the source, because reading the property through it takes longer;
     // and by the number of the group's key, so that several paths to one property lead to the same.
     private let keys = Guarded<(byPath: [ObjectIdentifier: Known], byNumber: [UInt64: TrackedKey])>(([:], [:]))
-    // The first few, found without the lock and without hashing: without, read.settings takes 1.3 times as long. Each is written once,
-    // before it is counted, and lives as long as the table of all.
+    // The first few, found without the lock and without hashing: otherwise read.settings takes 1.3 times as long. Each is written once,
+    // before it is counted, and lives as long as the complete table.
     private let first = UnsafeMutablePointer<(path: ObjectIdentifier, made: Unmanaged<any AnyObject & Sendable>)>.allocate(capacity: few)
     private let firstCount = Atomic(0)
 

@@ -89,7 +89,7 @@ extension ObservableStore {
     private let key: KeyReference
     private let own: Entry
     private let fallback: Entry?
-    // Those under earlier names.
+    // The entries of earlier names.
     private let earlier: [Entry]
 
     init(_ key: KeyReference, in memory: Memory) {

@@ -14,7 +14,7 @@ extension StorageKey {
         do {
             stored = try definition.traits.codec.encode(value)
             switch stored {
-            // Every backend stores these as they are. Asking took a tenth of the time of a write.
+            // Every backend stores these unchanged. Calling it took a tenth of the time of a write.
             case .integer(let number): return .integer(number)
             case .boolean(let isTrue): return .boolean(isTrue)
             default: try stored.validate()
