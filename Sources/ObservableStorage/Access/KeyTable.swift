@@ -45,15 +45,10 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 private final class MadeKeys: @unchecked Sendable {
     // Sendable because state that is not locked or atomic is immutable after it is counted.
 
-    // Sendable because a key path is immutable and only compared by identity.
-    private struct Known: @unchecked Sendable {
-        let path: AnyKeyPath
-        let made: any AnyObject & Sendable
-    }
-
     // By the identity of the key path, unique for each location in the source, because reading the property through it takes longer;
     // and by the number of the group's key, so that several paths to one property lead to the same.
-    private let keys = Guarded<(byPath: [ObjectIdentifier: Known], byNumber: [UInt64: TrackedKey])>(([:], [:]))
+    private let keys = Guarded<(byPath: [ObjectIdentifier: PathKey], byNumber: [UInt64: TrackedKey])>(([:], [:]))
+    private typealias PathKey = (path: AnyKeyPath, made: any AnyObject & Sendable)
     // The first few, found without the lock and without hashing: otherwise read.settings takes 1.3 times as long. Each is written once,
     // before it is counted, and lives as long as the complete table.
     private let first = UnsafeMutablePointer<(path: ObjectIdentifier, made: Unmanaged<any AnyObject & Sendable>)>.allocate(capacity: few)
@@ -102,14 +97,15 @@ private final class MadeKeys: @unchecked Sendable {
     }
 
     private func remember(_ object: any AnyObject & Sendable, at path: AnyKeyPath) {
-        let known = Known(path: path, made: object)
+        // A key path never changes, and is only kept so that its identity stays its own.
+        nonisolated(unsafe) let path = path
         keys.withLock { keys in
-            let identifier = ObjectIdentifier(known.path)
+            let identifier = ObjectIdentifier(path)
             guard keys.byPath.count < Self.most, keys.byPath[identifier] == nil else { return }
-            keys.byPath[identifier] = known
+            keys.byPath[identifier] = (path, object)
             let count = firstCount.load(ordering: .relaxed)
             guard count < Self.few else { return }
-            first.advanced(by: count).initialize(to: (identifier, .passUnretained(known.made)))
+            first.advanced(by: count).initialize(to: (identifier, .passUnretained(object)))
             firstCount.store(count + 1, ordering: .releasing)
         }
     }

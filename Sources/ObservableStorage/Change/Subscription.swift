@@ -10,7 +10,7 @@ class SubscriptionLife: @unchecked Sendable {
 
     private let phase = Atomic(Phase.open)
     // The token is retained while the owner exists; it retains this object in turn, which ending releases.
-    private let tie = Guarded<(owner: Presence, token: ObservationToken)?>(nil)
+    private let tie = Guarded<(owner: WeakReference<AnyObject>, token: ObservationToken)?>(nil)
 
     /// Whether nothing is to be delivered any more. A released owner ends the subscription.
     final var isEnded: Bool {
@@ -19,7 +19,7 @@ class SubscriptionLife: @unchecked Sendable {
         case .ended: return true
         case .tied:
             let owner = tie.withLock { $0?.owner }
-            guard owner?.isThere == false else { return false }
+            guard let owner, owner.object == nil else { return false }
             end()
             return true
         }
@@ -34,7 +34,7 @@ class SubscriptionLife: @unchecked Sendable {
     /// Retains a token until an object is released.
     final func tie(_ token: ObservationToken, to owner: AnyObject) {
         tie.take { tie in
-            defer { tie = (Presence(owner), token) }
+            defer { tie = (WeakReference(owner), token) }
             return tie
         }
         let before = phase.compareExchange(expected: .open, desired: .tied, ordering: .sequentiallyConsistent).original
@@ -70,20 +70,6 @@ final class OwnerPolling: Sendable {
             }
             if isTimed { lookLater() }
         }
-    }
-}
-
-/// Determines whether an object still exists.
-// Sendable even if the object is not: the object is not used, and one without other references can be released on any thread.
-private struct Presence: @unchecked Sendable {
-    private weak var object: AnyObject?
-
-    init(_ object: AnyObject) {
-        self.object = object
-    }
-
-    var isThere: Bool {
-        object != nil
     }
 }
 

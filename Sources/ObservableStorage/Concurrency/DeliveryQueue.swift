@@ -24,13 +24,8 @@ final class DeliveryQueue: Sendable {
         case listeningOn(DispatchQueue)
     }
 
-    /// A delivery's place in its queue.
-    struct Ticket: Sendable {
-        let queue: DeliveryQueue
-        let position: UInt64
-        /// Whether there was no room for it.
-        let isExcess: Bool
-    }
+    /// A delivery's position in its queue, and whether there was no room for it.
+    typealias Ticket = (queue: DeliveryQueue, position: UInt64, isExcess: Bool)
 
     private enum Step {
         case make(Delivery)
@@ -93,7 +88,7 @@ final class DeliveryQueue: Sendable {
         state.withLock { state in
             state.deliveries.append(delivery)
             state.appended += 1
-            return Ticket(queue: self, position: state.appended, isExcess: state.appended - state.made > UInt64(Self.capacity))
+            return (self, state.appended, state.appended - state.made > UInt64(Self.capacity))
         }
     }
 
@@ -106,7 +101,7 @@ final class DeliveryQueue: Sendable {
         }
         guard let first, case (let isReached?, let isExhausted) = make(first, upTo: position, on: thread) else { return }
         // Those that a listener has caused meanwhile follow the others that it has caused, whichever queues they stand in.
-        if !isReached, !isExhausted { thread.postpone(Ticket(queue: self, position: position, isExcess: false)) }
+        if !isReached, !isExhausted { thread.postpone((self, position, false)) }
         if isExhausted || !thread.hasPostponed(self) { return DeliveryThreads.shared.add([self]) }
         state.withLock { $0.isTaken = false }
         DeliveryThreads.shared.offer([self])

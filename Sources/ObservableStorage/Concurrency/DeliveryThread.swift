@@ -3,12 +3,8 @@ import Foundation
 
 /// What a thread is delivering, so that a change that a listener makes is delivered after the one that it is being told.
 final class DeliveryThread {
-    private struct Frame {
-        let group: UInt64
-        // What has been caused by deliveries of the group, in that order.
-        var postponed: [DeliveryQueue.Ticket] = []
-        var next = 0
-    }
+    // What has been caused by deliveries of a group, in that order, and the index of the next one.
+    private typealias Frame = (group: UInt64, postponed: [DeliveryQueue.Ticket], next: Int)
 
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
@@ -65,7 +61,7 @@ final class DeliveryThread {
 
     /// Makes deliveries of a group, and then those that they have caused.
     func perform(group: UInt64, _ body: () -> Void) {
-        frames.append(Frame(group: group))
+        frames.append((group, [], 0))
         body()
         var rest = DeliveryQueue.turn
         while let ticket = nextPostponed() {

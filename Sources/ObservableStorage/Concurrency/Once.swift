@@ -2,18 +2,11 @@ import Dispatch
 
 /// A value that is made when it is first asked for, once, however many threads ask.
 final class Once<Value: Sendable>: Sendable {
-    private struct State: Sendable {
-        /// Nil once somebody has begun.
-        var make: (@Sendable () -> Value)?
-        /// Those who wait for the value, while somebody makes it.
-        var waiting: DispatchGroup?
-        var made: Value?
-    }
-
-    private let state: Guarded<State>
+    // What makes the value, until somebody has begun; the others who wait for it, while somebody makes it; and the value.
+    private let state: Guarded<(make: (@Sendable () -> Value)?, waiting: DispatchGroup?, made: Value?)>
 
     init(_ make: @escaping @Sendable () -> Value) {
-        state = Guarded(State(make: make))
+        state = Guarded((make, nil, nil))
     }
 
     /// The value; asking for it while making it never returns.
@@ -21,7 +14,7 @@ final class Once<Value: Sendable>: Sendable {
         let found = state.take { state in
             let found = state
             if state.make != nil {
-                state = State(waiting: DispatchGroup())
+                state = (nil, DispatchGroup(), nil)
                 state.waiting?.enter()
             }
             return (found, state.waiting)
@@ -34,7 +27,7 @@ final class Once<Value: Sendable>: Sendable {
         }
         // The closure is the user's: it runs outside the lock, and other threads wait for the group.
         let made = make()
-        state.withLock { $0 = State(made: made) }
+        state.withLock { $0 = (nil, nil, made) }
         group?.leave()
         return made
     }

@@ -80,7 +80,7 @@ final class Entry: Observable, @unchecked Sendable {
 extension Entry {
     /// The value that goes into an entry, and afterwards the one that came out: swapped, because copying took half of the time of a write.
     /// And what had been there before that one, for readers who cannot decode it.
-    typealias Replaced = (value: PropertyListValue?, earlier: EntryHistory.Earlier?)
+    typealias Replaced = (value: PropertyListValue?, earlier: [PropertyListValue])
 
     /// What the store's lock guards.
     struct Content {

@@ -16,9 +16,9 @@ struct EntryChange: Sendable {
     let old: StoredEntry
     let new: StoredEntry
     /// What was there before the old value.
-    let earlier: EntryHistory.Earlier?
+    let earlier: [PropertyListValue]
     /// What the fallback was before its old value.
-    var earlierFallback: EntryHistory.Earlier?
+    var earlierFallback: [PropertyListValue] = []
     /// Whether what changed is stored no more.
     let isRemoval: Bool
     let origin: ChangeOrigin
@@ -36,7 +36,7 @@ struct EntryChange: Sendable {
 
     /// The same change for those whose fallback may have changed with it.
     func with(
-        fallback: (old: PropertyListValue?, new: PropertyListValue?), earlier: EntryHistory.Earlier?, registered: PropertyListValue?
+        fallback: (old: PropertyListValue?, new: PropertyListValue?), earlier: [PropertyListValue], registered: PropertyListValue?
     ) -> EntryChange {
         EntryChange(
             key: key, old: StoredEntry(stored: old.stored, fallback: fallback.old, registered: registered),
@@ -48,7 +48,7 @@ struct EntryChange: Sendable {
     func asFallback(of name: String) -> EntryChange {
         EntryChange(
             key: name, old: StoredEntry(stored: nil, fallback: old.stored, registered: old.registered),
-            new: StoredEntry(stored: nil, fallback: new.stored, registered: new.registered), earlier: nil, earlierFallback: earlier,
+            new: StoredEntry(stored: nil, fallback: new.stored, registered: new.registered), earlier: [], earlierFallback: earlier,
             isRemoval: isRemoval, origin: origin, revision: revision, entry: entry, version: version)
     }
 }

@@ -5,24 +5,9 @@ import PropertyListCoding
 /// What is set with a key of the entry's type is good. Of other values that shows only when somebody decodes them: until then the values
 /// before are kept, and no longer.
 struct EntryHistory: Sendable {
-    /// Earlier values that may be good: the last one that was found to be, or else the first one that nobody has read, and the one that was
-    /// replaced last.
-    final class Earlier: Sendable {
-        fileprivate let first: PropertyListValue
-        private let last: PropertyListValue?
-
-        fileprivate init(_ first: PropertyListValue, last: PropertyListValue? = nil) {
-            self.first = first
-            self.last = last
-        }
-
-        /// The newest one first.
-        var values: [PropertyListValue] {
-            last.map { [$0, first] } ?? [first]
-        }
-    }
-
-    private(set) var earlier: Earlier?
+    /// Earlier values that may be good, the newest first: the one that was replaced last, and the last one that was found to be good, or else
+    /// the first one that nobody has read.
+    private(set) var earlier: [PropertyListValue] = []
     /// The revision of the store in which the present value came.
     private(set) var revision: UInt64 = 0
     // The type that values of the entry were last found to be of.
@@ -44,30 +29,30 @@ struct EntryHistory: Sendable {
         defer { isGood = isTyped }
         if isTyped { self.type = type }
         guard let old, !isRemoval, !(isTyped && isGood) else {
-            if earlier != nil { earlier = nil }
+            if !earlier.isEmpty { earlier = [] }
             return
         }
         if isGood {
-            earlier = Earlier(old)
+            earlier = [old]
         } else if !isEdit || !old.isBulky {
             // Large values that are set again and again and never read are not held twice.
-            earlier = earlier.map { Earlier($0.first, last: old) } ?? Earlier(old)
+            earlier = [old] + earlier.suffix(1)
         }
     }
 
     /// Whether it is still to be noted that the present value is good to those who read it as a type.
     func isNews(_ type: ObjectIdentifier) -> Bool {
         // One who reads the entry as another type does not take the last good value from those whose entry it is.
-        !isGood && (self.type == nil || self.type == type || earlier == nil)
+        !isGood && (self.type == nil || self.type == type || earlier.isEmpty)
     }
 
     /// Notes that a value is good, if it is still there.
     ///
     /// - Returns: earlier values that are not needed any more, for release outside of locks.
-    mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> Earlier? {
-        guard self.revision == revision, isNews(type) else { return nil }
-        (self.type, isGood) = (type, true)
-        return earlier.take()
+    mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> [PropertyListValue] {
+        guard self.revision == revision, isNews(type) else { return [] }
+        defer { (self.type, isGood, earlier) = (type, true, []) }
+        return earlier
     }
 
     /// Notes that a value is bad.
@@ -76,11 +61,9 @@ struct EntryHistory: Sendable {
     ///   - revision: that in which the value came, or a later one, if it is still there.
     ///   - good: the earlier value that counts in its place: no other one is kept.
     /// - Returns: whether that is to be reported, which is so once for each value; and earlier values that are not needed any more.
-    mutating func noteBad(revision: UInt64, insteadOf good: PropertyListValue?) -> (isNew: Bool, unneeded: Earlier?) {
-        var unneeded: Earlier?
-        if let good, let earlier, revision >= self.revision, earlier.values != [good] {
-            (unneeded, self.earlier) = (earlier, Earlier(good))
-        }
+    mutating func noteBad(revision: UInt64, insteadOf good: PropertyListValue?) -> (isNew: Bool, unneeded: [PropertyListValue]) {
+        var unneeded: [PropertyListValue] = []
+        if let good, !earlier.isEmpty, revision >= self.revision, earlier != [good] { (unneeded, earlier) = (earlier, [good]) }
         let revision = min(revision, self.revision)
         guard revision >= unreportedRevision else { return (false, unneeded) }
         unreportedRevision = revision + 1

@@ -50,17 +50,11 @@
 ///
 /// The entries that the values came from know it, and empty it when they are removed and when their store goes.
 final class ReadingCache: Sendable {
-    private struct Readings {
-        // Nearly always the only one.
-        var last: Reading?
-        // Of other stores.
-        var others: [Reading] = []
-    }
-
     // A key is hardly ever used with more stores in turn.
     private static let mostOthers = 3
 
-    private let readings = Guarded(Readings())
+    // The last one, which is nearly always the only one, and those of other stores.
+    private let readings = Guarded<(last: Reading?, others: [Reading])>((nil, []))
 
     /// What was last read in a store, if it still holds.
     func reading(in store: UInt64) -> Reading? {

@@ -4,15 +4,6 @@ import Foundation
 /// Errors that no caller is there to catch. Those that come while nobody listens wait for the first who does, and are logged if nobody does
 /// within a second, or by the end of the process.
 final class FailureReports: Sendable {
-    private struct State {
-        /// For the first who listens.
-        var unheard: [StorageError] = []
-        /// What will be logged unless somebody listens before.
-        var unlogged: [StorageError] = []
-        /// What is not logged again: an attempt that is repeated fails for the same reason.
-        var logged: Set<StorageError> = []
-    }
-
     private static let mostUnheard = 16
     private static let mostLogged = 64
     // Those with something to log; the end of the process does not wait for their time.
@@ -21,7 +12,9 @@ final class FailureReports: Sendable {
     private static let logging = Guarded(())
 
     private let publisher = ChangePublisher<StorageError>()
-    private let state = Guarded(State())
+    // Those for the first who listens; those that will be logged unless somebody listens before; and those that are not logged again,
+    // because an attempt that is repeated fails for the same reason.
+    private let state = Guarded<(unheard: [StorageError], unlogged: [StorageError], logged: Set<StorageError>)>(([], [], []))
     private let log: @Sendable (String) -> Void
     private let afterGrace: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 

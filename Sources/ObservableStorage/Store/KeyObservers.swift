@@ -95,7 +95,7 @@ extension EntryChange {
         for key: StorageKey<Value>, decodingOld decodeOld: (PropertyListValue) throws(StorageError) -> Value,
         decodingNew decodeNew: (PropertyListValue) throws(StorageError) -> Value
     ) -> (change: Change<Value>, failure: StorageError?, good: PropertyListValue?) {
-        let earlierValues = { (self.earlier?.values ?? [], self.earlierFallback?.values ?? []) }
+        let earlierValues = { (self.earlier, self.earlierFallback) }
         let before = key.value(of: old, decodeOld, orLastOf: earlierValues)
         let after = key.value(of: new, decodeNew, orLastOf: earlierValues)
         // A bad value in place of a good one leaves readers what they had.

@@ -90,7 +90,7 @@ final class Memory: Sendable {
         guarded.withLock { state in
             func values(_ name: String) -> [PropertyListValue] {
                 let present = includingPresent ? state.entries[name] : nil
-                return (present.map { [$0] } ?? []) + (state.earlier(name)?.values ?? [])
+                return (present.map { [$0] } ?? []) + state.earlier(name)
             }
             return (values(name.own), name.fallback.map { values($0) } ?? [])
         }
@@ -160,7 +160,7 @@ final class Memory: Sendable {
         _ key: KeyReference, _ value: PropertyListValue?, muting muted: UInt64, _ news: inout Deliveries?
     ) throws(StorageError) -> Bool {
         // Released after unlocking.
-        var replaced: Entry.Replaced = (value, nil)
+        var replaced: Entry.Replaced = (value, [])
         var removed: Entry?
         let needsFlush = try guarded.withLock { (state) throws(StorageError) in
             guard !state.isClosed else { throw .closed }

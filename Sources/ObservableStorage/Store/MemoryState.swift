@@ -29,8 +29,8 @@ struct MemoryState: Sendable {
     }
 
     /// What was under a name before, for readers who cannot decode what is there.
-    func earlier(_ name: String) -> EntryHistory.Earlier? {
-        entries.entry(name)?.content.history.earlier
+    func earlier(_ name: String) -> [PropertyListValue] {
+        entries.entry(name)?.content.history.earlier ?? []
     }
 
     /// Sets the value that stands in for one that is not stored.
@@ -90,7 +90,7 @@ struct MemoryState: Sendable {
         var changes: [EntryChange] = []
         for (name, value) in edits {
             let entry = entries.madeEntry(name)
-            var replaced: Entry.Replaced = (value, nil)
+            var replaced: Entry.Replaced = (value, [])
             guard
                 entries.exchange(entry, &replaced, edit: edit, revision: revision + 1, condition: condition, principal: principal)
             else { continue }
@@ -116,7 +116,7 @@ struct MemoryState: Sendable {
         let entry = entry(name)
         let source = entries.madeEntry(entry.stored == nil ? name.fallback ?? name.own : name.own)
         return EntryChange(
-            key: name.own, old: entry, new: entry, earlier: earlier(name.own), earlierFallback: name.fallback.flatMap(earlier),
+            key: name.own, old: entry, new: entry, earlier: earlier(name.own), earlierFallback: name.fallback.map(earlier) ?? [],
             isRemoval: entry.stored == nil && entry.fallback == nil, origin: .local, revision: revision,
             entry: source, version: source.version)
     }

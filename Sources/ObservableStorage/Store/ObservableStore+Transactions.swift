@@ -54,7 +54,7 @@ extension ObservableStore {
     /// - Returns: what the transaction returns, and what observers are to be told.
     func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> (Result, Deliveries) {
         while true {
-            var attempt = Attempt(own: memory.update { $0.entries.pending })
+            var attempt: Attempt = (memory.update { $0.entries.pending }, StorageEntries(), nil)
             do {
                 return try commit(origin, &attempt, body)
             } catch let error as StorageError {
@@ -63,13 +63,8 @@ extension ObservableStore {
         }
     }
 
-    /// What a commit has to do with, and how far it came.
-    private struct Attempt: Sendable {
-        let own: [String: PendingEdit]
-        var found = StorageEntries()
-        /// The edits of the transaction, once it has run.
-        var edits: EntryEdits?
-    }
+    /// The pending edits that a commit writes, the entries that it found, and the edits of the transaction, once that has run.
+    private typealias Attempt = (own: [String: PendingEdit], found: StorageEntries, edits: EntryEdits?)
 
     private func commit<Result>(
         _ origin: ChangeOrigin, _ attempt: inout Attempt, _ body: (inout StoreTransaction) throws -> Result

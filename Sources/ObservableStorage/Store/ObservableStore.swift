@@ -136,11 +136,7 @@ extension ObservableStore {
 }
 
 extension ObservableStore {
-    private struct Reference: Sendable {
-        weak var store: ObservableStore?
-    }
-
-    private static let sharedStores = Guarded<[ResolvedPath: Reference]>([:])
+    private static let sharedStores = Guarded<[ResolvedPath: WeakReference<ObservableStore>]>([:])
 
     /// The one store of this process for a property list, opened on first use; every path to the same file gives the same store.
     ///
@@ -157,17 +153,17 @@ extension ObservableStore {
     }
 
     private static func openStore(at place: ResolvedPath) -> ObservableStore? {
-        let store = sharedStores.withLock { $0[place]?.store }
+        let store = sharedStores.withLock { $0[place]?.object }
         return store.flatMap { $0.isClosed ? nil : $0 }
     }
 
     private static func openStore(at place: ResolvedPath, or opened: ObservableStore) -> ObservableStore {
         // The stores are taken out of the lock: whoever releases a store last ends it.
         let (store, _) = sharedStores.take { stores in
-            let alive = stores.compactMapValues(\.store)
+            let alive = stores.compactMapValues(\.object)
             let known = alive[place].flatMap { $0.isClosed ? nil : $0 } ?? opened
             stores = stores.filter { alive[$0.key] != nil }
-            stores[place] = Reference(store: known)
+            stores[place] = WeakReference(known)
             return (known, alive)
         }
         return store

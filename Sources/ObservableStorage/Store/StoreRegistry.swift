@@ -4,19 +4,14 @@ import Synchronization
 
 /// The stores of this process, and what the end of the process does with what they have not written yet.
 final class StoreRegistry: Sendable {
-    private struct State {
-        // Without the stores themselves: one that is going already has still to be written, and can't be kept any more.
-        var stores: [ObjectIdentifier: LastWrite] = [:]
-        /// When the process ends whatever is written by then; nil before its end has begun.
-        var deadline: DispatchTime?
-    }
-
     /// How long the end of the process waits for what is not written yet.
     static let exitTimeout = Guarded(Duration.seconds(2))
 
     private static let hasEnded = Atomic(false)
 
-    private let state = Guarded(State())
+    // Without the stores themselves: one that is going already has still to be written, and can't be kept any more. And when the process
+    // ends whatever is written by then; nil before its end has begun.
+    private let state = Guarded<(stores: [ObjectIdentifier: LastWrite], deadline: DispatchTime?)>(([:], nil))
     /// The last writes of stores that have gone.
     private let lastWrites = DispatchGroup()
     // Dispatch does not survive a fork: the child has none of the queues' threads, and its edits are those of the parent.

@@ -113,7 +113,7 @@ extension EntryTable {
     mutating func exchange(
         _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: EntryEdits? = nil
     ) -> PropertyListValue?? {
-        var replaced: Entry.Replaced = (value, nil)
+        var replaced: Entry.Replaced = (value, [])
         let entry = madeEntry(name)
         return exchange(entry, &replaced, edit: edit, revision: revision ?? edit, condition: condition) ? .some(replaced.value) : nil
     }
