@@ -81,7 +81,9 @@ struct Style: Equatable {
 }
 
 /// Reads standard input, or another descriptor, to its end; more than a property-list file may contain is an error.
-func readStandardInput(_ descriptor: Int32 = STDIN_FILENO, atMost limit: Int = AtomicFile.largestSize) throws(CommandError) -> Data {
+func readStandardInput(
+    _ descriptor: Int32 = STDIN_FILENO, atMost limit: Int = FileSystemCalls.largestFileSize
+) throws(CommandError) -> Data {
     var bytes = Data()
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while true {

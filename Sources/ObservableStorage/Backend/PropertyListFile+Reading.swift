@@ -89,7 +89,7 @@ extension PropertyListFile {
 
     private func readContent(at path: String, last: FileContent?) throws(StorageError) -> FileContent {
         let time = calls.now()
-        guard let (bytes, identity) = try AtomicFile.read(path: path, calls: calls) else { return .missing }
+        guard let (bytes, identity) = try calls.readFile(at: path) else { return .missing }
         if let last, last.identity != nil {
             if last.bytes == bytes {
                 return FileContent(
@@ -151,7 +151,7 @@ extension PropertyListFile {
         guard inPlace != .never else { return }
         let target = try lock.resource ?? resolved()
         guard let copy = try inPlace.copy(of: target, calls: calls), try exists(copy) else { return }
-        _ = try withFileLock(of: target) { _ in try AtomicFile.restore(target, from: copy, calls: calls) }
+        _ = try withFileLock(of: target) { _ in try calls.restore(target, from: copy) }
     }
 
     private func exists(_ copy: ResolvedPath) throws(StorageError) -> Bool {

@@ -93,7 +93,7 @@ final class FileReplacement {
     }
 
     /// Writes the new content into a file that cannot be replaced, and before that into a copy, from which
-    /// ``AtomicFile/restore(_:from:calls:)`` completes it.
+    /// ``FileSystemCalls/restore(_:from:)`` completes it.
     ///
     /// Called under the path's lock. Other containers may use another lock file, so the file itself is locked as well.
     ///
