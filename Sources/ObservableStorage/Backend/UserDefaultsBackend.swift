@@ -46,19 +46,15 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
 
     /// Takes the application's own user defaults: the domain of its bundle's identifier, or else of its executable's name.
     public convenience init() {
-        self.init(.standard, domain: Self.applicationDomain)
+        self.init(.standard, domain: Bundle.applicationDomain)
     }
 
     /// Takes the user defaults of a suite; nothing if Foundation has none of that name.
     public convenience init?(suiteName: String) {
         // Foundation keeps the application's domain apart from a suite of the same name, although both are one file.
-        let isOwn = suiteName == Self.applicationDomain
+        let isOwn = suiteName == Bundle.applicationDomain
         guard let defaults = isOwn ? .standard : UserDefaults(suiteName: suiteName) else { return nil }
         self.init(defaults, domain: suiteName)
-    }
-
-    private static var applicationDomain: String {
-        Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
     }
 
     /// Reads the domain as it is now, with what other processes have stored.
@@ -78,7 +74,7 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
             var entries = before
             try body(&entries)
             guard !entries.editedKeys.isEmpty else { return before }
-            let edits = try UserDefaultsEdits(from: before, to: entries)
+            let edits = try Self.edits(from: before, to: entries)
             // The edit is the user's and ran outside the queue: it runs again if somebody else was faster.
             guard let stored = try Self.queue.sync({ try store(edits, over: before) }) else { continue }
             announce(defaults, [Self.changedDomain: domain])
@@ -95,7 +91,10 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
         let tell: @Sendable () -> Void = {
             queue.async { if !life.isEnded { report(.changed) } }
         }
-        let observer = NotificationObserver(of: UserDefaults.didChangeNotification) { [domain] notification in
+        // Safe because it is only passed back to the notification center, which any thread may do.
+        nonisolated(unsafe) let observer = NotificationCenter.default.addObserver(
+            forName: UserDefaults.didChangeNotification, object: nil, queue: nil
+        ) { [domain] notification in
             // Foundation does not say which domain it is about; this backend does.
             if let changed = notification.userInfo?[Self.changedDomain] as? String, changed != domain { return }
             tell()
@@ -103,7 +102,7 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
         tell()
         return ObservationToken {
             life.end()
-            observer.cancel()
+            NotificationCenter.default.removeObserver(observer)
         }
     }
 
@@ -114,38 +113,30 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
             guard let value = PropertyListValue(foundation: object) else {
                 throw .unreadable(file: name, reason: "what is stored for \"\(key)\" is no property list")
             }
-            values[key] = value.rounded(for: UserDefaultsEdits.format)
+            values[key] = value.rounded(for: Self.format)
         }
         return StorageEntries(values)
     }
 
     /// Stores edits, unless the domain is no longer what they were made on.
-    private func store(_ edits: UserDefaultsEdits, over before: StorageEntries) throws(StorageError) -> StorageEntries? {
+    private func store(_ edits: [Edit], over before: StorageEntries) throws(StorageError) -> StorageEntries? {
         guard try entries().changes(since: before).isEmpty else { return nil }
-        edits.apply(to: defaults)
+        for edit in edits { set(edit.object, for: edit.key) }
         guard defaults.synchronize() else {
-            edits.revert(in: defaults)
+            revert(edits, to: before.values)
             // Foundation may have stored these edits and failed in another domain: the earlier values have to be stored again.
             defaults.synchronize()
             throw .unwritable(file: name, reason: "Foundation could not store it, or another domain of this process")
         }
-        return StorageEntries(edits.outcome)
-    }
-}
-
-/// Hears notifications of one name until it is cancelled.
-///
-/// The unchecked conformance holds because the observer is never touched: it is only handed back to the center, which any thread may do.
-private final class NotificationObserver: @unchecked Sendable {
-    private let observer: any NSObjectProtocol
-
-    /// Calls a closure with each notification, on the thread that posts it.
-    init(of name: Notification.Name, _ onPost: @escaping @Sendable (Notification) -> Void) {
-        observer = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil, using: onPost)
+        var values = before.values
+        for edit in edits { values[edit.key] = edit.value }
+        return StorageEntries(values)
     }
 
-    /// Hears no more.
-    func cancel() {
-        NotificationCenter.default.removeObserver(observer)
+    /// Sets an object, or removes the entry.
+    func set(_ object: Any?, for key: String) {
+        // Foundation on Linux keeps the number 1 where true or 1.0 is set, since they are equal to it.
+        defaults.removeObject(forKey: key)
+        if let object { defaults.set(object, forKey: key) }
     }
 }
