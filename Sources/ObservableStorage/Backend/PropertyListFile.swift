@@ -221,11 +221,9 @@ public struct InPlaceWriting: Sendable, Hashable {
     /// The path of the copy of a file; nil if it is never written in place.
     func copy(of target: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> ResolvedPath? {
         guard isAllowed else { return nil }
-        let names = SidecarNames(of: target.name)
-        guard let folder else { return ResolvedPath(names.copy, in: target.folder) }
+        guard let folder else { return target.copy }
         do throws(StorageError) {
-            let resolved = try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls)
-            return ResolvedPath(names.copy(ofFileIn: target.folder), in: resolved.path)
+            return target.copy(in: try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls).path)
         } catch {
             throw .unreadable(file: target.path, reason: "the folder for its copies cannot be followed: \(error)")
         }

@@ -187,9 +187,8 @@ extension FileSystemCalls {
     func removeLeftovers(of target: ResolvedPath) -> Bool {
         var isComplete = true
         do {
-            let names = SidecarNames(of: target.name)
             for name in try list(target.folder) {
-                guard let process = names.process(ofTemporary: name), process == getpid() || !isRunning(process) else { continue }
+                guard let process = target.process(ofTemporary: name), process == getpid() || !isRunning(process) else { continue }
                 let path = target.sibling(name)
                 if !isInUse(path) {
                     discardFile(path)

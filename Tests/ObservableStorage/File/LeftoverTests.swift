@@ -61,8 +61,8 @@ import Testing
         let folder = try TemporaryFolder()
         let start = String(repeating: "x", count: 254)
         let path = try folder.make(start + "1")
-        try folder.make(SidecarNames(of: start + "1").temporary(process: Self.deadProcess, random: 1))
-        let other = SidecarNames(of: start + "2").temporary(process: Self.deadProcess, random: 1)
+        try folder.make(ResolvedPath(start + "1", in: "/").temporaryFile(process: Self.deadProcess, random: 1).name)
+        let other = ResolvedPath(start + "2", in: "/").temporaryFile(process: Self.deadProcess, random: 1).name
         try folder.make(other)
         try FileSystemCalls.live.removeLeftovers(of: ResolvedPath(path))
         #expect(try folder.names() == [other, start + "1"])
