@@ -25,7 +25,8 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
     private let domain: String
 
     /// Foundation may call observers inside an edit, and keeps one lock for all domains: so does this, for as long as no user's edit runs.
-    private static let queue = RecursiveSerialQueue(label: "ObservableStorage.UserDefaultsBackend")
+    private static let queue = DispatchQueue(label: "ObservableStorage.UserDefaultsBackend")
+    private static let owner = LockOwner<Void>()
     /// Says in a notification's `userInfo` which domain has changed.
     private static let changedDomain = "ObservableStorage.domain"
 
@@ -61,7 +62,7 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
     ///
     /// - Throws: ``StorageError`` when there is something in it that is no property list.
     public func load() throws -> StorageEntries {
-        try Self.queue.sync { try entries() }
+        try Self.synchronized { try entries() }
     }
 
     /// Runs an edit on the domain, again if anything in it changed meanwhile, and stores what the edit changed and nothing else.
@@ -76,7 +77,7 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
             guard !entries.editedKeys.isEmpty else { return before }
             let edits = try Self.edits(from: before, to: entries)
             // The edit is the user's and ran outside the queue: it runs again if somebody else was faster.
-            guard let stored = try Self.queue.sync({ try store(edits, over: before) }) else { continue }
+            guard let stored = try Self.synchronized({ try store(edits, over: before) }) else { continue }
             announce(defaults, [Self.changedDomain: domain])
             return stored
         }
@@ -104,6 +105,12 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
             life.end()
             NotificationCenter.default.removeObserver(observer)
         }
+    }
+
+    /// Runs a closure once all earlier ones have returned, or immediately if this thread is running one of them.
+    private static func synchronized<Result>(_ body: () throws -> Result) rethrows -> Result {
+        if owner.resource != nil { return try body() }
+        return try queue.sync { try owner.own(()) { try body() } }
     }
 
     private func entries() throws(StorageError) -> StorageEntries {
