@@ -6,7 +6,7 @@ extension URL: Storable {
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         guard let url = URL(string: string, encodingInvalidCharacters: false), url.absoluteString == string else {
-            throw DecodingMismatch(Self.self, refusing: string)
+            throw CodingFailure(Self.self, refusing: string)
         }
         self = url
     }
@@ -19,7 +19,7 @@ extension UUID: Storable {
     /// A stored string of 36 characters, in upper or lower case.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
-        guard let uuid = UUID(uuidString: string) else { throw DecodingMismatch(Self.self, refusing: string) }
+        guard let uuid = UUID(uuidString: string) else { throw CodingFailure(Self.self, refusing: string) }
         self = uuid
     }
 
@@ -38,7 +38,7 @@ extension Decimal: Storable {
         guard let number = Self.parts(of: string), let decimal = Decimal(string: string, locale: Self.locale),
             let read = Self.parts(of: decimal.description), number == read
         else {
-            throw DecodingMismatch(Self.self, refusing: string)
+            throw CodingFailure(Self.self, refusing: string)
         }
         self = decimal
     }
@@ -48,7 +48,7 @@ extension Decimal: Storable {
     /// Throws for what is not a number.
     public var propertyListValue: PropertyListValue {
         get throws {
-            guard isFinite else { throw EncodingRefusal("it is not a number") }
+            guard isFinite else { throw CodingFailure("it is not a number") }
             return .string(description)
         }
     }
@@ -57,7 +57,7 @@ extension Decimal: Storable {
 extension String {
     /// The string that is stored for a value of another type.
     fileprivate init(_ stored: PropertyListValue, for type: Any.Type) throws {
-        guard case .string(let string) = stored else { throw DecodingMismatch(type, stored) }
+        guard case .string(let string) = stored else { throw CodingFailure(type, stored) }
         self = string
     }
 }

@@ -38,6 +38,6 @@ import Testing
         "A text that would have to be escaped to be a URL is refused",
         arguments: ["", "two words", "http://a b/", "http://exämple.org", "%zz"])
     func wrong(_ text: String) {
-        #expect(throws: DecodingMismatch(URL.self, found: "string \"\(text)\"")) { try URL(propertyListValue: .string(text)) }
+        #expect(throws: CodingFailure(URL.self, found: "string \"\(text)\"")) { try URL(propertyListValue: .string(text)) }
     }
 }
