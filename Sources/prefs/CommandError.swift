@@ -1,11 +1,11 @@
 import Foundation
 
 /// The reason why a command ends early.
-enum CommandError: Error {
+enum CommandError: Error, Equatable {
     /// The key has no value.
     case noSuchKey(String)
-    /// The command line is invalid; the command is the one whose usage to show, or nil if none was recognized.
-    case usage(String, (any Command.Type)?)
+    /// The command line is invalid; the synopsis is the usage of the command, or nil if none was recognized.
+    case usage(String, synopsis: String? = nil)
     /// The file can't be read, written or locked, or its contents rule out the edit; the reason begins with the file.
     case failed(String)
     /// The reader of standard output has closed it.
@@ -30,18 +30,18 @@ enum CommandError: Error {
     func report() {
         switch self {
         case .outputClosed: return
-        case .noSuchKey(let key): Self.print("prefs: no such key: \(JSONWriter.quoted(key))")
+        case .noSuchKey(let key): Self.print("prefs: no such key: \(key.quoted)")
         case .failed(let reason): Self.print("prefs: \(reason)")
-        case .usage(let reason, let command):
+        case .usage(let reason, let synopsis):
             Self.print("prefs: \(reason)")
-            Self.print(command.map { "usage: \($0.usage)" } ?? "try: prefs help")
+            Self.print(synopsis.map { "usage: \($0)" } ?? "try: prefs help")
         }
     }
 
     /// Prints a text on a single line, even if a file's name contains line breaks.
     private static func print(_ text: String) {
         do {
-            try Output(descriptor: STDERR_FILENO, style: .plain).write(line: String(text.map { $0.isNewline ? " " : $0 }))
+            try Output(descriptor: STDERR_FILENO, isColoured: false).write(line: String(text.map { $0.isNewline ? " " : $0 }))
         } catch {
             // There is no stream left to report this on.
         }

@@ -49,7 +49,7 @@ struct Prefs {
         for number in 1..<max(1, Int(CommandLine.argc)) {
             guard let bytes = CommandLine.unsafeArgv[number] else { break }
             guard let argument = String(validatingCString: bytes) else {
-                throw .usage("argument \(number) is not UTF-8: \(String(cString: bytes))", nil)
+                throw .usage("argument \(number) is not UTF-8: \(String(cString: bytes))")
             }
             arguments.append(argument)
         }
@@ -58,9 +58,9 @@ struct Prefs {
 
     /// Parses the arguments of the process into a command.
     private static func command(_ arguments: [String]) throws(CommandError) -> any Command {
-        guard let name = arguments.first else { throw .usage("a command is missing", nil) }
+        guard let name = arguments.first else { throw .usage("a command is missing") }
         if ["--help", "-h"].contains(name) { return HelpCommand(about: nil) }
-        guard let type = commands.first(where: { $0.name == name }) else { throw .usage("unknown command: \(name)", nil) }
+        guard let type = commands.first(where: { $0.name == name }) else { throw .usage("unknown command: \(name)") }
         return try type.parse(Array(arguments.dropFirst()))
     }
 }

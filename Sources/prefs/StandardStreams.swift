@@ -4,13 +4,14 @@ import ObservableStorage
 /// Standard output: each line has been written when the call returns.
 struct Output: Sendable {
     let descriptor: Int32
-    let style: Style
+    /// Whether texts get the colours of a terminal.
+    let isColoured: Bool
 
     /// The standard output of the process, in colour on a terminal.
     static var standard: Output {
         Output(
             descriptor: STDOUT_FILENO,
-            style: Style(isTerminal: isatty(STDOUT_FILENO) == 1, environment: ProcessInfo.processInfo.environment))
+            isColoured: supportsColours(isTerminal: isatty(STDOUT_FILENO) == 1, environment: ProcessInfo.processInfo.environment))
     }
 
     /// Writes a line with a single system call, if the descriptor accepts all of it.
@@ -54,20 +55,12 @@ struct Output: Sendable {
     }
 }
 
-/// Colours for a terminal, or none for other output.
-struct Style: Equatable {
-    private let isColoured: Bool
+// MARK: - Colours
 
-    static let plain = Style(isColoured: false)
-    static let coloured = Style(isColoured: true)
-
-    private init(isColoured: Bool) {
-        self.isColoured = isColoured
-    }
-
-    /// Colours for a terminal that supports them, unless `NO_COLOR` is set.
-    init(isTerminal: Bool, environment: [String: String]) {
-        isColoured = isTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
+extension Output {
+    /// Whether there are colours: on a terminal that has them, unless `NO_COLOR` is set.
+    static func supportsColours(isTerminal: Bool, environment: [String: String]) -> Bool {
+        isTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
     }
 
     func key(_ text: String) -> String { coloured(text, "1;34") }
@@ -80,8 +73,12 @@ struct Style: Equatable {
     }
 }
 
+// MARK: - Standard input
+
 /// Reads standard input, or another descriptor, to its end; more than a property-list file may contain is an error.
-func readStandardInput(_ descriptor: Int32 = STDIN_FILENO, atMost limit: Int = AtomicFile.largestSize) throws(CommandError) -> Data {
+func readStandardInput(
+    _ descriptor: Int32 = STDIN_FILENO, atMost limit: Int = FileSystemCalls.largestFileSize
+) throws(CommandError) -> Data {
     var bytes = Data()
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while true {

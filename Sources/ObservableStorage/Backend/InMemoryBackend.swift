@@ -3,19 +3,14 @@ public import PropertyListCoding
 
 /// Entries in memory: for tests and previews. Several stores on one backend behave like several processes on one file.
 public final class InMemoryBackend: StorageBackend {
-    private struct State {
-        var entries: StorageEntries
-        var version = 0
-    }
-
     /// What it is called in errors.
     public let name = "memory"
-    private let state: Guarded<State>
+    private let state: Guarded<(entries: StorageEntries, version: Int)>
     private let edits = ChangePublisher<StorageEvent>()
 
     /// Starts with some entries.
     public init(_ entries: [String: PropertyListValue] = [:]) {
-        state = Guarded(State(entries: StorageEntries(entries)))
+        state = Guarded((StorageEntries(entries), 0))
     }
 
     /// The entries as they are now.
@@ -26,7 +21,7 @@ public final class InMemoryBackend: StorageBackend {
     /// Runs an edit on the latest entries, again if somebody else was faster.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         while true {
-            let (before, version) = state.withLock { ($0.entries, $0.version) }
+            let (before, version) = state.withLock { $0 }
             var entries = before
             try body(&entries)
             guard !entries.editedKeys.isEmpty else { return before }
@@ -34,7 +29,7 @@ public final class InMemoryBackend: StorageBackend {
             // The edit is the user's and ran outside the lock: it runs again if somebody else was faster.
             let isStored = state.withLock { state in
                 guard state.version == version else { return false }
-                state = State(entries: edited, version: version + 1)
+                state = (edited, version + 1)
                 return true
             }
             guard isStored else { continue }

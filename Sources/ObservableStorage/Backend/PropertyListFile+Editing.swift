@@ -110,11 +110,11 @@ extension PropertyListFile {
         // Content that a failed write left in the file counts as edited: it is only durable once it is written again.
         guard !entries.editedKeys.isEmpty || leftovers.withLock({ $0.content }) else { return .unchanged(found.entries) }
         let (bytes, format) = try encode(entries, format: found.format)
-        guard bytes.count <= AtomicFile.largestSize else {
+        guard bytes.count <= FileSystemCalls.largestFileSize else {
             throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
         }
         let time = calls.now()
-        let replacement = try noting(failureOf: nil) { try AtomicFile.prepare(bytes, for: target, over: found.identity, calls: calls) }
+        let replacement = try noting(failureOf: nil) { try calls.prepareReplacement(of: target, with: bytes, over: found.identity) }
         guard let replacement else { return .failed(needsLock: false) }
         return .drafted(Draft(target: target, replacement: replacement, bytes: bytes, entries: entries, format: format, time: time))
     }
@@ -148,9 +148,9 @@ extension PropertyListFile {
             return leftovers.temporaries
         }
         guard isNeeded else { return }
-        var isComplete = AtomicFile.removeLeftovers(of: target, calls: calls)
+        var isComplete = calls.removeLeftovers(of: target)
         if let copy = try inPlace.copy(of: target, calls: calls) {
-            isComplete = AtomicFile.removeLeftovers(of: copy, calls: calls) && isComplete
+            isComplete = calls.removeLeftovers(of: copy) && isComplete
         }
         if !isComplete { leftovers.withLock { $0.temporaries = true } }
     }

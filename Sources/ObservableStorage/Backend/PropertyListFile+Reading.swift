@@ -89,7 +89,7 @@ extension PropertyListFile {
 
     private func readContent(at path: String, last: FileContent?) throws(StorageError) -> FileContent {
         let time = calls.now()
-        guard let (bytes, identity) = try AtomicFile.read(path: path, calls: calls) else { return .missing }
+        guard let (bytes, identity) = try calls.readFile(at: path) else { return .missing }
         if let last, last.identity != nil {
             if last.bytes == bytes {
                 return FileContent(
@@ -123,21 +123,20 @@ extension PropertyListFile {
     /// What the file contains once a malformed file has been renamed. Called under the file's lock.
     func contentOrQuarantine(at target: ResolvedPath) throws(StorageError) -> FileContent {
         if let content = try contentUnlessCorrupt(at: target.path) { return content }
-        let names = SidecarNames(of: target.name)
-        let name = names.quarantine(at: Date())
+        let quarantine = target.quarantine(at: Date())
         do throws(SystemError) {
-            try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(target.path, target.sibling(name)) }
+            try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(target.path, quarantine.path) }
         } catch {
-            throw .unwritable(file: self.name, reason: "moving the bad file aside: \(error.reason)")
+            throw .unwritable(file: name, reason: "moving the bad file aside: \(error.reason)")
         }
-        removeOldQuarantines(of: target, names, besides: name)
+        removeOldQuarantines(of: target, besides: quarantine.name)
         return try content(at: target.path)
     }
 
     /// Keeps the newest of the files that were renamed, and among them always the last one.
-    private func removeOldQuarantines(of target: ResolvedPath, _ names: SidecarNames, besides newest: String) {
+    private func removeOldQuarantines(of target: ResolvedPath, besides newest: String) {
         do {
-            let others = try calls.list(target.folder).filter { $0 != newest && names.isQuarantine($0) }
+            let others = try calls.list(target.folder).filter { $0 != newest && target.isQuarantine($0) }
             for name in others.sorted().dropLast(Self.keptQuarantines - 1) {
                 try calls.removeFile(target.sibling(name))
             }
@@ -151,7 +150,7 @@ extension PropertyListFile {
         guard inPlace != .never else { return }
         let target = try lock.resource ?? resolved()
         guard let copy = try inPlace.copy(of: target, calls: calls), try exists(copy) else { return }
-        _ = try withFileLock(of: target) { _ in try AtomicFile.restore(target, from: copy, calls: calls) }
+        _ = try withFileLock(of: target) { _ in try calls.restore(target, from: copy) }
     }
 
     private func exists(_ copy: ResolvedPath) throws(StorageError) -> Bool {

@@ -73,7 +73,7 @@ public final class PropertyListFile: StorageBackend {
 
     /// Names the file of a suite, in the folder of settings.
     package convenience init(suiteName: String) {
-        let path = Result { () throws(StorageError) in try AbsolutePath(SettingsFolder.file(of: suiteName)) }
+        let path = Result { () throws(StorageError) in try AbsolutePath(Self.path(ofSuite: suiteName)) }
         self.init(path, named: suiteName + ".plist", onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
     }
 
@@ -203,37 +203,29 @@ public enum CorruptionPolicy: Sendable, Hashable {
 /// All writers of the file need the same folder for copies: otherwise a copy that was left behind is found by nobody else, and would undo what
 /// they wrote meanwhile. That folder has to exist as long as the file does, which the one beside it in a container may not.
 public struct InPlaceWriting: Sendable, Hashable {
-    private enum Copies: Sendable, Hashable {
-        case none, beside
-        case folder(String)
-    }
-
-    private let copies: Copies
+    private let isAllowed: Bool
+    /// The folder for copies; nil for that of the file.
+    private let folder: String?
 
     /// Writing throws an error that says why.
-    public static let never = InPlaceWriting(copies: .none)
+    public static let never = InPlaceWriting(isAllowed: false, folder: nil)
 
     /// It is written in place, with a copy beside it.
-    public static let whenNecessary = InPlaceWriting(copies: .beside)
+    public static let whenNecessary = InPlaceWriting(isAllowed: true, folder: nil)
 
     /// It is written in place, with a copy in a folder, which the first write creates.
     public static func whenNecessary(copyIn folder: URL) -> InPlaceWriting {
-        InPlaceWriting(copies: .folder(folder.path))
+        InPlaceWriting(isAllowed: true, folder: folder.path)
     }
 
     /// The path of the copy of a file; nil if it is never written in place.
     func copy(of target: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> ResolvedPath? {
-        let names = SidecarNames(of: target.name)
-        switch copies {
-        case .none: return nil
-        case .beside: return ResolvedPath(names.copy, in: target.folder)
-        case .folder(let folder):
-            do throws(StorageError) {
-                return ResolvedPath(
-                    names.copy(ofFileIn: target.folder), in: try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls).path)
-            } catch {
-                throw .unreadable(file: target.path, reason: "the folder for its copies cannot be followed: \(error)")
-            }
+        guard isAllowed else { return nil }
+        guard let folder else { return target.copy }
+        do throws(StorageError) {
+            return target.copy(in: try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls).path)
+        } catch {
+            throw .unreadable(file: target.path, reason: "the folder for its copies cannot be followed: \(error)")
         }
     }
 }

@@ -44,7 +44,7 @@ extension PropertyListValue {
         case .date(let date): return date
         case .boolean(let boolean): return NSNumber(value: boolean)
         // The sum turns -0.0, which Foundation's XML does not keep, into 0.0.
-        case .real(let real): return NSNumber(value: UserDefaultsEdits.format == .xml ? real + 0 : real)
+        case .real(let real): return NSNumber(value: UserDefaultsBackend.format == .xml ? real + 0 : real)
         case .integer(let integer):
             if let signed = integer.value(as: Int64.self) { return NSNumber(value: signed) }
             return integer.value(as: UInt64.self).map { NSNumber(value: $0) }

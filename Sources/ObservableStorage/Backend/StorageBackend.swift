@@ -1,4 +1,5 @@
 public import Dispatch
+import Foundation
 public import PropertyListCoding
 
 /// Where a store keeps its entries: a file, memory, a service.
@@ -55,4 +56,25 @@ public enum StorageEvent: Sendable, Hashable {
     case changed
     /// Something is wrong that the store's `failures` should tell.
     case failed(StorageError)
+}
+
+// MARK: - Nested edits
+
+/// Remembers which thread holds a lock, and of what, so that the thread can do more under it without locking again.
+final class LockOwner<Resource: Sendable>: Sendable {
+    private let current = Guarded<(thread: ObjectIdentifier, resource: Resource)?>(nil)
+
+    /// What this thread holds the lock of; nil if it does not hold it.
+    var resource: Resource? {
+        let thread = ObjectIdentifier(Thread.current)
+        return current.withLock { $0?.thread == thread ? $0?.resource : nil }
+    }
+
+    /// Runs a closure while this thread holds the lock of something.
+    func own<Result>(_ resource: Resource, _ body: () throws -> Result) rethrows -> Result {
+        let thread = ObjectIdentifier(Thread.current)
+        current.withLock { $0 = (thread, resource) }
+        defer { current.withLock { $0 = nil } }
+        return try body()
+    }
 }

@@ -8,9 +8,7 @@
 
         /// Does nothing: Foundation posts a notification when user defaults are changed.
         func announce(_ defaults: UserDefaults, _ userInfo: [String: String]) {}
-    }
 
-    extension UserDefaultsEdits {
         /// How Foundation stores a domain.
         static let format = PropertyListFormat.binary
     }
@@ -37,9 +35,7 @@
         func announce(_ defaults: UserDefaults, _ userInfo: [String: String]) {
             NotificationCenter.default.post(name: UserDefaults.didChangeNotification, object: defaults, userInfo: userInfo)
         }
-    }
 
-    extension UserDefaultsEdits {
         /// How Foundation stores a domain.
         static let format = PropertyListFormat.xml
     }

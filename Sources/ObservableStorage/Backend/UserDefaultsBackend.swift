@@ -25,7 +25,8 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
     private let domain: String
 
     /// Foundation may call observers inside an edit, and keeps one lock for all domains: so does this, for as long as no user's edit runs.
-    private static let queue = RecursiveSerialQueue(label: "ObservableStorage.UserDefaultsBackend")
+    private static let queue = DispatchQueue(label: "ObservableStorage.UserDefaultsBackend")
+    private static let owner = LockOwner<Void>()
     /// Says in a notification's `userInfo` which domain has changed.
     private static let changedDomain = "ObservableStorage.domain"
 
@@ -46,26 +47,22 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
 
     /// Takes the application's own user defaults: the domain of its bundle's identifier, or else of its executable's name.
     public convenience init() {
-        self.init(.standard, domain: Self.applicationDomain)
+        self.init(.standard, domain: Bundle.applicationDomain)
     }
 
     /// Takes the user defaults of a suite; nothing if Foundation has none of that name.
     public convenience init?(suiteName: String) {
         // Foundation keeps the application's domain apart from a suite of the same name, although both are one file.
-        let isOwn = suiteName == Self.applicationDomain
+        let isOwn = suiteName == Bundle.applicationDomain
         guard let defaults = isOwn ? .standard : UserDefaults(suiteName: suiteName) else { return nil }
         self.init(defaults, domain: suiteName)
-    }
-
-    private static var applicationDomain: String {
-        Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
     }
 
     /// Reads the domain as it is now, with what other processes have stored.
     ///
     /// - Throws: ``StorageError`` when there is something in it that is no property list.
     public func load() throws -> StorageEntries {
-        try Self.queue.sync { try entries() }
+        try Self.synchronized { try entries() }
     }
 
     /// Runs an edit on the domain, again if anything in it changed meanwhile, and stores what the edit changed and nothing else.
@@ -78,9 +75,9 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
             var entries = before
             try body(&entries)
             guard !entries.editedKeys.isEmpty else { return before }
-            let edits = try UserDefaultsEdits(from: before, to: entries)
+            let edits = try Self.edits(from: before, to: entries)
             // The edit is the user's and ran outside the queue: it runs again if somebody else was faster.
-            guard let stored = try Self.queue.sync({ try store(edits, over: before) }) else { continue }
+            guard let stored = try Self.synchronized({ try store(edits, over: before) }) else { continue }
             announce(defaults, [Self.changedDomain: domain])
             return stored
         }
@@ -95,7 +92,10 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
         let tell: @Sendable () -> Void = {
             queue.async { if !life.isEnded { report(.changed) } }
         }
-        let observer = NotificationObserver(of: UserDefaults.didChangeNotification) { [domain] notification in
+        // Safe because it is only passed back to the notification center, which any thread may do.
+        nonisolated(unsafe) let observer = NotificationCenter.default.addObserver(
+            forName: UserDefaults.didChangeNotification, object: nil, queue: nil
+        ) { [domain] notification in
             // Foundation does not say which domain it is about; this backend does.
             if let changed = notification.userInfo?[Self.changedDomain] as? String, changed != domain { return }
             tell()
@@ -103,8 +103,14 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
         tell()
         return ObservationToken {
             life.end()
-            observer.cancel()
+            NotificationCenter.default.removeObserver(observer)
         }
+    }
+
+    /// Runs a closure once all earlier ones have returned, or immediately if this thread is running one of them.
+    private static func synchronized<Result>(_ body: () throws -> Result) rethrows -> Result {
+        if owner.resource != nil { return try body() }
+        return try queue.sync { try owner.own(()) { try body() } }
     }
 
     private func entries() throws(StorageError) -> StorageEntries {
@@ -114,38 +120,30 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
             guard let value = PropertyListValue(foundation: object) else {
                 throw .unreadable(file: name, reason: "what is stored for \"\(key)\" is no property list")
             }
-            values[key] = value.rounded(for: UserDefaultsEdits.format)
+            values[key] = value.rounded(for: Self.format)
         }
         return StorageEntries(values)
     }
 
     /// Stores edits, unless the domain is no longer what they were made on.
-    private func store(_ edits: UserDefaultsEdits, over before: StorageEntries) throws(StorageError) -> StorageEntries? {
+    private func store(_ edits: [Edit], over before: StorageEntries) throws(StorageError) -> StorageEntries? {
         guard try entries().changes(since: before).isEmpty else { return nil }
-        edits.apply(to: defaults)
+        for edit in edits { set(edit.object, for: edit.key) }
         guard defaults.synchronize() else {
-            edits.revert(in: defaults)
+            revert(edits, to: before.values)
             // Foundation may have stored these edits and failed in another domain: the earlier values have to be stored again.
             defaults.synchronize()
             throw .unwritable(file: name, reason: "Foundation could not store it, or another domain of this process")
         }
-        return StorageEntries(edits.outcome)
-    }
-}
-
-/// Hears notifications of one name until it is cancelled.
-///
-/// The unchecked conformance holds because the observer is never touched: it is only handed back to the center, which any thread may do.
-private final class NotificationObserver: @unchecked Sendable {
-    private let observer: any NSObjectProtocol
-
-    /// Calls a closure with each notification, on the thread that posts it.
-    init(of name: Notification.Name, _ onPost: @escaping @Sendable (Notification) -> Void) {
-        observer = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil, using: onPost)
+        var values = before.values
+        for edit in edits { values[edit.key] = edit.value }
+        return StorageEntries(values)
     }
 
-    /// Hears no more.
-    func cancel() {
-        NotificationCenter.default.removeObserver(observer)
+    /// Sets an object, or removes the entry.
+    func set(_ object: Any?, for key: String) {
+        // Foundation on Linux keeps the number 1 where true or 1.0 is set, since they are equal to it.
+        defaults.removeObject(forKey: key)
+        if let object { defaults.set(object, forKey: key) }
     }
 }

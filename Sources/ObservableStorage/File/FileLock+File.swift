@@ -39,7 +39,7 @@ extension FileLock {
             guard let list = try calls.status(at: target.path), list.kind == .file else { return nil }
             let own = try calls.status(of: descriptor)
             guard own.owner == geteuid() || geteuid() == 0, !fits(own, list) else { return nil }
-            let path = target.sibling(SidecarNames(of: target.name).temporary(process: getpid(), random: calls.random()))
+            let path = target.temporaryFile(process: getpid(), random: calls.random()).path
             let new = try create(path, for: list)
             do throws(SystemError) {
                 try calls.uninterrupted { () throws(SystemError) in try calls.lock(new) }

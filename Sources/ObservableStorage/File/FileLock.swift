@@ -43,7 +43,7 @@ struct FileLock {
         self.target = target
         self.timeout = timeout
         self.calls = calls
-        lockPath = target.sibling(SidecarNames(of: target.name).lock)
+        lockPath = target.lockFile.path
     }
 
     /// Whether the lock file is still the one at its path, so that nobody else can hold another one.

@@ -8,7 +8,6 @@ final class FileReplacement {
     private let old: FileStatus?
     private let base: FileIdentity?
     private let calls: FileSystemCalls
-    private let names: SidecarNames
     private var folder: Int32?
     /// The file that is replaced. Open, it keeps its inode number, and is not deleted by renaming, which would take as long as everything else.
     private var replaced: Int32?
@@ -39,7 +38,6 @@ final class FileReplacement {
         self.old = old
         self.base = base
         self.calls = calls
-        names = SidecarNames(of: target.name)
     }
 
     /// Writes the bytes to a temporary file, and returns when they are on the medium.
@@ -93,7 +91,7 @@ final class FileReplacement {
     }
 
     /// Writes the new content into a file that cannot be replaced, and before that into a copy, from which
-    /// ``AtomicFile/restore(_:from:calls:)`` completes it.
+    /// ``FileSystemCalls/restore(_:from:)`` completes it.
     ///
     /// Called under the path's lock. Other containers may use another lock file, so the file itself is locked as well.
     ///
@@ -205,7 +203,7 @@ extension FileReplacement {
         var namesLeft = Self.mostNames
         while true {
             salt = calls.random()
-            let path = target.sibling(names.temporary(process: getpid(), random: salt))
+            let path = target.temporaryFile(process: getpid(), random: salt).path
             step = "making the temporary file \(path)"
             namesLeft -= 1
             do throws(SystemError) {

@@ -118,7 +118,7 @@ extension ObservableStore {
     /// The application's own store, opened on first use, where its settings belong: see ``init(suiteName:)`` with the application's name.
     ///
     /// If it cannot be opened, values live in memory until it can; see ``availability``.
-    public static let standard = ObservableStore(suiteName: SettingsFolder.applicationName)
+    public static let standard = ObservableStore(suiteName: Bundle.applicationDomain)
 
     /// Opens the store of a suite where settings belong: `NAME.plist` in the configuration folder on Linux, which is the file of
     /// `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` is the same file.

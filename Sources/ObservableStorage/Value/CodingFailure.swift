@@ -1,15 +1,28 @@
 import PropertyListCoding
 
-/// Why a stored value is not one of the type that is asked for; the key makes a ``StorageError`` of it.
-struct DecodingMismatch: Error, Sendable, Hashable {
-    /// Where inside the stored value.
+/// Why a stored value is not one of the type that is asked for, or why a value cannot be stored; the key makes a ``StorageError`` of it.
+struct CodingFailure: Error, Sendable, Hashable {
+    /// Where inside the value.
     private(set) var path = ""
-    let expected: String
-    let found: String
+    /// The type that was asked for; nil if a value cannot be stored.
+    let expected: String?
+    /// What was found instead, or why the value cannot be stored.
+    let reason: String
 
+    /// The same, seen from one level further out.
+    ///
+    /// - Parameter step: the way from there.
+    func inside(_ step: String) -> CodingFailure {
+        var outer = self
+        outer.path = step + path
+        return outer
+    }
+}
+
+// Decoding.
+extension CodingFailure {
     init(_ expected: Any.Type, found: String) {
-        self.expected = "\(expected)"
-        self.found = found
+        self.init(expected: "\(expected)", reason: found)
     }
 
     /// The stored value is of another type.
@@ -24,54 +37,34 @@ struct DecodingMismatch: Error, Sendable, Hashable {
 
     /// Whatever decoding threw.
     init(_ error: any Error, decoding stored: PropertyListValue, as type: Any.Type) {
-        self = error as? DecodingMismatch ?? DecodingMismatch(type, found: "\(stored.typeName), which was refused: \(error)")
-    }
-
-    /// The same, seen from one level further out.
-    ///
-    /// - Parameter step: the way from there.
-    func inside(_ step: String) -> DecodingMismatch {
-        var outer = self
-        outer.path = step + path
-        return outer
+        if let failure = error as? CodingFailure, failure.expected != nil {
+            self = failure
+        } else {
+            self.init(type, found: "\(stored.typeName), which was refused: \(error)")
+        }
     }
 }
 
-extension DecodingMismatch: CustomStringConvertible {
-    var description: String {
-        let place = path.isEmpty ? "" : "\(path): "
-        return "\(place)expected \(expected), found \(found)"
-    }
-}
-
-/// Why a value cannot be stored; the key makes a ``StorageError`` of it.
-struct EncodingRefusal: Error, Sendable, Hashable {
-    /// Where inside the value.
-    private(set) var path = ""
-    let reason: String
-
+// Encoding.
+extension CodingFailure {
     init(_ reason: String) {
-        self.reason = reason
+        self.init(expected: nil, reason: reason)
     }
 
     /// Whatever encoding threw.
-    init(_ error: any Error) {
-        self = error as? EncodingRefusal ?? EncodingRefusal("\(error)")
-    }
-
-    /// The same, seen from one level further out.
-    ///
-    /// - Parameter step: the way from there.
-    func inside(_ step: String) -> EncodingRefusal {
-        var outer = self
-        outer.path = step + path
-        return outer
+    init(encoding error: any Error) {
+        if let failure = error as? CodingFailure, failure.expected == nil {
+            self = failure
+        } else {
+            self.init("\(error)")
+        }
     }
 }
 
-extension EncodingRefusal: CustomStringConvertible {
+extension CodingFailure: CustomStringConvertible {
     var description: String {
-        path.isEmpty ? reason : "\(path): \(reason)"
+        let place = path.isEmpty ? "" : "\(path): "
+        return place + (expected.map { "expected \($0), found \(reason)" } ?? reason)
     }
 }
 

@@ -14,7 +14,7 @@ extension PropertyListValue: Storable {
 extension Bool: Storable {
     /// A stored boolean; 0 and 1 are none.
     public init(propertyListValue: PropertyListValue) throws {
-        guard case .boolean(let boolean) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        guard case .boolean(let boolean) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self = boolean
     }
 
@@ -25,7 +25,7 @@ extension Bool: Storable {
 extension String: Storable {
     /// A stored string.
     public init(propertyListValue: PropertyListValue) throws {
-        guard case .string(let string) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        guard case .string(let string) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self = string
     }
 
@@ -36,7 +36,7 @@ extension String: Storable {
 extension Data: Storable {
     /// Stored data.
     public init(propertyListValue: PropertyListValue) throws {
-        guard case .data(let data) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        guard case .data(let data) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self = data
     }
 
@@ -47,7 +47,7 @@ extension Data: Storable {
 extension Date: Storable {
     /// A stored date.
     public init(propertyListValue: PropertyListValue) throws {
-        guard case .date(let date) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        guard case .date(let date) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self = date
     }
 
@@ -58,9 +58,9 @@ extension Date: Storable {
 extension Storable where Self: FixedWidthInteger {
     /// A stored integer within the type's range; a boolean or a real is none.
     public init(propertyListValue: PropertyListValue) throws {
-        guard case .integer(let integer) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        guard case .integer(let integer) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         guard let number = integer.value(as: Self.self) else {
-            throw DecodingMismatch(Self.self, found: "integer \(integer), which is out of range")
+            throw CodingFailure(Self.self, found: "integer \(integer), which is out of range")
         }
         self = number
     }
@@ -74,7 +74,7 @@ extension Storable where Self: FixedWidthInteger {
                 return .integer(Self.isSigned ? PropertyListInteger(Int64(bitPattern: bits)) : PropertyListInteger(bits))
             }
             guard let integer = PropertyListInteger(exactly: self) else {
-                throw EncodingRefusal("\(self) is beyond 64 bits")
+                throw CodingFailure("\(self) is beyond 64 bits")
             }
             return .integer(integer)
         }
@@ -98,7 +98,7 @@ extension Double: Storable {
         switch propertyListValue {
         case .real(let real): self = real
         case .integer(let integer): self = try integer.exactReal()
-        default: throw DecodingMismatch(Self.self, propertyListValue)
+        default: throw CodingFailure(Self.self, propertyListValue)
         }
     }
 
@@ -112,9 +112,9 @@ extension Float: Storable {
         switch propertyListValue {
         case .real(let real):
             self.init(real)
-            guard isFinite || !real.isFinite else { throw DecodingMismatch(Self.self, found: "real \(real), which is out of range") }
+            guard isFinite || !real.isFinite else { throw CodingFailure(Self.self, found: "real \(real), which is out of range") }
         case .integer(let integer): self = try integer.exactReal()
-        default: throw DecodingMismatch(Self.self, propertyListValue)
+        default: throw CodingFailure(Self.self, propertyListValue)
         }
     }
 
@@ -136,7 +136,7 @@ extension PropertyListInteger {
     fileprivate func exactReal<Real: BinaryFloatingPoint>() throws -> Real {
         let real = value(as: Int64.self).map(Real.init(exactly:)) ?? value(as: UInt64.self).flatMap(Real.init(exactly:))
         guard let real else {
-            throw DecodingMismatch(Real.self, found: "integer \(self), which it cannot hold exactly")
+            throw CodingFailure(Real.self, found: "integer \(self), which it cannot hold exactly")
         }
         return real
     }

@@ -6,7 +6,7 @@ extension URL: Storable {
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         guard let url = URL(string: string, encodingInvalidCharacters: false), url.absoluteString == string else {
-            throw DecodingMismatch(Self.self, refusing: string)
+            throw CodingFailure(Self.self, refusing: string)
         }
         self = url
     }
@@ -19,7 +19,7 @@ extension UUID: Storable {
     /// A stored string of 36 characters, in upper or lower case.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
-        guard let uuid = UUID(uuidString: string) else { throw DecodingMismatch(Self.self, refusing: string) }
+        guard let uuid = UUID(uuidString: string) else { throw CodingFailure(Self.self, refusing: string) }
         self = uuid
     }
 
@@ -35,10 +35,10 @@ extension Decimal: Storable {
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         // Foundation reads as far as it understands, and cuts what is too long: both show when its result is compared.
-        guard let digits = DecimalDigits(string), let decimal = Decimal(string: string, locale: Self.locale),
-            digits == DecimalDigits(decimal.description)
+        guard let number = Self.parts(of: string), let decimal = Decimal(string: string, locale: Self.locale),
+            let read = Self.parts(of: decimal.description), number == read
         else {
-            throw DecodingMismatch(Self.self, refusing: string)
+            throw CodingFailure(Self.self, refusing: string)
         }
         self = decimal
     }
@@ -48,7 +48,7 @@ extension Decimal: Storable {
     /// Throws for what is not a number.
     public var propertyListValue: PropertyListValue {
         get throws {
-            guard isFinite else { throw EncodingRefusal("it is not a number") }
+            guard isFinite else { throw CodingFailure("it is not a number") }
             return .string(description)
         }
     }
@@ -57,37 +57,35 @@ extension Decimal: Storable {
 extension String {
     /// The string that is stored for a value of another type.
     fileprivate init(_ stored: PropertyListValue, for type: Any.Type) throws {
-        guard case .string(let string) = stored else { throw DecodingMismatch(type, stored) }
+        guard case .string(let string) = stored else { throw CodingFailure(type, stored) }
         self = string
     }
 }
 
-/// A decimal number taken from its text, without rounding: two texts of the same number are equal.
-struct DecimalDigits: Hashable {
-    private let isNegative: Bool
-    // Without zeros at the start and at the end; empty for 0.
-    private let digits: [UInt8]
-    // Of the last digit, as a power of ten.
-    private let exponent: Int
-
+// Decimal numbers taken from their text, without rounding.
+extension Decimal {
     // Far beyond what a `Decimal` has, far below what could overflow.
     private static let exponents = -1_000_000...1_000_000
 
-    /// Takes a sign, digits with at most one point among them, and an exponent; nothing if the text is anything else.
-    init?(_ text: String) {
+    /// Parses a sign, digits with at most one point among them, and an exponent; returns nil if the text is anything else.
+    ///
+    /// Two texts of the same number have the same parts: the digits are without zeros at the start and at the end, empty for 0, and the exponent
+    /// is that of the last one.
+    private static func parts(of text: String) -> (isNegative: Bool, digits: [UInt8], exponent: Int)? {
         var rest = Substring(text).utf8
-        var isNegative = Self.takeSign(&rest) == .minus
-        let whole = Self.takeDigits(&rest)
+        let isNegative = rest.first == UInt8(ascii: "-")
+        if isNegative || rest.first == UInt8(ascii: "+") { rest.removeFirst() }
+        let whole = rest.removeDigits()
         var fraction: [UInt8] = []
         if rest.first == UInt8(ascii: ".") {
             rest.removeFirst()
-            fraction = Self.takeDigits(&rest)
+            fraction = rest.removeDigits()
         }
         guard !whole.isEmpty || !fraction.isEmpty else { return nil }
         var exponent = 0
         if let letter = rest.popFirst() {
             guard letter | 0x20 == UInt8(ascii: "e") else { return nil }
-            guard let number = Int(String(Substring(rest))), Self.exponents ~= number else { return nil }
+            guard let number = Int(String(Substring(rest))), exponents ~= number else { return nil }
             exponent = number
         }
         exponent -= fraction.count
@@ -96,23 +94,15 @@ struct DecimalDigits: Hashable {
             digits.removeLast()
             exponent += 1
         }
-        if digits.isEmpty {
-            (isNegative, exponent) = (false, 0)
-        }
-        self.isNegative = isNegative
-        self.digits = digits
-        self.exponent = exponent
+        return digits.isEmpty ? (false, [], 0) : (isNegative, digits, exponent)
     }
+}
 
-    private static func takeSign(_ text: inout Substring.UTF8View) -> FloatingPointSign {
-        guard let sign = text.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") else { return .plus }
-        text.removeFirst()
-        return sign == UInt8(ascii: "-") ? .minus : .plus
-    }
-
-    private static func takeDigits(_ text: inout Substring.UTF8View) -> [UInt8] {
-        let digits = text.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-        text = text[digits.endIndex...]
+extension Substring.UTF8View {
+    /// Removes the digits at the start, and returns them.
+    fileprivate mutating func removeDigits() -> [UInt8] {
+        let digits = prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        self = self[digits.endIndex...]
         return Array(digits)
     }
 }

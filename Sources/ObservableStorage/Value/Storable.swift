@@ -28,7 +28,7 @@ extension Storable where Self: RawRepresentable, RawValue: Storable {
     /// The value whose raw value is stored.
     public init(propertyListValue: PropertyListValue) throws {
         guard let value = Self(rawValue: try RawValue(propertyListValue: propertyListValue)) else {
-            throw DecodingMismatch(Self.self, found: propertyListValue.briefDescription)
+            throw CodingFailure(Self.self, found: propertyListValue.briefDescription)
         }
         self = value
     }
@@ -44,14 +44,14 @@ extension Storable where Self: RawRepresentable, RawValue: Storable {
 extension Array: Storable where Element: Storable {
     /// A stored array whose elements are all of the element's type: a wrong one is not left out, it is an error.
     public init(propertyListValue: PropertyListValue) throws {
-        guard case .array(let array) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        guard case .array(let array) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self.init()
         reserveCapacity(array.count)
         for stored in array {
             do {
                 append(try Element(propertyListValue: stored))
             } catch {
-                throw DecodingMismatch(error, decoding: stored, as: Element.self).inside(.step(to: count))
+                throw CodingFailure(error, decoding: stored, as: Element.self).inside(.step(to: count))
             }
         }
     }
@@ -65,7 +65,7 @@ extension Array: Storable where Element: Storable {
                 do {
                     array.append(try element.propertyListValue)
                 } catch {
-                    throw EncodingRefusal(error).inside(.step(to: array.count))
+                    throw CodingFailure(encoding: error).inside(.step(to: array.count))
                 }
             }
             return .array(array)
@@ -76,13 +76,13 @@ extension Array: Storable where Element: Storable {
 extension Dictionary: Storable where Key == String, Value: Storable {
     /// A stored dictionary whose values are all of the value's type: a wrong one is not left out, it is an error.
     public init(propertyListValue: PropertyListValue) throws {
-        guard case .dictionary(let dictionary) = propertyListValue else { throw DecodingMismatch(Self.self, propertyListValue) }
+        guard case .dictionary(let dictionary) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self.init(minimumCapacity: dictionary.count)
         for (name, stored) in dictionary {
             do {
                 self[name] = .some(try Value(propertyListValue: stored))
             } catch {
-                throw DecodingMismatch(error, decoding: stored, as: Value.self).inside(.step(to: name))
+                throw CodingFailure(error, decoding: stored, as: Value.self).inside(.step(to: name))
             }
         }
     }
@@ -96,7 +96,7 @@ extension Dictionary: Storable where Key == String, Value: Storable {
                 do {
                     dictionary[name] = try value.propertyListValue
                 } catch {
-                    throw EncodingRefusal(error).inside(.step(to: name))
+                    throw CodingFailure(encoding: error).inside(.step(to: name))
                 }
             }
             return .dictionary(dictionary)
@@ -115,7 +115,7 @@ extension Optional: Storable where Wrapped: Storable {
     /// Throws for nil: a property list has nothing to put in its place. A key whose whole value is nil removes its entry.
     public var propertyListValue: PropertyListValue {
         get throws {
-            guard let self else { throw EncodingRefusal("a property list cannot hold nil") }
+            guard let self else { throw CodingFailure("a property list cannot hold nil") }
             return try self.propertyListValue
         }
     }

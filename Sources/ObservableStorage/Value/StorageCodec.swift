@@ -48,7 +48,7 @@ extension StorageCodec {
     func optional() -> StorageCodec<Value?> {
         StorageCodec<Value?>(
             encode: { value in
-                guard let value else { throw EncodingRefusal("a property list cannot hold nil") }
+                guard let value else { throw CodingFailure("a property list cannot hold nil") }
                 return try encode(value)
             }, decode: decode)
     }
@@ -70,7 +70,7 @@ extension StorageCodec where Value: RawRepresentable, Value.RawValue: Storable {
             encode: { try $0.rawValue.propertyListValue },
             decode: { stored in
                 guard let value = Value(rawValue: try Value.RawValue(propertyListValue: stored)) else {
-                    throw DecodingMismatch(Value.self, found: stored.briefDescription)
+                    throw CodingFailure(Value.self, found: stored.briefDescription)
                 }
                 return value
             })
@@ -85,7 +85,7 @@ extension StorageCodec {
         StorageCodec(
             encode: { try $0.propertyListValue },
             decode: { stored in
-                guard case .array(let array) = stored else { throw DecodingMismatch([Element].self, stored) }
+                guard case .array(let array) = stored else { throw CodingFailure([Element].self, stored) }
                 return array.compactMap { stored in
                     do {
                         return try Element(propertyListValue: stored)
@@ -116,7 +116,7 @@ extension StorageCodec where Value: Codable {
                 switch stored {
                 case .data(let data): try decoder.decode(Value.self, from: data)
                 case .string(let text): try decoder.decode(Value.self, from: Data(text.utf8))
-                default: throw DecodingMismatch(Value.self, stored)
+                default: throw CodingFailure(Value.self, stored)
                 }
             })
     }
@@ -129,7 +129,7 @@ extension StorageCodec where Value: Codable {
                 let encoder = PropertyListEncoder()
                 encoder.outputFormat = .binary
                 guard case .array(let array) = try PropertyListValue.decode(encoder.encode([value])).value, array.count == 1 else {
-                    throw EncodingRefusal("its encoder wrote nothing")
+                    throw CodingFailure("its encoder wrote nothing")
                 }
                 return array[0]
             },

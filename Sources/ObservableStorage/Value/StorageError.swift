@@ -115,13 +115,13 @@ extension StorageError {
     static func undecodable(
         key: String, as type: Any.Type, stored: PropertyListValue, because error: any Error
     ) -> StorageError {
-        let mismatch = DecodingMismatch(error, decoding: stored, as: type)
-        return .undecodable(key: "\(key)\(mismatch.path)", expected: mismatch.expected, found: mismatch.found)
+        let failure = CodingFailure(error, decoding: stored, as: type)
+        return .undecodable(key: "\(key)\(failure.path)", expected: failure.expected ?? "\(type)", found: failure.reason)
     }
 
     /// What encoding threw, as an error about a key: its place inside the value is added to the key's name.
     static func unencodable(key: String, because error: any Error) -> StorageError {
-        let refusal = EncodingRefusal(error)
-        return .unencodable(key: "\(key)\(refusal.path)", reason: refusal.reason)
+        let failure = CodingFailure(encoding: error)
+        return .unencodable(key: "\(key)\(failure.path)", reason: failure.reason)
     }
 }

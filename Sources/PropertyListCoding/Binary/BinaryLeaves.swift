@@ -121,12 +121,8 @@ struct LeafHash {
 ///
 /// It refers to the output and copies nothing. The bytes of a leaf tell where it ends, so that an equal prefix is an equal leaf.
 struct LeafTable: ~Copyable {
-    struct Slot: BitwiseCopyable {
-        /// Makes most comparisons of bytes needless, and growing.
-        var hash: UInt32 = 0
-        /// The object's number plus 1, or 0 for a free slot.
-        var object: UInt32 = 0
-    }
+    /// The hash makes most comparisons of bytes needless, and growing; the object is its number plus 1, or 0 for a free slot.
+    private typealias Slot = (hash: UInt32, object: UInt32)
 
     private var slots: ScratchArray<Slot>
     private var count = 0
@@ -135,7 +131,7 @@ struct LeafTable: ~Copyable {
     init(capacity: Int, in arena: ScratchArena) {
         let size = Self.slotCount(for: capacity)
         slots = ScratchArray(capacity: size, in: arena)
-        slots.append(repeating: Slot(), count: size)
+        slots.append(repeating: (0, 0), count: size)
     }
 
     static func scratchSize(for count: Int) -> Int {
@@ -165,13 +161,13 @@ struct LeafTable: ~Copyable {
             }
             index = (index + 1) & (slots.count - 1)
         }
-        slots[index] = Slot(hash: hash, object: UInt32(object + 1))
+        slots[index] = (hash, UInt32(object + 1))
         count += 1
         return nil
     }
 
     private mutating func grow() {
-        var larger = ScratchArray(repeating: Slot(), count: slots.count * 2)
+        var larger = ScratchArray<Slot>(repeating: (0, 0), count: slots.count * 2)
         for slot in slots.elements where slot.object != 0 {
             var index = Int(slot.hash) & (larger.count - 1)
             while larger[index].object != 0 { index = (index + 1) & (larger.count - 1) }

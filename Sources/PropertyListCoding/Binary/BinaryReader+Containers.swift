@@ -18,11 +18,7 @@ extension BinaryReader {
     }
 
     /// A value, with its expansion cost and the number of containers nested in it.
-    struct Node {
-        let value: PropertyListValue
-        let cost: Int
-        let height: Int32
-    }
+    typealias Node = (value: PropertyListValue, cost: Int, height: Int32)
 
     /// A container of which some children are read.
     private struct Frame {
@@ -65,7 +61,7 @@ extension BinaryReader {
         let offset = try offset(of: object)
         guard isContainer(at: offset) else {
             let leaf = try leaf(object, at: offset)
-            return Node(value: leaf, cost: DecodingLimits.cost(of: leaf), height: 0)
+            return (leaf, DecodingLimits.cost(of: leaf), 0)
         }
         longLeafCost = 0
         var parents: [Frame] = []
@@ -77,7 +73,7 @@ extension BinaryReader {
                 frame = child
             } else {
                 let (value, cost, height) = (close(&frame), frame.cost, frame.height)
-                if parents.isEmpty { return Node(value: value, cost: cost, height: height) }
+                if parents.isEmpty { return (value, cost, height) }
                 // Moved, not bound to a name first: a second reference would make each further child copy those before it.
                 frame = parents.removeLast()
                 try add(value, cost: cost, height: height, to: &frame, depth: depth - 1)
@@ -119,7 +115,7 @@ extension BinaryReader {
     private mutating func close(_ frame: inout Frame) -> PropertyListValue {
         let value = frame.takeValue()
         if frame.wasVisited {
-            share(Node(value: value, cost: frame.cost, height: frame.height), as: frame.object)
+            share((value, frame.cost, frame.height), as: frame.object)
         } else {
             states[frame.object] = .visited
         }

@@ -130,7 +130,7 @@ extension BinaryReader {
             try spend(size, at: offset)
             states[object] = .visited
         } else {
-            share(Node(value: leaf, cost: DecodingLimits.cost(ofLeafSize: size), height: 0), as: object)
+            share((leaf, DecodingLimits.cost(ofLeafSize: size), 0), as: object)
         }
     }
 

@@ -2,6 +2,9 @@
 ///
 /// One sorter serves all dictionaries of a property list, one after the other.
 struct KeySorter: ~Copyable {
+    /// Where the UTF-8 of a key is found.
+    private typealias Text = (start: Int, count: Int)
+
     private var texts: ScratchArray<Text>
     /// Apart from the texts, because they are moved several times: with both in one, binary.write takes 1.1 times as long.
     private var keys: ScratchArray<Key>
@@ -34,7 +37,7 @@ struct KeySorter: ~Copyable {
     /// Adds a key by where its UTF-8 is found in the bytes that `sort(in:)` is given.
     mutating func append(from start: Int, count: Int) {
         keys.append(Key(index: keys.count))
-        texts.append(Text(start: start, count: count))
+        texts.append((start, count))
     }
 
     /// Removes the keys, and makes room for others.
@@ -59,12 +62,6 @@ struct KeySorter: ~Copyable {
 }
 
 extension KeySorter {
-    /// Where the UTF-8 of a key is found.
-    struct Text: BitwiseCopyable {
-        let start: Int
-        let count: Int
-    }
-
     struct Key: BitwiseCopyable {
         let index: Int
         /// The 8 bytes after the prefix that a group of keys has in common, most significant first: nearly every comparison is decided here.

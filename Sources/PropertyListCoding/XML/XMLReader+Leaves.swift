@@ -26,13 +26,13 @@ extension XMLReader {
 
     /// Reads the text of a string or a key.
     mutating func string(_ tag: XMLTag) throws(PropertyListError) -> String {
-        try scanner.text(of: tag) { String(decoding: $0, as: UTF8.self) }
+        try text(of: tag) { String(decoding: $0, as: UTF8.self) }
     }
 
     private mutating func boolean(_ tag: XMLTag) throws(PropertyListError) -> Bool {
         if !tag.isEmpty {
-            try scanner.skipBetweenTags()
-            let close = try scanner.tag()
+            try skipBetweenTags()
+            let close = try readTag()
             guard close.isClosing, close.element == tag.element else {
                 throw PropertyListError(offset: close.offset, reason: "something inside <\(tag.element.name)>")
             }
@@ -43,8 +43,8 @@ extension XMLReader {
     private mutating func parse<Parsed>(
         _ tag: XMLTag, _ what: String, with parser: (UnsafeRawBufferPointer) -> Parsed?
     ) throws(PropertyListError) -> Parsed {
-        let start = scanner.offset
-        guard let parsed = try scanner.text(of: tag, parser) else {
+        let start = offset
+        guard let parsed = try text(of: tag, parser) else {
             throw PropertyListError(offset: start, reason: "this is not \(what)")
         }
         return parsed

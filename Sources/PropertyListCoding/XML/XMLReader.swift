@@ -3,29 +3,31 @@
 /// Lenient where Foundation is: the `<plist>` around the root may be missing, attributes are ignored, whatever follows
 /// `</plist>` is ignored, and of two entries with the same key the later one counts.
 struct XMLReader {
-    var scanner: XMLScanner
+    let bytes: ByteView
+    /// The offset of what is read next.
+    var offset: Int
 
     init(_ bytes: ByteView, from start: Int) {
-        scanner = XMLScanner(bytes: bytes, offset: start)
+        (self.bytes, offset) = (bytes, start)
     }
 
     /// Decodes the root.
     mutating func read() throws(PropertyListError) -> PropertyListValue {
-        repeat { try scanner.skipBetweenTags() } while try scanner.skipDocumentType()
-        let tag = try scanner.tag()
+        repeat { try skipBetweenTags() } while try skipDocumentType()
+        let tag = try readTag()
         guard tag.element == .plist, !tag.isClosing else {
             let value = try value(of: tag)
-            try scanner.skipBetweenTags()
-            guard scanner.isAtEnd else { throw PropertyListError(offset: scanner.offset, reason: "something follows the root") }
+            try skipBetweenTags()
+            guard isAtEnd else { throw PropertyListError(offset: offset, reason: "something follows the root") }
             return value
         }
         if tag.isEmpty { throw PropertyListError(offset: tag.offset, reason: "an empty <plist>") }
-        try scanner.skipBetweenTags()
-        let root = try scanner.tag()
+        try skipBetweenTags()
+        let root = try readTag()
         if root.isClosing { throw PropertyListError(offset: tag.offset, reason: "an empty <plist>") }
         let value = try value(of: root)
-        try scanner.skipBetweenTags()
-        let close = try scanner.tag()
+        try skipBetweenTags()
+        let close = try readTag()
         guard close.isClosing, close.element == .plist else {
             throw PropertyListError(offset: close.offset, reason: "something other than </plist> follows the root")
         }
@@ -50,9 +52,9 @@ extension XMLReader {
         var parents: [Frame] = []
         var frame = Frame(tag: root)
         while true {
-            try scanner.skipBetweenTags()
-            guard !scanner.isAtEnd else { throw scanner.ended("inside <\(frame.tag.element.name)>") }
-            let tag = try scanner.tag()
+            try skipBetweenTags()
+            guard !isAtEnd else { throw ended("inside <\(frame.tag.element.name)>") }
+            let tag = try readTag()
             if tag.isClosing {
                 let value = try close(frame, tag)
                 guard let parent = parents.popLast() else { return value }

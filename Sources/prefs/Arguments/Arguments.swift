@@ -1,20 +1,6 @@
-/// An option that a command accepts.
-struct Option: Equatable {
-    /// The name, without the dashes.
-    let name: String
-    /// The placeholder for the option's value in the usage, or nil if the option has no value.
-    var value: String?
-
-    /// The option as the usage shows it.
-    var usage: String {
-        "--\(name)\(value.map { " \($0)" } ?? "")"
-    }
-}
-
-/// An error in the text of a command line, or of a value on it.
-struct ParseError: Error, Equatable {
-    let reason: String
-}
+import Foundation
+import ObservableStorage
+import PropertyListCoding
 
 /// The operands and options of a command line.
 struct Arguments: Equatable {
@@ -34,8 +20,12 @@ extension Arguments {
     ///
     /// Options may appear anywhere before `--`. The value of an option is the next argument, or follows a `=`. A negative number is an
     /// operand, and so is a lone dash.
-    init(parsing arguments: [String], options: [Option]) throws(ParseError) {
-        let options = options + [Option(name: "help")]
+    ///
+    /// - Parameters:
+    ///   - arguments: those after the command's name.
+    ///   - options: as the usage shows them: with a placeholder after the name, as in `--count N`, for an option that has a value.
+    init(parsing arguments: [String], options: [String]) throws(CommandError) {
+        let options = options + ["--help"]
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             if argument == "--" {
@@ -45,7 +35,7 @@ extension Arguments {
                 operands.append(argument)
             } else {
                 let (name, value) = try Self.option(argument, &rest, of: options)
-                guard self.options.updateValue(value, forKey: name) == nil else { throw ParseError(reason: "--\(name) is given twice") }
+                guard self.options.updateValue(value, forKey: name) == nil else { throw .usage("--\(name) is given twice") }
             }
         }
     }
@@ -55,18 +45,38 @@ extension Arguments {
     }
 
     private static func option(
-        _ argument: String, _ rest: inout ArraySlice<String>, of options: [Option]
-    ) throws(ParseError) -> (name: String, value: String) {
+        _ argument: String, _ rest: inout ArraySlice<String>, of options: [String]
+    ) throws(CommandError) -> (name: String, value: String) {
         let parts = argument == "-h" ? ["--help"] : argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let option = options.first(where: { "--\($0.name)" == parts[0] }) else {
-            throw ParseError(reason: "unknown option: \(parts[0])")
+        guard let option = options.first(where: { $0.split(separator: " ")[0] == parts[0] }) else {
+            throw .usage("unknown option: \(parts[0])")
         }
+        let name = String(parts[0].dropFirst(2))
         let attached = parts.count > 1 ? String(parts[1]) : nil
-        guard option.value != nil else {
-            guard attached == nil else { throw ParseError(reason: "--\(option.name) has no value") }
-            return (option.name, "")
+        guard option.contains(" ") else {
+            guard attached == nil else { throw .usage("--\(name) has no value") }
+            return (name, "")
         }
-        guard let value = attached ?? rest.popFirst() else { throw ParseError(reason: "--\(option.name) needs a value") }
-        return (option.name, value)
+        guard let value = attached ?? rest.popFirst() else { throw .usage("--\(name) needs a value") }
+        return (name, value)
+    }
+}
+
+// MARK: - The operand FILE
+
+// Commands that read or edit once use the file directly: they need neither a store nor a file watcher.
+extension PropertyListFile {
+    /// Interprets the operand FILE: a path if it contains a `/` or ends in `.plist`, and otherwise the name of a domain, whose file is the one
+    /// that `ObservableStore(suiteName:)` uses.
+    convenience init(operand: String) {
+        let isPath = operand.utf8.contains(UInt8(ascii: "/")) || operand.hasSuffix(".plist")
+        if isPath { self.init(path: operand) } else { self.init(suiteName: operand) }
+    }
+
+    /// Reads the entries of an existing file: a missing file is an error, because its name may be misspelt.
+    func existingEntries() throws -> [String: PropertyListValue] {
+        let entries = try load().values
+        if entries.isEmpty, !FileManager.default.fileExists(atPath: name) { throw CommandError.failed("\(name): no such file") }
+        return entries
     }
 }

@@ -6,18 +6,18 @@ enum ValueSyntax: String, CaseIterable {
     case string, int, real, bool, date, data, json
 
     /// Parses a value.
-    func value(_ text: String) throws(ParseError) -> PropertyListValue {
+    func value(_ text: String) throws(CommandError) -> PropertyListValue {
         let value: PropertyListValue? =
             switch self {
             case .string: .string(text)
             case .int: Int128(text).flatMap { PropertyListInteger(exactly: $0) }.map { .integer($0) }
             case .real: Self.real(text).map { .real($0) }
             case .bool: Self.boolean(text).map { .boolean($0) }
-            case .date: ISO8601Date.date(text).map { .date($0) }
+            case .date: Date(iso8601: text).map { .date($0) }
             case .data: Self.data(text).map { .data($0) }
             case .json: try JSONReader.value(of: text)
             }
-        guard let value else { throw ParseError(reason: "\(expectation): \(text)") }
+        guard let value else { throw .usage("\(expectation): \(text)") }
         return value
     }
 

@@ -5,7 +5,8 @@ protocol Command: Sendable {
     static var operands: String { get }
     /// How many operands the command accepts.
     static var operandCount: ClosedRange<Int> { get }
-    static var options: [Option] { get }
+    /// The options as the usage shows them: with a placeholder after the name, as in `--count N`, for an option that has a value.
+    static var options: [String] { get }
     /// The command with its operands and options.
     static var usage: String { get }
     /// What the command does, in one line.
@@ -14,38 +15,38 @@ protocol Command: Sendable {
     static var details: String { get }
 
     /// Interprets arguments whose options and number of operands have been checked.
-    init(_ arguments: Arguments) throws(ParseError)
+    init(_ arguments: Arguments) throws(CommandError)
 
     /// Runs the command to its end.
     func run(_ output: Output) async throws
 }
 
 extension Command {
-    static var options: [Option] { [] }
+    static var options: [String] { [] }
     static var details: String { "" }
 
     static var usage: String {
-        (["prefs", name, operands] + options.map { "[\($0.usage)]" }).filter { !$0.isEmpty }.joined(separator: " ")
+        (["prefs", name, operands] + options.map { "[\($0)]" }).filter { !$0.isEmpty }.joined(separator: " ")
     }
 
     /// Parses the arguments after the command's name.
     static func parse(_ arguments: [String]) throws(CommandError) -> any Command {
-        do throws(ParseError) {
+        do throws(CommandError) {
             let arguments = try Arguments(parsing: arguments, options: options)
             if arguments.has("help") { return HelpCommand(about: self) }
             try check(arguments.operands)
             return try Self(arguments)
-        } catch {
-            throw .usage(error.reason, self)
+        } catch .usage(let reason, _) {
+            throw .usage(reason, synopsis: usage)
         }
     }
 
-    private static func check(_ operands: [String]) throws(ParseError) {
-        if operands.count < operandCount.lowerBound { throw ParseError(reason: "an operand is missing") }
+    private static func check(_ operands: [String]) throws(CommandError) {
+        if operands.count < operandCount.lowerBound { throw .usage("an operand is missing") }
         if operands.count > operandCount.upperBound {
-            throw ParseError(reason: "one operand too many: \(operands[operandCount.upperBound])")
+            throw .usage("one operand too many: \(operands[operandCount.upperBound])")
         }
-        if operandCount.lowerBound > 0, operands[0].isEmpty { throw ParseError(reason: "the name of the file is empty") }
+        if operandCount.lowerBound > 0, operands[0].isEmpty { throw .usage("the name of the file is empty") }
     }
 }
 
@@ -63,12 +64,12 @@ struct HelpCommand: Command {
         self.command = command
     }
 
-    init(_ arguments: Arguments) throws(ParseError) {
+    init(_ arguments: Arguments) throws(CommandError) {
         guard let name = arguments.operands.first else {
             command = nil
             return
         }
-        guard let command = Prefs.commands.first(where: { $0.name == name }) else { throw ParseError(reason: "unknown command: \(name)") }
+        guard let command = Prefs.commands.first(where: { $0.name == name }) else { throw .usage("unknown command: \(name)") }
         self.command = command
     }
 

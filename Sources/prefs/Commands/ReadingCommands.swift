@@ -1,4 +1,5 @@
 import Foundation
+import ObservableStorage
 import PropertyListCoding
 
 /// `prefs read`: prints all entries, or one value.
@@ -12,22 +13,22 @@ struct ReadCommand: Command {
         archive as {"CF$UID": n}. JSON has no word for some reals; they are the strings "nan", "inf" and "-inf".
         """
 
-    private let file: FileOperand
+    private let file: PropertyListFile
     private let key: String?
 
     init(_ arguments: Arguments) {
-        file = FileOperand(arguments.operands[0])
+        file = PropertyListFile(operand: arguments.operands[0])
         key = arguments.operands.dropFirst().first
     }
 
     func run(_ output: Output) throws {
-        let entries = try file.entries()
-        guard let key else { return try output.write(JSONWriter.object(entries, style: output.style)) }
+        let entries = try file.existingEntries()
+        guard let key else { return try output.write(entries.json(key: output.key)) }
         guard let value = entries[key] else { throw CommandError.noSuchKey(key) }
         if case .string(let string) = value {
             try output.write(line: string)
         } else {
-            try output.write(line: JSONWriter.text(of: value))
+            try output.write(line: value.json)
         }
     }
 }
@@ -40,49 +41,50 @@ struct TypeCommand: Command {
     static let summary = "Print the type of a key's value."
     static let details = "The type is string, integer, real, boolean, date, data, array, dictionary or uid."
 
-    private let file: FileOperand
+    private let file: PropertyListFile
     private let key: String
 
     init(_ arguments: Arguments) {
-        file = FileOperand(arguments.operands[0])
+        file = PropertyListFile(operand: arguments.operands[0])
         key = arguments.operands[1]
     }
 
     func run(_ output: Output) throws {
-        guard let value = try file.entries()[key] else { throw CommandError.noSuchKey(key) }
+        guard let value = try file.existingEntries()[key] else { throw CommandError.noSuchKey(key) }
         try output.write(line: value.typeName)
     }
 }
 
 /// `prefs export`: prints the whole property list.
 struct ExportCommand: Command {
-    private enum Format: String {
-        case xml, binary, json
-    }
-
     static let name = "export"
     static let operands = "FILE --format xml|binary|json"
     static let operandCount = 1...1
-    static let options = [Option(name: "format", value: "FORMAT")]
+    static let options = ["--format FORMAT"]
     static let summary = "Write the property list to standard output."
     static let usage = "prefs export FILE --format xml|binary|json"
 
-    private let file: FileOperand
-    private let format: Format
+    private let file: PropertyListFile
+    /// nil for JSON.
+    private let format: PropertyListFormat?
 
-    init(_ arguments: Arguments) throws(ParseError) {
-        guard let name = arguments.options["format"] else { throw ParseError(reason: "--format is missing") }
-        guard let format = Format(rawValue: name) else { throw ParseError(reason: "unknown format: \(name)") }
-        self.format = format
-        file = FileOperand(arguments.operands[0])
+    init(_ arguments: Arguments) throws(CommandError) {
+        switch arguments.options["format"] {
+        case "xml": format = .xml
+        case "binary": format = .binary
+        case "json": format = nil
+        case let name?: throw .usage("unknown format: \(name)")
+        case nil: throw .usage("--format is missing")
+        }
+        file = PropertyListFile(operand: arguments.operands[0])
     }
 
     func run(_ output: Output) throws {
-        let entries = try file.entries()
-        switch format {
-        case .json: try output.write(JSONWriter.object(entries, style: output.style))
-        case .xml: try output.write(encoded(entries, as: .xml))
-        case .binary: try output.write(encoded(entries, as: .binary))
+        let entries = try file.existingEntries()
+        if let format {
+            try output.write(encoded(entries, as: format))
+        } else {
+            try output.write(entries.json(key: output.key))
         }
     }
 
@@ -90,7 +92,7 @@ struct ExportCommand: Command {
         do throws(PropertyListError) {
             return try PropertyListValue.dictionary(entries).encoded(as: format)
         } catch {
-            throw .failed("\(file.path): cannot be written as \(self.format.rawValue): \(error)")
+            throw .failed("\(file.name): cannot be written as \(format): \(error)")
         }
     }
 }

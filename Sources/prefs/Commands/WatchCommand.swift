@@ -8,7 +8,7 @@ struct WatchCommand: Command {
     static let name = "watch"
     static let operands = "FILE [KEY ...]"
     static let operandCount = 1...Int.max
-    static let options = [Option(name: "json"), Option(name: "initial"), Option(name: "count", value: "N")]
+    static let options = ["--json", "--initial", "--count N"]
     static let summary = "Print a line for each change of the keys, or of all, until interrupted."
     static let details = """
           --json      print objects: {"key","old","new","kind","origin","revision"}. old and new are null where nothing is stored;
@@ -20,7 +20,7 @@ struct WatchCommand: Command {
         Lines that nobody reads from a pipe wait in memory.
         """
 
-    private let file: FileOperand
+    private let file: PropertyListFile
     /// The keys to watch, each once and in the order given; all keys if empty.
     private let keys: [String]
     private let keySet: Set<String>
@@ -28,11 +28,11 @@ struct WatchCommand: Command {
     private let printsInitialValues: Bool
     private let lineLimit: Int
 
-    init(_ arguments: Arguments) throws(ParseError) {
+    init(_ arguments: Arguments) throws(CommandError) {
         let text = arguments.options["count"] ?? String(Int.max)
-        guard let count = Int(text), count > 0 else { throw ParseError(reason: "not a number of lines: \(text)") }
+        guard let count = Int(text), count > 0 else { throw .usage("not a number of lines: \(text)") }
         lineLimit = count
-        file = FileOperand(arguments.operands[0])
+        file = PropertyListFile(operand: arguments.operands[0])
         var keySet: Set<String> = []
         keys = arguments.operands.dropFirst().filter { keySet.insert($0).inserted }
         self.keySet = keySet
@@ -44,7 +44,7 @@ struct WatchCommand: Command {
         // These end the process even while it is blocked in writing to a reader that does not read.
         let signals = Self.onTerminationSignals { exit(0) }
         output.onClose { exit(0) }
-        let store = try ObservableStore(backend: file.backend)
+        let store = try ObservableStore(backend: file)
         let failures = Task { [stream = store.failures] in
             for await failure in stream { CommandError(failure).report() }
         }
@@ -61,13 +61,13 @@ struct WatchCommand: Command {
         let (entries, revision) = Self.snapshot(of: store)
         var remaining = lineLimit
         for line in printsInitialValues ? initialLines(entries, revision: revision) : [] {
-            try output.write(line: text(of: line, output.style))
+            try output.write(line: text(of: line, output))
             remaining -= 1
             if remaining == 0 { return }
         }
         for await change in changes {
             guard let line = line(for: change, after: revision) else { continue }
-            try output.write(line: text(of: line, output.style))
+            try output.write(line: text(of: line, output))
             remaining -= 1
             if remaining == 0 { return }
         }
@@ -86,7 +86,7 @@ struct WatchCommand: Command {
 
     /// The lines for the current values: of the watched keys, set or not, in the order given, or of all entries, sorted.
     private func initialLines(_ entries: [String: PropertyListValue], revision: UInt64) -> [WatchLine] {
-        (keys.isEmpty ? entries.keys.sorted(by: JSONWriter.precedes) : keys).map { key in
+        (keys.isEmpty ? entries.keys.sorted { $0.precedes($1) } : keys).map { key in
             WatchLine(key: key, new: entries[key], revision: revision)
         }
     }
@@ -97,8 +97,8 @@ struct WatchCommand: Command {
         return WatchLine(change)
     }
 
-    private func text(of line: WatchLine, _ style: Style) -> String {
-        isJSON ? line.json : line.text(style: style)
+    private func text(of line: WatchLine, _ output: Output) -> String {
+        isJSON ? line.json : line.text(for: output)
     }
 
     /// Calls a closure for SIGINT and SIGTERM, instead of the default action, as long as the sources are referenced.

@@ -26,22 +26,22 @@ extension WatchLine {
     /// The line as a JSON object.
     var json: String {
         let fields = [
-            ("key", JSONWriter.quoted(key)), ("old", Self.json(old)), ("new", Self.json(new)), ("kind", JSONWriter.quoted(kind)),
-            ("origin", origin.map(JSONWriter.quoted) ?? "null"), ("revision", String(revision)),
+            ("key", key.quoted), ("old", Self.json(old)), ("new", Self.json(new)), ("kind", kind.quoted),
+            ("origin", origin.map(\.quoted) ?? "null"), ("revision", String(revision)),
         ]
         return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}"
     }
 
     private static func json(_ value: PropertyListValue?) -> String {
-        value.map(JSONWriter.text(of:)) ?? "null"
+        value.map(\.json) ?? "null"
     }
 
     /// The line as text for people, such as `volume: 0.3 -> 0.5  (external, revision 7)`.
-    func text(style: Style) -> String {
-        let none = style.remark("(none)")
-        let before = origin == nil ? "" : "\(old.map(JSONWriter.text(of:)) ?? none) -> "
-        let now = new.map { style.newValue(JSONWriter.text(of: $0)) } ?? (origin == nil ? none : style.removed("(removed)"))
-        return "\(style.key(displayName)): \(before)\(now)  \(style.remark("(\(origin ?? kind), revision \(revision))"))"
+    func text(for output: Output) -> String {
+        let none = output.remark("(none)")
+        let before = origin == nil ? "" : "\(old.map(\.json) ?? none) -> "
+        let now = new.map { output.newValue($0.json) } ?? (origin == nil ? none : output.removed("(removed)"))
+        return "\(output.key(displayName)): \(before)\(now)  \(output.remark("(\(origin ?? kind), revision \(revision))"))"
     }
 
     /// The key, in quotes if it could be misread without them.
@@ -49,6 +49,6 @@ extension WatchLine {
         let isPlain = key.unicodeScalars.allSatisfy {
             $0.properties.isAlphabetic || ("0"..."9").contains($0) || "-_./$".unicodeScalars.contains($0)
         }
-        return isPlain && !key.isEmpty ? key : JSONWriter.quoted(key)
+        return isPlain && !key.isEmpty ? key : key.quoted
     }
 }

@@ -7,8 +7,8 @@ struct WriteCommand: Command {
     static let name = "write"
     static let operands = "FILE KEY VALUE"
     static let operandCount = 3...3
-    static let options = ValueSyntax.allCases.map { Option(name: $0.rawValue) }
-    static let usage = "prefs write FILE KEY VALUE [\(options.map(\.usage).joined(separator: " | "))]"
+    static let options = ValueSyntax.allCases.map { "--\($0.rawValue)" }
+    static let usage = "prefs write FILE KEY VALUE [\(options.joined(separator: " | "))]"
     static let summary = "Set the value of a key; it is on disk when the command ends."
     static let details = """
         VALUE is a string unless an option says otherwise:
@@ -20,22 +20,22 @@ struct WriteCommand: Command {
           --json   any JSON without null: whole numbers are integers, numbers with a fraction or an exponent are reals
         """
 
-    private let file: FileOperand
+    private let file: PropertyListFile
     private let key: String
     private let value: PropertyListValue
 
-    init(_ arguments: Arguments) throws(ParseError) {
+    init(_ arguments: Arguments) throws(CommandError) {
         let syntaxes = ValueSyntax.allCases.filter { arguments.has($0.rawValue) }
         guard syntaxes.count < 2 else {
-            throw ParseError(reason: "a value has one type: --\(syntaxes[0].rawValue) or --\(syntaxes[1].rawValue)")
+            throw .usage("a value has one type: --\(syntaxes[0].rawValue) or --\(syntaxes[1].rawValue)")
         }
         value = try (syntaxes.first ?? .string).value(arguments.operands[2])
-        file = FileOperand(arguments.operands[0])
+        file = PropertyListFile(operand: arguments.operands[0])
         key = arguments.operands[1]
     }
 
     func run(_ output: Output) throws {
-        try file.edit { $0[key] = value }
+        _ = try file.edit { $0[key] = value }
     }
 }
 
@@ -46,18 +46,18 @@ struct DeleteCommand: Command {
     static let operandCount = 1...2
     static let summary = "Remove one key, or all of them; the file stays."
 
-    private let file: FileOperand
+    private let file: PropertyListFile
     private let key: String?
 
     init(_ arguments: Arguments) {
-        file = FileOperand(arguments.operands[0])
+        file = PropertyListFile(operand: arguments.operands[0])
         key = arguments.operands.dropFirst().first
     }
 
     func run(_ output: Output) throws {
         // Editing creates a lock file, which must not appear next to a misspelt name.
-        _ = try file.entries()
-        try file.edit { entries in
+        _ = try file.existingEntries()
+        _ = try file.edit { entries in
             if let key, entries.values[key] == nil { throw CommandError.noSuchKey(key) }
             for key in key.map({ [$0] }) ?? Array(entries.values.keys) { entries[key] = nil }
         }
@@ -72,23 +72,23 @@ struct IncrementCommand: Command {
     static let summary = "Add 1 or BY to an integer, atomically, and print the sum."
     static let details = "A missing key counts from 0. BY may be negative. A sum that is out of range changes nothing."
 
-    private let file: FileOperand
+    private let file: PropertyListFile
     private let key: String
     private let step: Int128
 
-    init(_ arguments: Arguments) throws(ParseError) {
+    init(_ arguments: Arguments) throws(CommandError) {
         let text = arguments.operands.count > 2 ? arguments.operands[2] : "1"
         guard let step = Int128(text), PropertyListInteger(exactly: step) != nil else {
-            throw ParseError(reason: "not a whole number in range: \(text)")
+            throw .usage("not a whole number in range: \(text)")
         }
         self.step = step
-        file = FileOperand(arguments.operands[0])
+        file = PropertyListFile(operand: arguments.operands[0])
         key = arguments.operands[1]
     }
 
     func run(_ output: Output) throws {
         var sum: PropertyListInteger = 0
-        try file.edit { entries in
+        _ = try file.edit { entries in
             sum = try self.sum(entries[key] ?? 0)
             entries[key] = .integer(sum)
         }
@@ -97,10 +97,10 @@ struct IncrementCommand: Command {
 
     private func sum(_ stored: PropertyListValue) throws(CommandError) -> PropertyListInteger {
         guard case .integer(let integer) = stored, let count = integer.value(as: Int128.self) else {
-            throw .failed("\(file.path): key \(JSONWriter.quoted(key)) cannot be incremented: it is of type \(stored.typeName)")
+            throw .failed("\(file.name): key \(key.quoted) cannot be incremented: it is of type \(stored.typeName)")
         }
         guard let sum = PropertyListInteger(exactly: count + step) else {
-            throw .failed("\(file.path): key \(JSONWriter.quoted(key)) cannot be incremented: \(count + step) is out of range")
+            throw .failed("\(file.name): key \(key.quoted) cannot be incremented: \(count + step) is out of range")
         }
         return sum
     }
@@ -113,15 +113,15 @@ struct ImportCommand: Command {
     static let operandCount = 1...1
     static let summary = "Set every entry of the property list on standard input, binary or XML, as one transaction."
 
-    private let file: FileOperand
+    private let file: PropertyListFile
 
     init(_ arguments: Arguments) {
-        file = FileOperand(arguments.operands[0])
+        file = PropertyListFile(operand: arguments.operands[0])
     }
 
     func run(_ output: Output) throws {
         let imported = try entries(of: readStandardInput())
-        try file.edit { entries in
+        _ = try file.edit { entries in
             for (key, value) in imported { entries[key] = value }
         }
     }

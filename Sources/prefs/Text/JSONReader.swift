@@ -14,7 +14,7 @@ struct JSONReader {
     }
 
     /// Parses a text that contains a single value.
-    static func value(of text: String) throws(ParseError) -> PropertyListValue {
+    static func value(of text: String) throws(CommandError) -> PropertyListValue {
         var reader = JSONReader(text)
         let value = try reader.value(depth: 1)
         reader.skipSpace()
@@ -22,7 +22,7 @@ struct JSONReader {
         return value
     }
 
-    private mutating func value(depth: Int) throws(ParseError) -> PropertyListValue {
+    private mutating func value(depth: Int) throws(CommandError) -> PropertyListValue {
         skipSpace()
         guard let next else { throw error("a value is missing") }
         switch next {
@@ -41,7 +41,7 @@ struct JSONReader {
 // MARK: - Arrays and objects
 
 extension JSONReader {
-    private mutating func array(depth: Int) throws(ParseError) -> PropertyListValue {
+    private mutating func array(depth: Int) throws(CommandError) -> PropertyListValue {
         try enter(depth)
         var elements: [PropertyListValue] = []
         skipSpace()
@@ -54,7 +54,7 @@ extension JSONReader {
         return .array(elements)
     }
 
-    private mutating func dictionary(depth: Int) throws(ParseError) -> PropertyListValue {
+    private mutating func dictionary(depth: Int) throws(CommandError) -> PropertyListValue {
         try enter(depth)
         var entries: [String: PropertyListValue] = [:]
         skipSpace()
@@ -67,7 +67,7 @@ extension JSONReader {
             guard skip(":") else { throw error("a colon is missing") }
             // Keys that differ only in Unicode normalization are equal in Swift, and an error in a property list.
             guard entries.updateValue(try value(depth: depth + 1), forKey: key) == nil else {
-                throw error("the key \(JSONWriter.quoted(key)) is given twice", at: start)
+                throw error("the key \(key.quoted) is given twice", at: start)
             }
             skipSpace()
         } while skip(",")
@@ -76,7 +76,7 @@ extension JSONReader {
     }
 
     /// Steps over an opening bracket.
-    private mutating func enter(_ depth: Int) throws(ParseError) {
+    private mutating func enter(_ depth: Int) throws(CommandError) {
         guard depth <= Self.maximumDepth else { throw error("it is nested deeper than \(Self.maximumDepth) levels") }
         offset += 1
     }
@@ -90,7 +90,7 @@ extension JSONReader {
 // MARK: - Strings
 
 extension JSONReader {
-    private mutating func string() throws(ParseError) -> String {
+    private mutating func string() throws(CommandError) -> String {
         guard skip("\"") else { throw error("a string is missing") }
         var text: [UInt8] = []
         while let next {
@@ -110,7 +110,7 @@ extension JSONReader {
         throw error("a string does not end")
     }
 
-    private mutating func escapedScalar() throws(ParseError) -> Unicode.Scalar {
+    private mutating func escapedScalar() throws(CommandError) -> Unicode.Scalar {
         offset += 1
         guard let next else { throw error("a string does not end") }
         let simple: [UInt8: Unicode.Scalar] = [
@@ -129,7 +129,7 @@ extension JSONReader {
     }
 
     /// Parses the UTF-16 code unit of an escape, after its backslash.
-    private mutating func codeUnit() throws(ParseError) -> UInt16 {
+    private mutating func codeUnit() throws(CommandError) -> UInt16 {
         guard skip("u") else { throw error("an unknown escape") }
         let digits = bytes[offset...].prefix(4)
         guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
@@ -144,7 +144,7 @@ extension JSONReader {
 
 extension JSONReader {
     /// Parses a number: an integer if it has neither a fraction nor an exponent, and otherwise a real.
-    private mutating func number() throws(ParseError) -> PropertyListValue {
+    private mutating func number() throws(CommandError) -> PropertyListValue {
         let start = offset
         _ = skip("-")
         if !skip("0") { try skipDigits() }
@@ -164,7 +164,7 @@ extension JSONReader {
         throw error("the number \(text) is out of range", at: start)
     }
 
-    private mutating func skipDigits() throws(ParseError) {
+    private mutating func skipDigits() throws(CommandError) {
         let start = offset
         while let next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { offset += 1 }
         guard offset > start else { throw error("a digit is missing") }
@@ -190,7 +190,7 @@ extension JSONReader {
         return isNext
     }
 
-    private func error(_ reason: String, at offset: Int? = nil) -> ParseError {
-        ParseError(reason: "not JSON for a property list: \(reason) (at byte \(offset ?? self.offset))")
+    private func error(_ reason: String, at offset: Int? = nil) -> CommandError {
+        .usage("not JSON for a property list: \(reason) (at byte \(offset ?? self.offset))")
     }
 }

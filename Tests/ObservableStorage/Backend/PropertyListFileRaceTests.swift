@@ -143,7 +143,7 @@ struct PropertyListFileRaceTests {
                         outcome.withLock { $0 = false }
                         #expect(rename(from, to) == 0)
                     }
-                    let other = try AtomicFile.prepare(Data("theirs".utf8), for: target, over: base, calls: theirs)
+                    let other = try theirs.prepareReplacement(of: target, with: Data("theirs".utf8), over: base)
                     let isPlaced = try other?.place()
                     other?.discard()
                     #expect(isPlaced == false)

@@ -34,7 +34,7 @@ private let new = Data("new".utf8)
     @Test(
         "A new file and its new folders are accessible to this user only, whatever the umask", arguments: [0, 0o022, 0o077, 0o277, 0o777])
     func newFile(umask: mode_t) throws {
-        _ = try AtomicFile.write(new, to: folder.path("a/b/list"), calls: calls(umask: umask))
+        _ = try calls(umask: umask).write(new, to: folder.path("a/b/list"))
         #expect(try folder.status("a").permissions == 0o700)
         #expect(try folder.status("a/b").permissions == 0o700)
         #expect(try folder.status("a/b/list").permissions == 0o600)
@@ -54,7 +54,7 @@ private let new = Data("new".utf8)
             }
             try set(path, permissions)
         }
-        #expect(throws: StorageError.self) { try AtomicFile.write(new, to: folder.path("a/list"), calls: calls) }
+        #expect(throws: StorageError.self) { try calls.write(new, to: folder.path("a/list")) }
         #expect(try folder.status("victim").permissions == 0o755)
     }
 
@@ -62,7 +62,7 @@ private let new = Data("new".utf8)
     func oldPermissions(_ permissions: mode_t) throws {
         let path = try folder.make("list", permissions: permissions)
         for umask: mode_t in [0o022, 0o777] {
-            _ = try AtomicFile.write(new, to: path, calls: calls(umask: umask))
+            _ = try calls(umask: umask).write(new, to: path)
             #expect(try folder.status("list").permissions == permissions)
         }
     }
@@ -79,7 +79,7 @@ private let new = Data("new".utf8)
             if flags & O_CREAT != 0 { modes.withLock { $0.append(mode) } }
             return try live.openDescriptor(path, flags, mode)
         }
-        _ = try AtomicFile.write(new, to: path, calls: calls)
+        _ = try calls.write(new, to: path)
         #expect(modes.withLock { $0 } == [first])
         #expect(try folder.status("list").permissions == permissions)
     }
@@ -87,7 +87,7 @@ private let new = Data("new".utf8)
     @Test("A set-user-ID bit is not preserved")
     func setUserID() throws {
         let path = try folder.make("list", permissions: 0o4755)
-        _ = try AtomicFile.write(new, to: path)
+        _ = try FileSystemCalls.live.write(new, to: path)
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o755)
     }
 
@@ -95,7 +95,7 @@ private let new = Data("new".utf8)
     func oldFolder() throws {
         try folder.makeFolder("a")
         try #require(chmod(folder.path("a"), 0o755) == 0)
-        _ = try AtomicFile.write(new, to: folder.path("a/list"))
+        _ = try FileSystemCalls.live.write(new, to: folder.path("a/list"))
         #expect(try folder.status("a").permissions == 0o755)
     }
 
@@ -103,7 +103,7 @@ private let new = Data("new".utf8)
     func oldOwner() throws {
         let path = try folder.make("list", permissions: 0o640)
         try #require(chown(path, 12_345, 54_321) == 0)
-        _ = try AtomicFile.write(new, to: path)
+        _ = try FileSystemCalls.live.write(new, to: path)
         let status = try folder.status("list")
         #expect((status.owner, status.group, status.permissions) == (12_345, 54_321, 0o640))
     }
@@ -117,7 +117,7 @@ private let new = Data("new".utf8)
             guard owner == .max else { throw SystemError(EPERM) }
             try FileSystemCalls.live.setOwner(descriptor, owner, group)
         }
-        _ = try AtomicFile.write(new, to: path, calls: calls)
+        _ = try calls.write(new, to: path)
         let status = try folder.status("list")
         #expect((status.owner, status.group, status.permissions) == (geteuid(), 54_321, 0o640))
     }
@@ -130,7 +130,7 @@ private let new = Data("new".utf8)
         try #require(chown(path, 12_345, 54_321) == 0)
         var calls = FileSystemCalls.live
         calls.setOwner = { _, _, _ throws(SystemError) in throw SystemError(EPERM) }
-        _ = try AtomicFile.write(new, to: path, calls: calls)
+        _ = try calls.write(new, to: path)
         let status = try folder.status("list")
         #expect((status.owner, status.group, status.permissions) == (geteuid(), getegid(), expected))
     }
@@ -143,7 +143,7 @@ private let new = Data("new".utf8)
             #expect(try FileSystemCalls.live.statusOfDescriptor(descriptor).permissions == 0o200)
             return try FileSystemCalls.live.writeBytes(descriptor, buffer)
         }
-        _ = try AtomicFile.write(new, to: path, calls: calls)
+        _ = try calls.write(new, to: path)
         #expect(try folder.text("list") == "new")
     }
 
@@ -152,7 +152,7 @@ private let new = Data("new".utf8)
         let path = try folder.make("list", permissions: 0o644)
         var calls = FileSystemCalls.live
         calls.setPermissions = { _, _ throws(SystemError) in throw SystemError(EPERM) }
-        _ = try AtomicFile.write(new, to: path, calls: calls)
+        _ = try calls.write(new, to: path)
         #expect(try folder.text("list") == "new")
     }
 
@@ -160,12 +160,12 @@ private let new = Data("new".utf8)
     func readOnly(permissions: mode_t) throws {
         let path = try folder.make("list", permissions: permissions)
         let reason = "is read-only for everyone (mode 0\(String(permissions, radix: 8)))"
-        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path) }
-        #expect(throws: StorageError.self) { try AtomicFile.write(new, to: try folder.link("link", to: "list")) }
+        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try FileSystemCalls.live.write(new, to: path) }
+        #expect(throws: StorageError.self) { try FileSystemCalls.live.write(new, to: try folder.link("link", to: "list")) }
         #expect(try folder.text("list") == "old")
         #expect(try folder.names() == ["link", "list"])
         try #require(chmod(path, permissions | 0o200) == 0)
-        _ = try AtomicFile.write(new, to: path)
+        _ = try FileSystemCalls.live.write(new, to: path)
         #expect(try folder.text("list") == "new")
     }
 
@@ -174,7 +174,7 @@ private let new = Data("new".utf8)
         let path = try folder.make("list", permissions: 0o644)
         let recorder = CallRecorder { _, name in name == "checkWriting" ? code : nil }
         let reason = "\(SystemError(code).reason) (the file may not be written)"
-        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path, calls: recorder.calls) }
+        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try recorder.calls.write(new, to: path) }
         #expect(try folder.text("list") == "old")
         #expect(try folder.names() == ["list"])
     }

@@ -44,7 +44,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
         let recorder = CallRecorder { $0 == index && $1 != "setOwner" ? code : nil }
         var failure: StorageError?
         do {
-            _ = try AtomicFile.write(new, to: place, calls: recorder.calls)
+            _ = try recorder.calls.write(new, to: place)
         } catch {
             failure = error
         }
@@ -124,7 +124,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
             steps.withLock { $0.append("rename") }
             try FileSystemCalls.live.renameFile(from, to)
         }
-        _ = try AtomicFile.write(new, to: folder.path("a/b/list"), calls: calls)
+        _ = try calls.write(new, to: folder.path("a/b/list"))
         let inodes = try ["a/..", "a", "a/b/list", "a/b"].map { "synchronize \(try folder.status($0).identity.inode)" }
         #expect(steps.withLock { $0 } == inodes[...2] + ["rename", inodes[3]])
     }
@@ -142,7 +142,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
                 throw SystemError(EIO)
             }
         }
-        let error = #expect(throws: StorageError.self) { try AtomicFile.write(new, to: path, calls: calls) }
+        let error = #expect(throws: StorageError.self) { try calls.write(new, to: path) }
         #expect(error?.description.contains("has its new content, which may not outlive a power failure") == true)
         #expect(try folder.text("list") == "new")
     }
@@ -157,7 +157,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
             guard try FileSystemCalls.live.statusOfDescriptor(descriptor).kind == .folder else { return try synchronize(descriptor) }
             throw SystemError(code)
         }
-        _ = try AtomicFile.write(new, to: folder.path("a/list"), calls: calls)
+        _ = try calls.write(new, to: folder.path("a/list"))
         #expect(try folder.text("a/list") == "new")
     }
 
@@ -169,7 +169,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
         let path = try folder.make("list")
         let recorder = CallRecorder { _, name in name == "write" ? code : nil }
         let expected = StorageError.unwritable(file: path, reason: "\(words) (writing the temporary file)")
-        #expect(throws: expected) { try AtomicFile.write(new, to: path, calls: recorder.calls) }
+        #expect(throws: expected) { try recorder.calls.write(new, to: path) }
         #expect(expected.description.hasPrefix("\(path): cannot be written: \(words)"))
     }
 
@@ -178,9 +178,9 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
         let folder = try TemporaryFolder()
         let path = try folder.make("list")
         let recorder = CallRecorder { _, name in name == "write" || name == "remove" ? ENOSPC : nil }
-        #expect(throws: StorageError.self) { try AtomicFile.write(new, to: path, calls: recorder.calls) }
+        #expect(throws: StorageError.self) { try recorder.calls.write(new, to: path) }
         #expect(try folder.names().count == 2)
-        try AtomicFile.removeLeftovers(of: ResolvedPath(path))
+        try FileSystemCalls.live.removeLeftovers(of: ResolvedPath(path))
         #expect(try folder.names() == ["list"])
     }
 }

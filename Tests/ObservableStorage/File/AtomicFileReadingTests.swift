@@ -15,7 +15,7 @@ import Testing
     func whole(_ size: Int) throws {
         let bytes = Data((0..<size).map { UInt8(truncatingIfNeeded: $0) })
         try bytes.write(to: folder.file("list"))
-        let content = try #require(try AtomicFile.read(path: folder.path("list")))
+        let content = try #require(try FileSystemCalls.live.readFile(at: folder.path("list")))
         #expect(content.bytes == bytes)
         #expect(try content.identity == FileIdentity(path: folder.path("list")))
     }
@@ -25,7 +25,7 @@ import Testing
         try folder.make("file")
         try folder.link("dangling", to: "nowhere")
         for name in ["none", "none/none", "file/none", "dangling"] {
-            #expect(try AtomicFile.read(path: folder.path(name)) == nil)
+            #expect(try FileSystemCalls.live.readFile(at: folder.path(name)) == nil)
         }
     }
 
@@ -40,10 +40,10 @@ import Testing
         ]
         for (name, reason) in reasons {
             let path = folder.path(name)
-            #expect(throws: StorageError.unreadable(file: path, reason: reason)) { try AtomicFile.read(path: path) }
+            #expect(throws: StorageError.unreadable(file: path, reason: reason)) { try FileSystemCalls.live.readFile(at: path) }
         }
         #expect(throws: StorageError.unreadable(file: "/dev/zero", reason: "is a device, not a file")) {
-            try AtomicFile.read(path: "/dev/zero")
+            try FileSystemCalls.live.readFile(at: "/dev/zero")
         }
     }
 
@@ -51,24 +51,26 @@ import Testing
     func circle() throws {
         let path = try folder.link("a", to: "b")
         try folder.link("b", to: "a")
-        #expect(throws: StorageError.unreadable(file: path, reason: SystemError(ELOOP).reason)) { try AtomicFile.read(path: path) }
+        #expect(throws: StorageError.unreadable(file: path, reason: SystemError(ELOOP).reason)) {
+            try FileSystemCalls.live.readFile(at: path)
+        }
     }
 
     @Test("A path with a NUL byte is not truncated there")
     func zeroByte() throws {
         let path = try folder.make("list")
         #expect(throws: StorageError.unreadable(file: path + "\0x", reason: SystemError(EINVAL).reason)) {
-            try AtomicFile.read(path: path + "\0x")
+            try FileSystemCalls.live.readFile(at: path + "\0x")
         }
     }
 
     @Test("A file larger than the maximum is not read")
     func tooLarge() throws {
         let path = try folder.make("list")
-        try #require(truncate(path, off_t(AtomicFile.largestSize) + 1) == 0)
+        try #require(truncate(path, off_t(FileSystemCalls.largestFileSize) + 1) == 0)
         let recorder = CallRecorder()
         #expect(throws: StorageError.unreadable(file: path, reason: "it has 1073741825 bytes; 1073741824 are read at most")) {
-            try AtomicFile.read(path: path, calls: recorder.calls)
+            try recorder.calls.readFile(at: path)
         }
         #expect(!recorder.names.contains("read"))
         #expect(recorder.openDescriptors.isEmpty)
@@ -90,7 +92,7 @@ import Testing
             }
             return count
         }
-        let content = try #require(try AtomicFile.read(path: path, calls: calls))
+        let content = try #require(try calls.readFile(at: path))
         #expect(content.bytes == Data("shortererer".utf8))
         #expect(try content.identity == FileIdentity(path: path))
     }
@@ -108,7 +110,7 @@ import Testing
             return try FileSystemCalls.live.readBytes(descriptor, buffer)
         }
         #expect(throws: StorageError.unreadable(file: path, reason: "it keeps changing while it is read")) {
-            try AtomicFile.read(path: path, calls: calls)
+            try calls.readFile(at: path)
         }
         #expect(pauses.withLock { $0 } == 19)
         #expect(largest.withLock { $0 } < 100)
@@ -126,7 +128,7 @@ import Testing
             return FileStatus(status)
         }
         #expect(throws: StorageError.unreadable(file: path, reason: "it keeps changing while it is read")) {
-            try AtomicFile.read(path: path, calls: calls)
+            try calls.readFile(at: path)
         }
     }
 
@@ -139,7 +141,7 @@ import Testing
         calls.readBytes = { descriptor, buffer throws(SystemError) in
             try read(descriptor, UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(3)))
         }
-        #expect(try AtomicFile.read(path: path, calls: calls)?.bytes == Data("a longer content".utf8))
+        #expect(try calls.readFile(at: path)?.bytes == Data("a longer content".utf8))
         #expect(recorder.names.filter { $0 == "read" }.count > 6)
     }
 
@@ -152,7 +154,7 @@ import Testing
             let failing = index
             let recorder = CallRecorder { index, _ in index == failing ? EIO : nil }
             do {
-                #expect(try AtomicFile.read(path: path, calls: recorder.calls)?.bytes == Data("old".utf8))
+                #expect(try recorder.calls.readFile(at: path)?.bytes == Data("old".utf8))
             } catch {
                 #expect(error == .unreadable(file: path, reason: SystemError(EIO).reason))
                 failed.append(recorder.names[failing])

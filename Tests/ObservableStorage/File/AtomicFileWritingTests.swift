@@ -17,8 +17,8 @@ private let new = Data("new".utf8)
     func roundTrip(_ size: Int) throws {
         let bytes = Data(repeating: 7, count: size)
         for _ in 0..<3 {
-            let identity = try AtomicFile.write(bytes, to: folder.path("list"))
-            let content = try #require(try AtomicFile.read(path: folder.path("list")))
+            let identity = try FileSystemCalls.live.write(bytes, to: folder.path("list"))
+            let content = try #require(try FileSystemCalls.live.readFile(at: folder.path("list")))
             #expect(content.bytes == bytes)
             #expect(content.identity == identity)
             #expect(try folder.names() == ["list"])
@@ -27,7 +27,7 @@ private let new = Data("new".utf8)
 
     @Test("A slice of a larger Data is written correctly")
     func slice() throws {
-        _ = try AtomicFile.write(Data("a new one".utf8)[2..<5], to: folder.path("list"))
+        _ = try FileSystemCalls.live.write(Data("a new one".utf8)[2..<5], to: folder.path("list"))
         #expect(try folder.text("list") == "new")
     }
 
@@ -36,7 +36,7 @@ private let new = Data("new".utf8)
         let path = try folder.make("list")
         let reader = try FileHandle(forReadingFrom: folder.file("list"))
         let before = try #require(try FileIdentity(path: path))
-        let after = try AtomicFile.write(new, to: path)
+        let after = try FileSystemCalls.live.write(new, to: path)
         #expect(before.inode != after.inode)
         #expect(try reader.readToEnd() == Data("old".utf8))
     }
@@ -50,8 +50,8 @@ private let new = Data("new".utf8)
         calls.writeBytes = { descriptor, buffer throws(SystemError) in
             try write(descriptor, UnsafeRawBufferPointer(rebasing: buffer.prefix(7)))
         }
-        _ = try AtomicFile.write(bytes, to: folder.path("a/b/list"), calls: calls)
-        #expect(try AtomicFile.read(path: folder.path("a/b/list"))?.bytes == bytes)
+        _ = try calls.write(bytes, to: folder.path("a/b/list"))
+        #expect(try FileSystemCalls.live.readFile(at: folder.path("a/b/list"))?.bytes == bytes)
         #expect(recorder.openDescriptors.isEmpty)
     }
 
@@ -61,7 +61,7 @@ private let new = Data("new".utf8)
         var calls = FileSystemCalls.live
         calls.writeBytes = { _, _ throws(SystemError) in 0 }
         #expect(throws: StorageError.unwritable(file: path, reason: "\(SystemError(EIO).reason) (writing the temporary file)")) {
-            try AtomicFile.write(new, to: path, calls: calls)
+            try calls.write(new, to: path)
         }
         #expect(try folder.names() == ["list"])
     }
@@ -74,7 +74,7 @@ private let new = Data("new".utf8)
         let numbers = Guarded<[UInt64]>([2, 1])
         var calls = FileSystemCalls.live
         calls.random = { numbers.withLock { $0.removeLast() } }
-        _ = try AtomicFile.write(new, to: path, calls: calls)
+        _ = try calls.write(new, to: path)
         #expect(try folder.text("victim") == "untouched")
         #expect(try folder.text("list") == "new")
         #expect(try folder.status("list").kind == .file)
@@ -88,7 +88,7 @@ private let new = Data("new".utf8)
         var calls = FileSystemCalls.live
         calls.random = { 1 }
         let reason = "\(SystemError(EEXIST).reason) (making the temporary file \(temporary))"
-        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path, calls: calls) }
+        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try calls.write(new, to: path) }
         #expect(try folder.text(".list.\(getpid())-1.tmp") == "taken")
     }
 
@@ -102,7 +102,7 @@ private let new = Data("new".utf8)
         ]
         for (name, reason) in reasons {
             let place = try ResolvedPath(folder.path(name))
-            #expect(throws: StorageError.unwritable(file: place.path, reason: reason)) { try AtomicFile.write(new, to: place) }
+            #expect(throws: StorageError.unwritable(file: place.path, reason: reason)) { try FileSystemCalls.live.write(new, to: place) }
         }
         #expect(try folder.names() == ["folder", "link", "pipe"])
     }
@@ -112,7 +112,9 @@ private let new = Data("new".utf8)
         // A separate device, because one of the system would be missed.
         let path = folder.path("device")
         try #require(mknod(path, S_IFCHR | 0o600, 0) == 0)
-        #expect(throws: StorageError.unwritable(file: path, reason: "is a device, not a file")) { try AtomicFile.write(new, to: path) }
+        #expect(throws: StorageError.unwritable(file: path, reason: "is a device, not a file")) {
+            try FileSystemCalls.live.write(new, to: path)
+        }
         #expect(try folder.status("device").kind == .device)
     }
 
@@ -121,7 +123,7 @@ private let new = Data("new".utf8)
         try folder.make("file")
         let path = folder.path("file/list")
         let reason = "\(SystemError(ENOTDIR).reason) (opening the folder \(folder.path("file")))"
-        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try AtomicFile.write(new, to: path) }
+        #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try FileSystemCalls.live.write(new, to: path) }
         #expect(try folder.text("file") == "old")
     }
 
@@ -129,12 +131,12 @@ private let new = Data("new".utf8)
     func longNames(_ letter: String) throws {
         let name = String(repeating: letter, count: 255 / letter.utf8.count)
         let path = folder.path(name)
-        _ = try AtomicFile.write(Data("old".utf8), to: path)
+        _ = try FileSystemCalls.live.write(Data("old".utf8), to: path)
         try FileLock.withLock(for: path, timeout: .zero) {
-            _ = try AtomicFile.write(new, to: path)
-            try AtomicFile.removeLeftovers(of: ResolvedPath(path))
+            _ = try FileSystemCalls.live.write(new, to: path)
+            try FileSystemCalls.live.removeLeftovers(of: ResolvedPath(path))
         }
-        #expect(try AtomicFile.read(path: path)?.bytes == new)
+        #expect(try FileSystemCalls.live.readFile(at: path)?.bytes == new)
         #expect(try folder.names().count == 2)
     }
 
@@ -147,7 +149,7 @@ private let new = Data("new".utf8)
             unlink(path)
             close(open(path, O_CREAT | O_WRONLY, 0o600))
         }
-        let identity = try AtomicFile.write(new, to: path, calls: calls)
+        let identity = try calls.write(new, to: path)
         #expect(identity.size == 3)
         #expect(try FileIdentity(path: path) != identity)
     }
@@ -165,7 +167,7 @@ private let new = Data("new".utf8)
             }
             // Nothing waits for a disk, so that everything happens within a tick.
             calls.synchronize = { _ throws(SystemError) in }
-            let identity = try AtomicFile.write(new, to: path, calls: calls)
+            let identity = try calls.write(new, to: path)
             #expect(try FileIdentity(path: path) != identity)
         }
     }
@@ -175,7 +177,7 @@ private let new = Data("new".utf8)
         let path = try folder.make("list")
         let base = try FileIdentity(path: path)
         if !isPrepared { try Disk.replace(path, "theirs") }
-        let replacement = try AtomicFile.prepare(new, for: ResolvedPath(path), over: base)
+        let replacement = try FileSystemCalls.live.prepareReplacement(of: ResolvedPath(path), with: new, over: base)
         #expect((replacement != nil) == isPrepared)
         if let replacement {
             try Disk.replace(path, "theirs")
@@ -190,8 +192,8 @@ private let new = Data("new".utf8)
     func leftovers() throws {
         let path = try folder.make("list")
         let target = try ResolvedPath(path)
-        let replacement = try #require(try AtomicFile.prepare(new, for: target, over: FileIdentity(path: path)))
-        AtomicFile.removeLeftovers(of: target)
+        let replacement = try #require(try FileSystemCalls.live.prepareReplacement(of: target, with: new, over: FileIdentity(path: path)))
+        FileSystemCalls.live.removeLeftovers(of: target)
         #expect(try folder.names().count == 2)
         replacement.discard()
         #expect(try folder.names() == ["list"])
@@ -205,11 +207,11 @@ private let new = Data("new".utf8)
                     $0 += 1; return $0 < 4
                 })
             {
-                AtomicFile.removeLeftovers(of: target)
+                FileSystemCalls.live.removeLeftovers(of: target)
             }
             return descriptor
         }
-        _ = try AtomicFile.write(new, to: path, calls: calls)
+        _ = try calls.write(new, to: path)
         #expect(sweeps.withLock { $0 } == 4)
         #expect(try folder.text("list") == "new")
         #expect(try folder.names() == ["list"])
@@ -223,7 +225,7 @@ private let new = Data("new".utf8)
         let reason = "the folder \(folder.url.path) is append-only, so that nothing in it can be replaced"
         for _ in 0..<2 {
             #expect(throws: StorageError.unwritable(file: path, reason: "\(SystemError(EPERM).reason) (\(reason))")) {
-                try AtomicFile.write(new, to: path)
+                try FileSystemCalls.live.write(new, to: path)
             }
         }
         #expect(try folder.names() == ["list"])

@@ -85,14 +85,14 @@ import Testing
         let waiting = Guarded(1)
         let recorder = CallRecorder { _, called in called == name && waiting.withLock { $0 } > 0 ? code : nil }
         var calls = recorder.calls
-        #expect(throws: StorageError.self) { try AtomicFile.write(Data("new".utf8), to: path, calls: calls) }
+        #expect(throws: StorageError.self) { try calls.write(Data("new".utf8), to: path) }
         calls.closeWaiting = {
             waiting.withLock { waiting in
                 waiting -= 1
                 return waiting >= 0
             }
         }
-        _ = try AtomicFile.write(Data("new".utf8), to: path, calls: calls)
+        _ = try calls.write(Data("new".utf8), to: path)
         #expect(try Data(contentsOf: folder.file("list")) == Data("new".utf8))
         #expect(recorder.openDescriptors.isEmpty)
     }
@@ -124,7 +124,7 @@ import Testing
                 Issue.record(error)
             }
         }
-        _ = try AtomicFile.write(Data("new".utf8), to: path, calls: calls)
+        _ = try calls.write(Data("new".utf8), to: path)
         #expect(steps.withLock { $0 } == ["synchronize", "rename", "synchronize", "close later"])
         #expect(held.withLock { $0 } == inode)
     }

@@ -56,13 +56,13 @@ extension ResolvedPath {
     }
 }
 
-extension AtomicFile {
+extension FileSystemCalls {
     /// Replaces the content of a file, whatever it is.
     @discardableResult
-    static func write(_ bytes: Data, to target: ResolvedPath, calls: FileSystemCalls = .live) throws(StorageError) -> FileIdentity {
+    func write(_ bytes: Data, to target: ResolvedPath) throws(StorageError) -> FileIdentity {
         while true {
             let base = try FileIdentity(path: target.path)
-            guard let replacement = try prepare(bytes, for: target, over: base, calls: calls) else { continue }
+            guard let replacement = try prepareReplacement(of: target, with: bytes, over: base) else { continue }
             defer { replacement.discard() }
             if try replacement.place() { return try replacement.finish().identity }
         }
@@ -70,8 +70,8 @@ extension AtomicFile {
 
     /// Replaces the content of the file that a path leads to.
     @discardableResult
-    static func write(_ bytes: Data, to path: String, calls: FileSystemCalls = .live) throws(StorageError) -> FileIdentity {
-        try write(bytes, to: ResolvedPath(path), calls: calls)
+    func write(_ bytes: Data, to path: String) throws(StorageError) -> FileIdentity {
+        try write(bytes, to: ResolvedPath(path))
     }
 }
 

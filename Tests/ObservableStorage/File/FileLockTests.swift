@@ -47,9 +47,9 @@ import Testing
                             inside.withLock {
                                 $0 += 1; return $0
                             } == 1)
-                        let content = try #require(try AtomicFile.read(path: path))
+                        let content = try #require(try FileSystemCalls.live.readFile(at: path))
                         let count = try #require(Int(String(decoding: content.bytes, as: UTF8.self)))
-                        _ = try AtomicFile.write(Data("\(count + 1)".utf8), to: path)
+                        _ = try FileSystemCalls.live.write(Data("\(count + 1)".utf8), to: path)
                         inside.withLock { $0 -= 1 }
                     }
                 }

@@ -23,7 +23,7 @@ import Testing
         for name in gone + staying {
             try folder.make(name)
         }
-        try AtomicFile.removeLeftovers(of: ResolvedPath(path))
+        try FileSystemCalls.live.removeLeftovers(of: ResolvedPath(path))
         #expect(try folder.names() == staying.sorted())
     }
 
@@ -50,7 +50,7 @@ import Testing
         try folder.make("real/list")
         let path = try folder.link("link", to: "real/list")
         try folder.link("real/.list.\(Self.deadProcess)-1.tmp", to: "list")
-        try AtomicFile.removeLeftovers(of: ResolvedPath(path))
+        try FileSystemCalls.live.removeLeftovers(of: ResolvedPath(path))
         #expect(try folder.names() == ["link", "real"])
         #expect(try folder.text("real/list") == "old")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("real")) == ["list"])
@@ -61,20 +61,20 @@ import Testing
         let folder = try TemporaryFolder()
         let start = String(repeating: "x", count: 254)
         let path = try folder.make(start + "1")
-        try folder.make(SidecarNames(of: start + "1").temporary(process: Self.deadProcess, random: 1))
-        let other = SidecarNames(of: start + "2").temporary(process: Self.deadProcess, random: 1)
+        try folder.make(ResolvedPath(start + "1", in: "/").temporaryFile(process: Self.deadProcess, random: 1).name)
+        let other = ResolvedPath(start + "2", in: "/").temporaryFile(process: Self.deadProcess, random: 1).name
         try folder.make(other)
-        try AtomicFile.removeLeftovers(of: ResolvedPath(path))
+        try FileSystemCalls.live.removeLeftovers(of: ResolvedPath(path))
         #expect(try folder.names() == [other, start + "1"])
     }
 
     @Test("A missing folder, or a file that cannot be removed, is not a failure")
     func failures() throws {
         let folder = try TemporaryFolder()
-        try AtomicFile.removeLeftovers(of: ResolvedPath(folder.path("none/list")))
+        try FileSystemCalls.live.removeLeftovers(of: ResolvedPath(folder.path("none/list")))
         let name = ".list.\(Self.deadProcess)-1.tmp"
         try folder.makeFolder(name)
-        try AtomicFile.removeLeftovers(of: ResolvedPath(folder.path("list")))
+        try FileSystemCalls.live.removeLeftovers(of: ResolvedPath(folder.path("list")))
         #expect(try folder.names() == [name])
     }
 }

@@ -22,7 +22,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
                 Int64(exactly: Number.max).map { $0.addingReportingOverflow(1) },
             ]
             for case let (number, false)? in beyond {
-                #expect(throws: DecodingMismatch(type, found: "integer \(number), which is out of range")) {
+                #expect(throws: CodingFailure(type, found: "integer \(number), which is out of range")) {
                     try Number(propertyListValue: .integer(PropertyListInteger(number)))
                 }
             }
@@ -44,10 +44,10 @@ private struct Width: Sendable, CustomTestStringConvertible {
     @Test("An unsigned number beyond Int64 is no Int, a negative one no UInt64")
     func signs() {
         let large = PropertyListValue.integer(PropertyListInteger(UInt64.max))
-        #expect(throws: DecodingMismatch(Int.self, found: "integer 18446744073709551615, which is out of range")) {
+        #expect(throws: CodingFailure(Int.self, found: "integer 18446744073709551615, which is out of range")) {
             try Int(propertyListValue: large)
         }
-        #expect(throws: DecodingMismatch(UInt64.self, found: "integer -1, which is out of range")) { try UInt64(propertyListValue: -1) }
+        #expect(throws: CodingFailure(UInt64.self, found: "integer -1, which is out of range")) { try UInt64(propertyListValue: -1) }
     }
 
     @Test("A real reads a stored integer that it can represent exactly, and no other")
@@ -57,13 +57,13 @@ private struct Width: Sendable, CustomTestStringConvertible {
         #expect(try Double(propertyListValue: .integer(PropertyListInteger(UInt64(1) << 63))) == 0x1p63)
         #expect(try Float(propertyListValue: 16_777_216) == 16_777_216)
         #expect(try CGFloat(propertyListValue: 2) == 2)
-        #expect(throws: DecodingMismatch(Double.self, found: "integer 9007199254740993, which it cannot hold exactly")) {
+        #expect(throws: CodingFailure(Double.self, found: "integer 9007199254740993, which it cannot hold exactly")) {
             try Double(propertyListValue: 9_007_199_254_740_993)
         }
-        #expect(throws: DecodingMismatch(Double.self, found: "integer 18446744073709551615, which it cannot hold exactly")) {
+        #expect(throws: CodingFailure(Double.self, found: "integer 18446744073709551615, which it cannot hold exactly")) {
             try Double(propertyListValue: .integer(PropertyListInteger(UInt64.max)))
         }
-        #expect(throws: DecodingMismatch(Float.self, found: "integer 16777217, which it cannot hold exactly")) {
+        #expect(throws: CodingFailure(Float.self, found: "integer 16777217, which it cannot hold exactly")) {
             try Float(propertyListValue: 16_777_217)
         }
     }
@@ -73,7 +73,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
         #expect(try Float(propertyListValue: 0.1) == 0.1)
         #expect(try Float(propertyListValue: .real(1e-60)) == 0)
         #expect(try Float(propertyListValue: .real(-.infinity)) == -.infinity)
-        #expect(throws: DecodingMismatch(Float.self, found: "real 1e+39, which is out of range")) {
+        #expect(throws: CodingFailure(Float.self, found: "real 1e+39, which is out of range")) {
             try Float(propertyListValue: .real(1e39))
         }
     }
@@ -119,11 +119,11 @@ private struct Width: Sendable, CustomTestStringConvertible {
             "1234567890123456789012345678901234567890123", "340282366920938463463374607431768211457",
         ])
     func wrongDecimal(_ text: String) {
-        #expect(throws: DecodingMismatch(Decimal.self, found: "string \"\(text)\"")) { try Decimal(propertyListValue: .string(text)) }
+        #expect(throws: CodingFailure(Decimal.self, found: "string \"\(text)\"")) { try Decimal(propertyListValue: .string(text)) }
     }
 
     @Test("A Decimal that is not a number cannot be stored")
     func notANumber() {
-        #expect(throws: EncodingRefusal("it is not a number")) { try Decimal.nan.propertyListValue }
+        #expect(throws: CodingFailure("it is not a number")) { try Decimal.nan.propertyListValue }
     }
 }

@@ -57,8 +57,8 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
         testDescription = "\(type)"
         check = { () throws in
             for sample in samples where !kinds.contains(sample.typeName) {
-                let error = #expect(throws: DecodingMismatch.self) { try Value(propertyListValue: sample) }
-                #expect(error?.found == sample.typeName)
+                let error = #expect(throws: CodingFailure.self) { try Value(propertyListValue: sample) }
+                #expect(error?.reason == sample.typeName)
             }
         }
     }
@@ -106,19 +106,19 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
 
     @Test("A string that is not a value of the type is rejected and shown", arguments: ["", "text", "12345678-1234-1234-1234-12345678901"])
     func wrongText(_ text: String) {
-        #expect(throws: DecodingMismatch(UUID.self, found: "string \"\(text)\"")) { try UUID(propertyListValue: .string(text)) }
-        #expect(throws: DecodingMismatch(Theme.self, found: "string \"\(text)\"")) { try Theme(propertyListValue: .string(text)) }
+        #expect(throws: CodingFailure(UUID.self, found: "string \"\(text)\"")) { try UUID(propertyListValue: .string(text)) }
+        #expect(throws: CodingFailure(Theme.self, found: "string \"\(text)\"")) { try Theme(propertyListValue: .string(text)) }
     }
 
     @Test("A raw value without a case is rejected and shown")
     func unknownRawValue() {
-        #expect(throws: DecodingMismatch(Level.self, found: "integer 5")) { try Level(propertyListValue: 5) }
+        #expect(throws: CodingFailure(Level.self, found: "integer 5")) { try Level(propertyListValue: 5) }
     }
 
     @Test("A long string is shown in part")
     func longText() {
         let text = String(repeating: "a", count: 1_000)
-        #expect(throws: DecodingMismatch(Theme.self, found: "string \"\(text.prefix(60))…\"")) {
+        #expect(throws: CodingFailure(Theme.self, found: "string \"\(text.prefix(60))…\"")) {
             try Theme(propertyListValue: .string(text))
         }
     }

@@ -38,6 +38,6 @@ import Testing
         "A string that is only valid as a URL after escaping is rejected",
         arguments: ["", "two words", "http://a b/", "http://exämple.org", "%zz"])
     func wrong(_ text: String) {
-        #expect(throws: DecodingMismatch(URL.self, found: "string \"\(text)\"")) { try URL(propertyListValue: .string(text)) }
+        #expect(throws: CodingFailure(URL.self, found: "string \"\(text)\"")) { try URL(propertyListValue: .string(text)) }
     }
 }

@@ -129,7 +129,7 @@
                 try FileSystemCalls.live.synchronize(descriptor)
             }
             try FileLock.withLock(for: path, timeout: .zero, calls: calls) {
-                for _ in 0..<2 { _ = try AtomicFile.write(Data("new".utf8), to: path, calls: calls) }
+                for _ in 0..<2 { _ = try calls.write(Data("new".utf8), to: path) }
             }
             #expect(found.elements.isEmpty)
             #expect(Self.descriptorsOfChild().contains { $0.contains("pipe:") })

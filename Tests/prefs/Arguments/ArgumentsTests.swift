@@ -4,8 +4,8 @@ import Testing
 
 @Suite("Arguments", .timeLimit(.minutes(5)))
 struct ArgumentsTests {
-    private func parse(_ arguments: [String]) throws(ParseError) -> Arguments {
-        try Arguments(parsing: arguments, options: [Option(name: "json"), Option(name: "count", value: "N")])
+    private func parse(_ arguments: [String]) throws(CommandError) -> Arguments {
+        try Arguments(parsing: arguments, options: ["--json", "--count N"])
     }
 
     @Test(
@@ -43,6 +43,6 @@ struct ArgumentsTests {
             (["--json", "--json"], "--json is given twice"), (["--json=1"], "--json has no value"), (["--count"], "--count needs a value"),
         ])
     func errors(_ arguments: [String], _ reason: String) {
-        #expect(throws: ParseError(reason: reason)) { try parse(arguments) }
+        #expect(throws: CommandError.usage(reason)) { try parse(arguments) }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import ObservableStorage
 import TestSupport
 import Testing
 
@@ -25,13 +26,13 @@ struct FileOperandTests {
     @Test("A slash or the extension makes it a path", arguments: ["./settings", "a/b", "settings.plist", "a/\u{301}"])
     func paths(_ operand: String) {
         let name = operand.hasPrefix("./") ? String(operand.dropFirst(2)) : operand
-        #expect(FileOperand(operand).path == FileManager.default.currentDirectoryPath + "/" + name)
+        #expect(PropertyListFile(operand: operand).name == FileManager.default.currentDirectoryPath + "/" + name)
     }
 
     @Test("Anything else is a domain", arguments: ["org.example", "settings"])
     func domains(_ operand: String) {
-        #expect(FileOperand(operand).path.hasSuffix("/\(operand).plist"))
-        #expect(FileOperand(operand).path != FileManager.default.currentDirectoryPath + "/\(operand).plist")
+        #expect(PropertyListFile(operand: operand).name.hasSuffix("/\(operand).plist"))
+        #expect(PropertyListFile(operand: operand).name != FileManager.default.currentDirectoryPath + "/\(operand).plist")
     }
 
     @Test("Two dots after a link lead to the parent of the link's target")

@@ -31,6 +31,6 @@ struct ValueSyntaxTests {
             (.data, "AA=A"), (.data, "AA==AA=="), (.data, "AB=="), (.data, "AA"), (.data, "AA ="), (.json, "{"),
         ])
     func errors(_ syntax: ValueSyntax, _ text: String) {
-        #expect(throws: ParseError.self) { try syntax.value(text) }
+        #expect(throws: CommandError.self) { try syntax.value(text) }
     }
 }

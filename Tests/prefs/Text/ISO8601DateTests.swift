@@ -16,7 +16,7 @@ struct ISO8601DateTests {
             (252_423_993_600, "+10000-01-01T00:00:00Z"), (.infinity, "2001-01-01T00:00:00Z+infs"), (1e300, "2001-01-01T00:00:00Z+1e+300s"),
         ])
     func writing(_ seconds: Double, _ text: String) {
-        #expect(ISO8601Date.text(of: Date(timeIntervalSinceReferenceDate: seconds)) == text)
+        #expect(Date(timeIntervalSinceReferenceDate: seconds).iso8601 == text)
     }
 
     @Test(
@@ -28,7 +28,7 @@ struct ISO8601DateTests {
             ("0001-01-01T00:00:00Z", -63_113_904_000), ("+10000-01-01T00:00:00Z", 252_423_993_600),
         ])
     func reading(_ text: String, _ seconds: Double) {
-        #expect(ISO8601Date.date(text)?.timeIntervalSinceReferenceDate == seconds)
+        #expect(Date(iso8601: text)?.timeIntervalSinceReferenceDate == seconds)
     }
 
     @Test(
@@ -39,7 +39,7 @@ struct ISO8601DateTests {
             "2001-01-01T00:00:00+1", "2001-01-01T00:00:00+01:", "20010101T000000Z", "２００１-01-01T00:00:00Z",
         ])
     func rejecting(_ text: String) {
-        #expect(ISO8601Date.date(text) == nil)
+        #expect(Date(iso8601: text) == nil)
     }
 
     @Test("Every date is read back bit for bit")
@@ -51,8 +51,8 @@ struct ISO8601DateTests {
                 .leastNonzeroMagnitude, -.leastNonzeroMagnitude,
             ]
         for seconds in samples + now + small where seconds != 0 {
-            let text = ISO8601Date.text(of: Date(timeIntervalSinceReferenceDate: seconds))
-            #expect(ISO8601Date.date(text)?.timeIntervalSinceReferenceDate == seconds, "\(text)")
+            let text = Date(timeIntervalSinceReferenceDate: seconds).iso8601
+            #expect(Date(iso8601: text)?.timeIntervalSinceReferenceDate == seconds, "\(text)")
         }
     }
 

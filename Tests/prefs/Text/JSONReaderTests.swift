@@ -43,7 +43,7 @@ struct JSONReaderTests {
             ("1e999", 0, "the number 1e999 is out of range"),
         ])
     func errors(_ text: String, _ offset: Int, _ reason: String) {
-        let error = ParseError(reason: "not JSON for a property list: \(reason) (at byte \(offset))")
+        let error = CommandError.usage("not JSON for a property list: \(reason) (at byte \(offset))")
         #expect(throws: error) { try JSONReader.value(of: text) }
     }
 
@@ -51,7 +51,7 @@ struct JSONReaderTests {
     func depth() throws {
         let deep = String(repeating: "[", count: 512) + String(repeating: "]", count: 512)
         _ = try JSONReader.value(of: deep)
-        #expect(throws: ParseError.self) { try JSONReader.value(of: "[\(deep)]") }
-        #expect(throws: ParseError.self) { try JSONReader.value(of: String(repeating: "[", count: 1_000_000)) }
+        #expect(throws: CommandError.self) { try JSONReader.value(of: "[\(deep)]") }
+        #expect(throws: CommandError.self) { try JSONReader.value(of: String(repeating: "[", count: 1_000_000)) }
     }
 }

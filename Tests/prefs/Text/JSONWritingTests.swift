@@ -5,7 +5,7 @@ import Testing
 @testable import prefs
 
 @Suite("Writing JSON", .timeLimit(.minutes(5)))
-struct JSONWriterTests {
+struct JSONWritingTests {
     @Test(
         "Every type has one text",
         arguments: [
@@ -17,26 +17,27 @@ struct JSONWriterTests {
             (.array([]), "[]"), (.array([1, "a"]), "[1,\"a\"]"), (.dictionary([:]), "{}"),
         ])
     func types(_ value: PropertyListValue, _ text: String) {
-        #expect(JSONWriter.text(of: value) == text)
+        #expect(value.json == text)
     }
 
     @Test("Keys are sorted by their UTF-8 bytes")
     func order() {
         let value: PropertyListValue = ["é": 1, "z": 2, "e\u{301}a": 3, "Z": 4, "\u{1F600}": 5, "\u{FFFD}": 6, "a": 7]
         #expect(
-            JSONWriter.text(of: value)
+            value.json
                 == "{\"Z\":4,\"a\":7,\"e\u{301}a\":3,\"z\":2,\"é\":1,\"\u{FFFD}\":6,\"\u{1F600}\":5}")
     }
 
     @Test("Line breaks and control characters are escaped, a slash is not")
     func escapes() {
-        #expect(JSONWriter.quoted("a/\"\\\n\r\t\u{0}\u{1b}\u{7f}\u{85}\u{2028}é😀") == #""a/\"\\\n\r\t\u0000\u001b\u007f\u0085\u2028é😀""#)
+        #expect("a/\"\\\n\r\t\u{0}\u{1b}\u{7f}\u{85}\u{2028}é😀".quoted == #""a/\"\\\n\r\t\u0000\u001b\u007f\u0085\u2028é😀""#)
     }
 
     @Test("A property list has one entry per line")
     func object() {
-        #expect(String(decoding: JSONWriter.object(["b": [1], "a": "x"]), as: UTF8.self) == "{\n  \"a\": \"x\",\n  \"b\": [1]\n}\n")
-        #expect(String(decoding: JSONWriter.object([:]), as: UTF8.self) == "{}\n")
+        let entries: [String: PropertyListValue] = ["b": [1], "a": "x"]
+        #expect(String(decoding: entries.json(), as: UTF8.self) == "{\n  \"a\": \"x\",\n  \"b\": [1]\n}\n")
+        #expect(String(decoding: [String: PropertyListValue]().json(), as: UTF8.self) == "{}\n")
     }
 
     @Test("Reals, integers and nested values are read back equal")
@@ -48,7 +49,7 @@ struct JSONWriterTests {
             let value: PropertyListValue = [
                 "a": [.real(real), .integer(PropertyListInteger(generator.next() as UInt64))], "\u{1}\u{2028}": true,
             ]
-            #expect(try JSONReader.value(of: JSONWriter.text(of: value)) == value)
+            #expect(try JSONReader.value(of: value.json) == value)
         }
     }
 
@@ -57,7 +58,7 @@ struct JSONWriterTests {
         let isEscaped: (UInt32) -> Bool = { $0 < 0x20 || [0x22, 0x5C, 0x2028, 0x2029].contains($0) || (0x7F...0x9F).contains($0) }
         for scalar in (0...0x2100).compactMap({ Unicode.Scalar($0 as UInt32) }) + ["\u{FFFF}", "\u{10FFFF}"] {
             for text in ["\(scalar)", "é\(scalar)", "\(scalar)\(scalar)日"] {
-                let quoted = JSONWriter.quoted(text)
+                let quoted = text.quoted
                 #expect((quoted.unicodeScalars.count == text.unicodeScalars.count + 2) != isEscaped(scalar.value), "\(scalar.value)")
                 #expect(try JSONReader.value(of: quoted) == .string(text))
             }
@@ -67,6 +68,6 @@ struct JSONWriterTests {
     @Test("Data of any size is written as base64", arguments: [0, 1, 2, 3, 49_151, 49_152, 49_153, 98_304, 100_000])
     func data(size: Int) {
         let data = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) })
-        #expect(JSONWriter.text(of: .data(data.dropFirst(0))) == "\"\(data.base64EncodedString())\"")
+        #expect(PropertyListValue.data(data.dropFirst(0)).json == "\"\(data.base64EncodedString())\"")
     }
 }

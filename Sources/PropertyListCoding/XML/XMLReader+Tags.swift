@@ -33,16 +33,8 @@ struct XMLTag {
     let offset: Int
 }
 
-/// Reads the tags and texts of valid UTF-8, one after the other.
-struct XMLScanner {
-    let bytes: ByteView
-    /// The offset of what is read next.
-    private(set) var offset: Int
-
-    init(bytes: ByteView, offset: Int) {
-        (self.bytes, self.offset) = (bytes, offset)
-    }
-
+// Tags.
+extension XMLReader {
     var isAtEnd: Bool { offset >= bytes.count }
 
     /// The error that the document ends too early.
@@ -51,7 +43,7 @@ struct XMLScanner {
     }
 
     /// Reads a tag.
-    mutating func tag() throws(PropertyListError) -> XMLTag {
+    mutating func readTag() throws(PropertyListError) -> XMLTag {
         let start = offset
         guard offset < bytes.count else { throw ended("where a tag should begin") }
         guard bytes[offset] == 0x3C else {
@@ -89,7 +81,7 @@ struct XMLScanner {
 }
 
 // Between tags.
-extension XMLScanner {
+extension XMLReader {
     /// Skips white space, comments and processing instructions.
     mutating func skipBetweenTags() throws(PropertyListError) {
         while offset < bytes.count {
@@ -164,7 +156,7 @@ extension XMLScanner {
 }
 
 // Texts.
-extension XMLScanner {
+extension XMLReader {
     /// Reads the text and the closing tag of an element whose opening tag was read, and passes the text to a closure.
     mutating func text<Result>(of tag: XMLTag, _ body: (UnsafeRawBufferPointer) -> Result) throws(PropertyListError) -> Result {
         guard !tag.isEmpty else { return body(bytes[offset..<offset]) }
@@ -182,7 +174,7 @@ extension XMLScanner {
     }
 
     private mutating func close(_ tag: XMLTag) throws(PropertyListError) {
-        let close = try self.tag()
+        let close = try readTag()
         guard close.isClosing, close.element == tag.element else {
             throw PropertyListError(offset: close.offset, reason: "a tag inside <\(tag.element.name)>, which holds text only")
         }

@@ -1,47 +1,33 @@
 import Foundation
 import PropertyListCoding
 
-/// Edits of a domain as objects of Foundation, each of which has been seen to read back as it is.
-struct UserDefaultsEdits {
-    /// What is stored once the edits are applied.
-    let outcome: [String: PropertyListValue]
-    private let before: [String: PropertyListValue]
-    private let edits: [(key: String, object: Any?)]
+extension UserDefaultsBackend {
+    /// A key that is set to an object of Foundation, which reads back as the value; the object is nil for a key that is removed.
+    typealias Edit = (key: String, object: Any?, value: PropertyListValue?)
 
-    /// Makes the edits that lead from entries to other ones.
+    /// The edits that lead from entries to other ones.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)`` for the first value that Foundation cannot hold.
-    init(from before: StorageEntries, to after: StorageEntries) throws(StorageError) {
+    static func edits(from before: StorageEntries, to after: StorageEntries) throws(StorageError) -> [Edit] {
         let (old, new) = (before.values, after.values)
-        var outcome = new
-        var edits: [(key: String, object: Any?)] = []
+        var edits: [Edit] = []
         for edited in after.editedKeys.sorted() {
             // A key that is spelled with other bytes is the same one here, but another one in Foundation.
             let key = old.index(forKey: edited).map { old[$0].key } ?? edited
-            let held = try new[key].map { value throws(StorageError) in try Self.object(value, key: key) }
-            outcome[key] = held?.value
-            edits.append((key, held?.object))
+            if let value = new[key] {
+                let (object, held) = try object(value, key: key)
+                edits.append((key, object, held))
+            } else {
+                edits.append((key, nil, nil))
+            }
         }
-        self.before = old
-        self.outcome = outcome
-        self.edits = edits
+        return edits
     }
 
-    /// Makes the edits.
-    func apply(to defaults: UserDefaults) {
-        for edit in edits { Self.set(edit.object, for: edit.key, in: defaults) }
-    }
-
-    /// Takes the edits back, and has every entry stored again: a write that failed may have emptied the file.
-    func revert(in defaults: UserDefaults) {
-        for edit in edits where before[edit.key] == nil { defaults.removeObject(forKey: edit.key) }
-        for (key, value) in before { Self.set(value.foundation, for: key, in: defaults) }
-    }
-
-    private static func set(_ object: Any?, for key: String, in defaults: UserDefaults) {
-        // Foundation on Linux keeps the number 1 where true or 1.0 is set, since they are equal to it.
-        defaults.removeObject(forKey: key)
-        if let object { defaults.set(object, forKey: key) }
+    /// Takes edits back, and has every entry stored again: a write that failed may have emptied the file.
+    func revert(_ edits: [Edit], to before: [String: PropertyListValue]) {
+        for edit in edits where before[edit.key] == nil { set(nil, for: edit.key) }
+        for (key, value) in before { set(value.foundation, for: key) }
     }
 
     /// The object to set for a value, and the value as it reads back.

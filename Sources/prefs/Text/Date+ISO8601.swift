@@ -1,8 +1,8 @@
 import Foundation
 import PropertyListCoding
 
-/// Dates as ISO 8601 text in UTC, with the shortest fraction of a second that parses to the same date.
-enum ISO8601Date {
+// Dates as ISO 8601 text in UTC, with the shortest fraction of a second that parses to the same date.
+extension Date {
     // 2^53 rounded down: beyond it a double does not distinguish seconds, so that there is no time of day.
     private static let largestMagnitude = 9e15
 
@@ -10,22 +10,22 @@ enum ISO8601Date {
     ///
     /// Years outside 1...9999 have a sign and as many digits as they need; dates beyond any calendar are written as the reference date and
     /// the seconds from it.
-    static func text(of date: Date) -> String {
-        let seconds = date.timeIntervalSinceReferenceDate
-        guard seconds.magnitude < largestMagnitude else { return "2001-01-01T00:00:00Z\(seconds < 0 ? "" : "+")\(seconds)s" }
-        let (whole, fraction) = parts(of: seconds)
+    var iso8601: String {
+        let seconds = timeIntervalSinceReferenceDate
+        guard seconds.magnitude < Self.largestMagnitude else { return "2001-01-01T00:00:00Z\(seconds < 0 ? "" : "+")\(seconds)s" }
+        let (whole, fraction) = Self.parts(of: seconds)
         let date = CalendarDate(secondsSinceReference: whole)
         let sign = date.year < 0 ? "-" : date.year > 9999 ? "+" : ""
-        let day = "\(sign)\(padded(abs(date.year), 4))-\(padded(date.month, 2))-\(padded(date.day, 2))"
-        let time = [date.hour, date.minute, date.second].map { padded($0, 2) }.joined(separator: ":")
+        let day = "\(sign)\(Self.padded(abs(date.year), 4))-\(Self.padded(date.month, 2))-\(Self.padded(date.day, 2))"
+        let time = [date.hour, date.minute, date.second].map { Self.padded($0, 2) }.joined(separator: ":")
         return "\(day)T\(time)\(fraction.isEmpty ? "" : ".\(fraction)")Z"
     }
 
     /// Parses a date with `Z` or an offset; returns nil if the text is not one.
-    static func date(_ text: String) -> Date? {
+    init?(iso8601 text: String) {
         var rest = text[...]
-        guard let (date, fraction) = dateAndTime(&rest), let offset = offset(&rest), rest.isEmpty else { return nil }
-        return Date(timeIntervalSinceReferenceDate: seconds(whole: date.secondsSinceReference - offset, fraction: fraction))
+        guard let (date, fraction) = Self.dateAndTime(&rest), let offset = Self.offset(&rest), rest.isEmpty else { return nil }
+        self.init(timeIntervalSinceReferenceDate: Self.seconds(whole: date.secondsSinceReference - offset, fraction: fraction))
     }
 
     private static func padded(_ number: Int, _ width: Int) -> String {
@@ -36,7 +36,7 @@ enum ISO8601Date {
 
 // MARK: - Parsing
 
-extension ISO8601Date {
+extension Date {
     /// Parses a date and a time of day, without its offset, and returns the digits of the fraction of a second apart.
     private static func dateAndTime(_ rest: inout Substring) -> (date: CalendarDate, fraction: String)? {
         guard let year = year(&rest), rest.skip("-"), let month = rest.number(2), rest.skip("-"), let day = rest.number(2),
@@ -95,7 +95,7 @@ extension Substring {
 // MARK: - Seconds and their fraction
 
 /// All of this works on decimal digits, so that the only rounding is that of the standard library's conversions, which are exact.
-extension ISO8601Date {
+extension Date {
     /// Splits seconds into a whole number, rounded down, and the fewest digits of a fraction that join to the same seconds.
     private static func parts(of seconds: Double) -> (whole: Int, fraction: String) {
         let (digits, fraction) = decimal(seconds.magnitude)

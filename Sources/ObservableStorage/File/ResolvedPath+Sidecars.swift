@@ -1,42 +1,35 @@
 import Foundation
 
-/// The names of the files beside a property list: its lock file, its temporary files, copies, and bad files that were moved aside.
-struct SidecarNames: Sendable, Hashable {
-    private let name: String
-    /// The property list's name, shortened if the names that contain it would be too long otherwise.
-    private let stem: String
-
+// The files beside a property list: its lock file, its temporary files, copies, and bad files that were moved aside.
+extension ResolvedPath {
     // A name has at most 255 bytes; what is added to the stem needs fewer than 55.
     private static let longestStem = 200
 
-    init(of name: String) {
-        self.name = name
-        guard name.utf8.count > Self.longestStem else {
-            stem = name
-            return
-        }
+    /// The property list's name, shortened if the names that contain it would be too long otherwise.
+    private var stem: String {
+        guard name.utf8.count > Self.longestStem else { return name }
         // Names with the same beginning still have different locks.
         let suffix = "~" + String(Self.hash(name), radix: 16)
         var start = Substring(name)
         while start.utf8.count + suffix.utf8.count > Self.longestStem {
             start.unicodeScalars.removeLast()
         }
-        stem = start + suffix
+        return start + suffix
     }
 
-    /// The name of the lock file.
-    var lock: String {
-        ".\(stem).lock"
+    /// The lock file.
+    var lockFile: ResolvedPath {
+        ResolvedPath(".\(stem).lock", in: folder)
     }
 
-    /// The name of the copy from which a file is restored if its writer dies while it writes it in place.
-    var copy: String {
-        ".\(stem).copy"
+    /// The copy from which the file is restored if its writer dies while it writes it in place.
+    var copy: ResolvedPath {
+        ResolvedPath(".\(stem).copy", in: folder)
     }
 
-    /// The name of such a copy in a folder for the copies of several files.
-    func copy(ofFileIn folder: String) -> String {
-        ".\(stem).\(String(Self.hash(folder), radix: 16)).copy"
+    /// Such a copy in a folder for the copies of several files.
+    func copy(in other: String) -> ResolvedPath {
+        ResolvedPath(".\(stem).\(String(Self.hash(folder), radix: 16)).copy", in: other)
     }
 
     // FNV-1a: unlike `Hashable`, the same in every process.
@@ -47,10 +40,10 @@ struct SidecarNames: Sendable, Hashable {
 
 // MARK: - Temporary files
 
-extension SidecarNames {
-    /// The name of a temporary file.
-    func temporary(process: pid_t, random: UInt64) -> String {
-        ".\(stem).\(process)-\(String(random, radix: 16)).tmp"
+extension ResolvedPath {
+    /// A temporary file.
+    func temporaryFile(process: pid_t, random: UInt64) -> ResolvedPath {
+        ResolvedPath(".\(stem).\(process)-\(String(random, radix: 16)).tmp", in: folder)
     }
 
     /// The process that created a temporary file; nil if the name is not that of a temporary file of this property list.
@@ -69,17 +62,17 @@ extension SidecarNames {
 
 // MARK: - Bad files
 
-extension SidecarNames {
+extension ResolvedPath {
     private var quarantinePrefix: String {
         name + ".corrupt-"
     }
 
-    /// The name of a bad file that is moved aside: `NAME.corrupt-20261120T101500.123456Z`, in UTC, so that names sort by age.
-    func quarantine(at date: Date) -> String {
+    /// Where a bad file is moved to: `NAME.corrupt-20261120T101500.123456Z`, in UTC, so that names sort by age.
+    func quarantine(at date: Date) -> ResolvedPath {
         let microseconds = Int((date.timeIntervalSince1970 * 1_000_000).rounded(.down))
         let digits = String(1_000_000 + microseconds % 1_000_000).dropFirst()
         let time = Date(timeIntervalSince1970: TimeInterval(microseconds / 1_000_000)).ISO8601Format()
-        return quarantinePrefix + time.filter { $0 != "-" && $0 != ":" && $0 != "Z" } + "." + digits + "Z"
+        return ResolvedPath(quarantinePrefix + time.filter { $0 != "-" && $0 != ":" && $0 != "Z" } + "." + digits + "Z", in: folder)
     }
 
     /// Whether a name is that of a bad file of this property list.

@@ -1,0 +1,154 @@
+import Foundation
+import PropertyListCoding
+
+// Values as JSON, each always as the same text, on a single line: keys are sorted by their UTF-8 bytes, integers are exact, and a real is the
+// shortest text that parses to the same real, never to an integer.
+
+extension PropertyListValue {
+    /// The JSON of the value, without spaces.
+    var json: String {
+        var text: [UInt8] = []
+        text.append(json: self)
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension [String: PropertyListValue] {
+    /// The JSON of a whole property list, with one entry a line.
+    ///
+    /// - Parameter colour: returns a key in quotes as it is to be shown.
+    func json(key colour: (String) -> String = { $0 }) -> [UInt8] {
+        var text = Array("{".utf8)
+        var separator = "\n  "
+        for (key, value) in sortedEntries {
+            text += separator.utf8
+            text += colour(key.quoted).utf8
+            text += ": ".utf8
+            text.append(json: value)
+            separator = ",\n  "
+        }
+        text += (isEmpty ? "}\n" : "\n}\n").utf8
+        return text
+    }
+
+    fileprivate var sortedEntries: [(key: String, value: PropertyListValue)] {
+        sorted { $0.key.precedes($1.key) }
+    }
+}
+
+extension String {
+    /// The JSON of the string: in quotes, with line breaks and control characters escaped.
+    var quoted: String {
+        var text: [UInt8] = []
+        text.append(quoted: self)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Returns whether the string, as a key, is sorted before another one.
+    func precedes(_ other: String) -> Bool {
+        var (left, right) = (self, other)
+        return left.withUTF8 { left in right.withUTF8 { right in left.lexicographicallyPrecedes(right) } }
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json value: PropertyListValue) {
+        switch value {
+        case .string(let string): append(quoted: string)
+        case .integer(let integer): self += integer.description.utf8
+        case .real(let real): self += Self.text(of: real).utf8
+        case .boolean(let boolean): self += (boolean ? "true" : "false").utf8
+        case .date(let date): append(quoted: date.iso8601)
+        case .data(let data): append(base64: data)
+        case .uid(let uid): self += "{\"CF$UID\":\(uid)}".utf8
+        case .array(let array): append(json: array)
+        case .dictionary(let dictionary): append(json: dictionary)
+        }
+    }
+
+    private mutating func append(json array: [PropertyListValue]) {
+        var separator = UInt8(ascii: "[")
+        for element in array {
+            append(separator)
+            append(json: element)
+            separator = UInt8(ascii: ",")
+        }
+        self += (array.isEmpty ? "[]" : "]").utf8
+    }
+
+    private mutating func append(json dictionary: [String: PropertyListValue]) {
+        var separator = UInt8(ascii: "{")
+        for (key, value) in dictionary.sortedEntries {
+            append(separator)
+            append(quoted: key)
+            append(UInt8(ascii: ":"))
+            append(json: value)
+            separator = UInt8(ascii: ",")
+        }
+        self += (dictionary.isEmpty ? "{}" : "}").utf8
+    }
+
+    /// Appends base64 in chunks, so that the encoded text is not held twice.
+    private mutating func append(base64 data: Data) {
+        let chunkSize = 3 << 14
+        append(UInt8(ascii: "\""))
+        for start in stride(from: data.startIndex, to: data.endIndex, by: chunkSize) {
+            self += data[start..<Swift.min(start + chunkSize, data.endIndex)].base64EncodedData()
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    private static func text(of real: Double) -> String {
+        if real.isNaN { return "\"nan\"" }
+        if real.isInfinite { return real < 0 ? "\"-inf\"" : "\"inf\"" }
+        return real.description
+    }
+
+    fileprivate mutating func append(quoted string: String) {
+        append(UInt8(ascii: "\""))
+        var string = string
+        string.withUTF8 { bytes in
+            // Most of a text needs no escaping: it is copied in runs from one escape to the next.
+            var start = 0
+            var index = 0
+            while index < bytes.count {
+                let length = Self.escapedLength(bytes, at: index)
+                if length > 0 {
+                    self += bytes[start..<index]
+                    appendEscape(of: bytes[index..<index + length])
+                    start = index + length
+                }
+                index += Swift.max(length, 1)
+            }
+            self += bytes[start...]
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    /// The number of bytes of the character at an index if it has to be escaped, and otherwise 0.
+    private static func escapedLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Int {
+        switch bytes[index] {
+        case ..<0x20, 0x22, 0x5C, 0x7F: 1
+        // U+0080 to U+009F.
+        case 0xC2: bytes[index + 1] < 0xA0 ? 2 : 0
+        // U+2028 and U+2029, which are line breaks.
+        case 0xE2: bytes[index + 1] == 0x80 && bytes[index + 2] & 0xFE == 0xA8 ? 3 : 0
+        default: 0
+        }
+    }
+
+    private mutating func appendEscape(of character: Slice<UnsafeBufferPointer<UInt8>>) {
+        let last = character[character.endIndex - 1]
+        append(UInt8(ascii: "\\"))
+        switch (character.count, last) {
+        case (1, UInt8(ascii: "\"")), (1, UInt8(ascii: "\\")): append(last)
+        case (1, 0x0A): append(UInt8(ascii: "n"))
+        case (1, 0x0D): append(UInt8(ascii: "r"))
+        case (1, 0x09): append(UInt8(ascii: "t"))
+        // The last hexadecimal digits of these scalars are those of their last UTF-8 byte.
+        case (3, _): self += "u202\(String(last & 0xF, radix: 16))".utf8
+        case (_, ..<0x10): self += "u000\(String(last, radix: 16))".utf8
+        default: self += "u00\(String(last, radix: 16))".utf8
+        }
+    }
+}
