@@ -28,25 +28,25 @@ let package = Package(
         example("CrossProcess"),
         .executableTarget(name: "FoundationOracle", path: "Tests/FoundationOracle", swiftSettings: settings),
         .target(
-            name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/TestSupport",
             swiftSettings: settings),
         .executableTarget(
             name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/Peer",
             swiftSettings: settings),
         .executableTarget(
-            name: "benchmarks", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/Benchmarks",
+            name: "benchmarks", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/benchmarks",
             swiftSettings: settings),
         .testTarget(
-            name: "benchmarksTests", dependencies: ["benchmarks"], path: "Tests/BenchmarksTests", swiftSettings: settings),
+            name: "benchmarksTests", dependencies: ["benchmarks"], swiftSettings: settings),
         .testTarget(
             name: "PropertyListCodingTests", dependencies: ["FoundationOracle", "PropertyListCoding", "TestSupport"],
-            path: "Tests/PropertyListCoding", swiftSettings: settings),
+            swiftSettings: settings),
         .testTarget(
             name: "ObservableStorageTests", dependencies: ["Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],
-            path: "Tests/ObservableStorage", swiftSettings: settings),
+            swiftSettings: settings),
         .testTarget(
             name: "prefsTests", dependencies: ["prefs", "Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],
-            path: "Tests/prefs", swiftSettings: settings),
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

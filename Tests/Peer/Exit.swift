@@ -10,7 +10,7 @@ struct Exit {
 
     private static let count = StorageKey("count", default: 0)
     // Handlers of `atexit` cannot capture.
-    private static let late = Guarded<ObservableStore?>(nil)
+    private static let late = Lock<ObservableStore?>(nil)
 
     private struct UnknownRequest: Error {}
 
@@ -120,8 +120,8 @@ private final class GoingBackend: StorageBackend {
     private static let isOnQueue = DispatchSpecificKey<Bool>()
 
     private let file: PropertyListFile
-    private let queue = Guarded<DispatchQueue?>(nil)
-    private let edits = Guarded(0)
+    private let queue = Lock<DispatchQueue?>(nil)
+    private let edits = Lock(0)
     let failed = DispatchSemaphore(value: 0)
     let isGoing = DispatchSemaphore(value: 0)
 

@@ -36,7 +36,7 @@ struct Load {
     private func write() async throws {
         let backend = UnreliableBackend()
         let store = try ObservableStore(backend: backend)
-        let heard = Guarded(0)
+        let heard = Lock(0)
         let token = store.addUpdateListener(for: number) { _ in heard.withLock { $0 += 1 } }
         let values = store.values(of: number)
         for value in 1...1_000 { try store.set(value, for: number) }
@@ -92,7 +92,7 @@ struct Load {
     /// Adds the given number of listeners and readers of one key, and releases them.
     private func subscribe() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
-        let heard = Guarded(0)
+        let heard = Lock(0)
         try store.set(1, for: number)
         try await store.flush()
         let before = heapUse

@@ -4,13 +4,13 @@ import Synchronization
 final class KeyTable<Keys: KeyGroup>: Sendable {
     let keys: Keys
     let naming: KeyNaming
-    private let memory: Memory
+    private let cache: EntryCache
     private let made = MadeKeys()
 
-    init(_ keys: Keys, naming: KeyNaming, in memory: Memory) {
+    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache) {
         self.keys = keys
         self.naming = naming
-        self.memory = memory
+        self.cache = cache
     }
 
     /// The key at a key path, with its name in the store.
@@ -24,7 +24,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
             path,
             make: {
                 let key = keys[keyPath: path]
-                return (key.definition.id, { TrackedKey(self.naming.apply(to: key).definition, in: self.memory) })
+                return (key.definition.id, { TrackedKey(self.naming.apply(to: key).definition, in: self.cache) })
             }, body)
     }
 
@@ -34,7 +34,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         unsafeDowncast(
             made.group(path) {
                 let group = keys[keyPath: path]
-                return KeyTable<Group>(group, naming: naming.inside(group), in: memory)
+                return KeyTable<Group>(group, naming: naming.inside(group), in: cache)
             }, to: KeyTable<Group>.self)
     }
 }
@@ -47,7 +47,7 @@ private final class MadeKeys: @unchecked Sendable {
 
     // By the identity of the key path, unique for each location in the source, because reading the property through it takes longer;
     // and by the number of the group's key, so that several paths to one property lead to the same.
-    private let keys = Guarded<(byPath: [ObjectIdentifier: PathKey], byNumber: [UInt64: TrackedKey])>(([:], [:]))
+    private let keys = Lock<(byPath: [ObjectIdentifier: PathKey], byNumber: [UInt64: TrackedKey])>(([:], [:]))
     private typealias PathKey = (path: AnyKeyPath, made: any AnyObject & Sendable)
     // The first few, found without the lock and without hashing: otherwise read.settings takes 1.3 times as long. Each is written once,
     // before it is counted, and lives as long as the complete table.

@@ -30,7 +30,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 
     init(_ store: ObservableStore, naming: KeyNaming) {
         let keys = Keys()
-        self.init(store, KeyTable(keys, naming: naming.inside(keys), in: store.memory))
+        self.init(store, KeyTable(keys, naming: naming.inside(keys), in: store.cache))
         var seen: Set<String> = []
         for name in keys.names(table.naming) where !seen.insert(name).inserted {
             store.reports.report(.repeatedName(key: name, group: String(describing: Keys.self)))

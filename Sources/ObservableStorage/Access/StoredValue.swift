@@ -17,7 +17,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
 
     /// Creates a handle.
     public init(_ key: StorageKey<Value>, in store: ObservableStore) {
-        self.init(TrackedKey(key.definition, in: store.memory), in: store)
+        self.init(TrackedKey(key.definition, in: store.cache), in: store)
     }
 
     init(_ tracked: TrackedKey, in store: ObservableStore) {
@@ -92,12 +92,12 @@ extension ObservableStore {
     // The entries of earlier names.
     private let earlier: [Entry]
 
-    init(_ key: KeyReference, in memory: Memory) {
+    init(_ key: KeyReference, in cache: EntryCache) {
         self.key = key
         let name = key.entryName
-        own = memory.entry(name.own)
-        fallback = name.fallback.map { memory.entry($0) }
-        earlier = (name.earlier + name.earlierFallback).map { memory.entry($0) }
+        own = cache.entry(name.own)
+        fallback = name.fallback.map { cache.entry($0) }
+        earlier = (name.earlier + name.earlierFallback).map { cache.entry($0) }
     }
 
     /// The key; the caller knows its type.

@@ -5,12 +5,12 @@ public import PropertyListCoding
 public final class InMemoryBackend: StorageBackend {
     /// What it is called in errors.
     public let name = "memory"
-    private let state: Guarded<(entries: StorageEntries, version: Int)>
+    private let state: Lock<(entries: StorageEntries, version: Int)>
     private let edits = ChangePublisher<StorageEvent>()
 
     /// Starts with some entries.
     public init(_ entries: [String: PropertyListValue] = [:]) {
-        state = Guarded((StorageEntries(entries), 0))
+        state = Lock((StorageEntries(entries), 0))
     }
 
     /// The entries as they are now.

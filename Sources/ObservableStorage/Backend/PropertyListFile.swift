@@ -29,11 +29,11 @@ public final class PropertyListFile: StorageBackend {
     let inPlace: InPlaceWriting
     let calls: FileSystemCalls
     /// What was read or written last. Its lock is not held while the file is used.
-    let cached = Guarded<FileContent?>(nil)
+    let cached = Lock<FileContent?>(nil)
     let isXML = Atomic(false)
     /// What writes that were not completed may have left behind: temporary files, of this writer or of writers that died, and content in the
     /// file that a power failure may undo.
-    let leftovers = Guarded<(temporaries: Bool, content: Bool)>((true, false))
+    let leftovers = Lock<(temporaries: Bool, content: Bool)>((true, false))
     let lock = LockOwner<ResolvedPath>()
 
     /// Names a file; nothing is read yet.

@@ -62,7 +62,7 @@ public enum StorageEvent: Sendable, Hashable {
 
 /// Remembers which thread holds a lock, and of what, so that the thread can do more under it without locking again.
 final class LockOwner<Resource: Sendable>: Sendable {
-    private let current = Guarded<(thread: ObjectIdentifier, resource: Resource)?>(nil)
+    private let current = Lock<(thread: ObjectIdentifier, resource: Resource)?>(nil)
 
     /// What this thread holds the lock of; nil if it does not hold it.
     var resource: Resource? {

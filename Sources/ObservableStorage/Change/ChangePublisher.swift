@@ -15,13 +15,13 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
         var isIdle: Bool { listeners.subscribers.isEmpty && !hasReaders }
     }
 
-    private let state = Guarded(State())
+    private let state = Lock(State())
     private let reading: DeliveryQueue
     private let listening: DeliveryQueue
     private let boxing: @Sendable (Element) -> AnyBox?
     private let isAlone: Bool
     // The source of the publisher, unless elements are published directly; retained by its subscriptions.
-    private let source = Guarded<ObservationToken?>(nil)
+    private let source = Lock<ObservationToken?>(nil)
 
     /// Creates a publisher without subscribers. Its subscriptions end when it is released.
     public convenience init() {

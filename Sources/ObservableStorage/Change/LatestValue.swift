@@ -59,7 +59,7 @@ final class LatestSlot: Sendable {
         }
     }
 
-    private let state = Guarded(State())
+    private let state = Lock(State())
 
     /// Puts a value into the slot, replacing one that was not taken.
     ///

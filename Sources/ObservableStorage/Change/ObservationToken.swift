@@ -3,7 +3,7 @@ public final class ObservationToken: Sendable {
     /// The subscription that a writer skips when it passes this token; 0 is none.
     let subscription: UInt64
     // Until it is cancelled: a token that is retained longer retains nothing of the subscription.
-    private let running: Guarded<(life: SubscriptionLife, onCancel: @Sendable () -> Void)?>
+    private let running: Lock<(life: SubscriptionLife, onCancel: @Sendable () -> Void)?>
 
     /// Creates a token that calls a closure once, when it is cancelled or released.
     public convenience init(onCancel: @escaping @Sendable () -> Void) {
@@ -12,7 +12,7 @@ public final class ObservationToken: Sendable {
 
     init(subscription: UInt64, life: SubscriptionLife, onCancel: @escaping @Sendable () -> Void) {
         self.subscription = subscription
-        running = Guarded((life, onCancel))
+        running = Lock((life, onCancel))
     }
 
     deinit {

@@ -10,7 +10,7 @@ class SubscriptionLife: @unchecked Sendable {
 
     private let phase = Atomic(Phase.open)
     // The token is retained while the owner exists; it retains this object in turn, which ending releases.
-    private let tie = Guarded<(owner: WeakReference<AnyObject>, token: ObservationToken)?>(nil)
+    private let tie = Lock<(owner: WeakReference<AnyObject>, token: ObservationToken)?>(nil)
 
     /// Whether nothing is to be delivered any more. A released owner ends the subscription.
     final var isEnded: Bool {
@@ -48,7 +48,7 @@ final class OwnerPolling: Sendable {
     static let shared = OwnerPolling()
 
     private static let interval: DispatchTimeInterval = .seconds(1)
-    private let state = Guarded<(lives: [ObjectIdentifier: SubscriptionLife], isTimed: Bool)>(([:], false))
+    private let state = Lock<(lives: [ObjectIdentifier: SubscriptionLife], isTimed: Bool)>(([:], false))
 
     /// Checks a subscription until it has ended.
     func add(_ life: SubscriptionLife) {

@@ -66,7 +66,7 @@ final class DeliveryQueue: Sendable {
     /// Tells the queues of one store, or one publisher, from those of others: a delivery of a group follows the one that caused it.
     let group: UInt64
     let kind: Kind
-    private let state = Guarded(State())
+    private let state = Lock(State())
 
     init(group: UInt64, _ kind: Kind) {
         self.group = group

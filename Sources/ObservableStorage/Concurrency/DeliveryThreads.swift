@@ -45,7 +45,7 @@ final class DeliveryThreads: Sendable {
     // A thread that takes longer over one turn has met a slow listener.
     private static let interval: DispatchTimeInterval = .milliseconds(2)
     private let watcher = DispatchQueue(label: "ObservableStorage delivery watcher")
-    private let state = Guarded(State())
+    private let state = Lock(State())
 
     /// Has deliveries made of queues that the caller has taken.
     func add(_ queues: [DeliveryQueue]) {

@@ -3,10 +3,10 @@ import Dispatch
 /// A value that is made when it is first asked for, once, however many threads ask.
 final class Once<Value: Sendable>: Sendable {
     // What makes the value, until somebody has begun; the others who wait for it, while somebody makes it; and the value.
-    private let state: Guarded<(make: (@Sendable () -> Value)?, waiting: DispatchGroup?, made: Value?)>
+    private let state: Lock<(make: (@Sendable () -> Value)?, waiting: DispatchGroup?, made: Value?)>
 
     init(_ make: @escaping @Sendable () -> Value) {
-        state = Guarded((make, nil, nil))
+        state = Lock((make, nil, nil))
     }
 
     /// The value; asking for it while making it never returns.

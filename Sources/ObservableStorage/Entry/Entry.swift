@@ -15,20 +15,20 @@ final class Entry: Observable, @unchecked Sendable {
     /// Tells this entry from every other one that the process ever had, also of the same name.
     let id = UniqueNumber.next()
     let name: String
-    /// The memory of the store that it belongs to; see ``Memory/id``.
+    /// The memory of the store that it belongs to; see ``EntryCache/id``.
     let store: UInt64
     /// Used only while the lock of the store is held, which is all the exclusivity it needs: checks at run time are a tenth of a write.
     @exclusivity(unchecked) var content: Content
 
     private let changes = Atomic<UInt64>(0)
     // Those of the keys that have read the entry.
-    private let caches = Guarded<(known: [ReadingCache], sweepThreshold: Int)>(([], 4))
+    private let caches = Lock<(known: [ReadingCache], sweepThreshold: Int)>(([], 4))
     // Observation tracks the entry as a property without a value, accessed when the entry is read, mutated when it changes.
     private let registrar = ObservationRegistrar()
     private let path = Entry.observedPath
     private let wasAccessed = Atomic(false)
     // Made for the first change.
-    private let observationQueue = Guarded<DeliveryQueue?>(nil)
+    private let observationQueue = Lock<DeliveryQueue?>(nil)
 
     init(_ name: String, store: UInt64, value: PropertyListValue? = nil) {
         self.name = name

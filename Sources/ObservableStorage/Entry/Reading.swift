@@ -54,7 +54,7 @@ final class ReadingCache: Sendable {
     private static let mostOthers = 3
 
     // The last one, which is nearly always the only one, and those of other stores.
-    private let readings = Guarded<(last: Reading?, others: [Reading])>((nil, []))
+    private let readings = Lock<(last: Reading?, others: [Reading])>((nil, []))
 
     /// What was last read in a store, if it still holds.
     func reading(in store: UInt64) -> Reading? {

@@ -104,7 +104,7 @@ final class DeferredCloser: Sendable {
     private let mostWaiting: Int
     private let close: @Sendable (Int32) -> Void
     /// The descriptors that wait, and how many are not closed yet, including those that are being closed.
-    private let waiting = Guarded<(descriptors: Set<Int32>, count: Int)>(([], 0))
+    private let waiting = Lock<(descriptors: Set<Int32>, count: Int)>(([], 0))
 
     init(queue: DispatchQueue, delay: DispatchTimeInterval, mostWaiting: Int, close: @escaping @Sendable (Int32) -> Void) {
         self.queue = queue

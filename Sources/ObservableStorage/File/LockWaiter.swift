@@ -11,10 +11,10 @@ final class LockWaiter: Sendable {
     private let path: String
     private let calls: FileSystemCalls
     /// How waiting ended, nil before that, and whether the waiter is abandoned.
-    private let state = Guarded<(result: Result<Bool, SystemError>?, isAbandoned: Bool)>((nil, false))
+    private let state = Lock<(result: Result<Bool, SystemError>?, isAbandoned: Bool)>((nil, false))
     private let ended = DispatchSemaphore(value: 0)
 
-    private static let abandoned = Guarded<[String: [LockWaiter]]>([:])
+    private static let abandoned = Lock<[String: [LockWaiter]]>([:])
     private static let stackSize = 128 << 10
 
     private init(_ descriptor: Int32, path: String, calls: FileSystemCalls) {

@@ -16,7 +16,7 @@ import Synchronization
     /// The type of the stored value, if no user code determines whether it can be read again.
     let typeWhenSet: ObjectIdentifier?
     /// The last value read with the key.
-    let cache = ReadingCache()
+    let readings = ReadingCache()
     /// The same, where the value is plain.
     let plain = PlainCell()
     /// The position of the key's entry in the table of the store in which it was last written.
@@ -30,7 +30,7 @@ import Synchronization
     }
 
     deinit {
-        cache.release()
+        readings.release()
     }
 }
 
@@ -80,10 +80,10 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     func keep(_ reading: ValueReading<Value>, isPlainEntry: Bool = false) {
         if isPlain, isPlainEntry { plain.remember(PlainCell.bits(of: reading.value), of: reading.entry, at: reading.version) }
         // The entry must know every value decoded by a codec, plain or not, or it would be decoded again.
-        if isPlain, traits.codec.isNative { return cache.keep(reading) }
-        reading.entry.add(cache)
-        cache.keep(reading)
+        if isPlain, traits.codec.isNative { return readings.keep(reading) }
+        reading.entry.add(readings)
+        readings.keep(reading)
         // The entry may have been removed between the two.
-        if !reading.isCurrent { cache.release(of: reading.entry) }
+        if !reading.isCurrent { readings.release(of: reading.entry) }
     }
 }

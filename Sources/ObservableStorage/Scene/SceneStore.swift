@@ -66,7 +66,7 @@ public struct SceneStore: Sendable {
 private final class ScopedKeys: Sendable {
     let scope: KeyScope
     // By the identity of the application's key, and its type.
-    private let made = Guarded<[UInt64: KeyReference]>([:])
+    private let made = Lock<[UInt64: KeyReference]>([:])
 
     // The number of keys is not limited.
     private static let most = 1_000

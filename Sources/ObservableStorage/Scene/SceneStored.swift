@@ -83,7 +83,7 @@ extension SceneStored where Value: Storable {
 
 /// The handle of a property in the scene in which it was last used, so that it is created once for each scene.
 private final class SceneHandle<Value: Sendable>: Sendable {
-    private let last = Guarded<(scene: SceneStore, stored: StoredValue<Value>)?>(nil)
+    private let last = Lock<(scene: SceneStore, stored: StoredValue<Value>)?>(nil)
 
     /// The handle to a key in a scene.
     func value(of key: StorageKey<Value>, in scene: SceneStore) -> StoredValue<Value> {

@@ -8,11 +8,11 @@ public enum StorageAvailability: Sendable, Hashable {
 
 /// What is known of a storage's availability, and those who wait for it.
 final class AvailabilityState: Sendable {
-    private let state: Guarded<(availability: StorageAvailability, isOpened: Bool)>
+    private let state: Lock<(availability: StorageAvailability, isOpened: Bool)>
     private let publisher = ChangePublisher<StorageAvailability>()
 
     init(_ availability: StorageAvailability) {
-        state = Guarded((availability, availability == .available))
+        state = Lock((availability, availability == .available))
     }
 
     var value: StorageAvailability {

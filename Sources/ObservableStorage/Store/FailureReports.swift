@@ -7,14 +7,14 @@ final class FailureReports: Sendable {
     private static let mostUnheard = 16
     private static let mostLogged = 64
     // Those with something to log; the end of the process does not wait for their time.
-    private static let waiting = Guarded<[ObjectIdentifier: FailureReports]>([:])
+    private static let waiting = Lock<[ObjectIdentifier: FailureReports]>([:])
     // Held while something is logged, which the end of the process waits for.
-    private static let logging = Guarded(())
+    private static let logging = Lock(())
 
     private let publisher = ChangePublisher<StorageError>()
     // Those for the first who listens; those that will be logged unless somebody listens before; and those that are not logged again,
     // because an attempt that is repeated fails for the same reason.
-    private let state = Guarded<(unheard: [StorageError], unlogged: [StorageError], logged: Set<StorageError>)>(([], [], []))
+    private let state = Lock<(unheard: [StorageError], unlogged: [StorageError], logged: Set<StorageError>)>(([], [], []))
     private let log: @Sendable (String) -> Void
     private let afterGrace: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 

@@ -9,7 +9,7 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
     private let onDecode: OnDecode
     private let publisher: ChangePublisher<Change<Value>>
     // The new value of the last change, which is the old one of the next, where decoding it takes a codec.
-    private let last = Guarded<(stored: PropertyListValue, value: Value)?>(nil)
+    private let last = Lock<(stored: PropertyListValue, value: Value)?>(nil)
 
     var key: UInt64 { storageKey.definition.id }
     var name: EntryName { storageKey.definition.entryName }

@@ -34,11 +34,11 @@ extension ObservableStore {
         do {
             while true {
                 let names = key.migrationNames
-                let (stored, entry, version) = memory.update { state in
+                let (stored, entry, version) = cache.update { state in
                     let entry = state.madeEntry(key.name)
                     return (names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.entries[$1] }, entry, entry.version)
                 }
-                let migration = memory.storable(key.migration(of: stored, in: entry, at: version), in: backend, reports)
+                let migration = cache.storable(key.migration(of: stored, in: entry, at: version), in: backend, reports)
                 guard let migration else { return }
                 let expected = names.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }
                 let isDone = try edit(of: key.name, origin: migration.origin, condition: expected) { state in
@@ -53,7 +53,7 @@ extension ObservableStore {
 
     /// Makes edits that depend on what is there; does nothing and returns false where there are none to be made of it.
     private nonisolated func edit(
-        of principal: String, origin: ChangeOrigin, condition: EntryEdits = [:], _ makeEdits: (MemoryState) -> EntryEdits?
+        of principal: String, origin: ChangeOrigin, condition: EntryEdits = [:], _ makeEdits: (EntryCacheState) -> EntryEdits?
     ) throws(StorageError) -> Bool {
         var isDone = false
         try tell { (state) throws(StorageError) in
@@ -65,7 +65,7 @@ extension ObservableStore {
     }
 }
 
-extension Memory {
+extension EntryCache {
     /// What reading has to change as it will be read once it is stored; nil if it cannot be stored, which is reported once.
     func storable(_ migration: MigrationOnRead?, in backend: any StorageBackend, _ reports: FailureReports) -> MigrationOnRead? {
         guard let migration else { return nil }

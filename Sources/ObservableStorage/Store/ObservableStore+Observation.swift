@@ -39,10 +39,10 @@ extension ObservableStore {
         migrateIfNeeded(key)
         // Made here, so that what is read without user code stays so.
         if key.isReadWithoutUserCode { _ = key.defaultValue }
-        return memory.observe(
+        return cache.observe(
             key, initial: initial, with: movers,
-            onDecode: { [weak memory, reports] change, failure, good in
-                memory?.noteDecoded(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
+            onDecode: { [weak cache, reports] change, failure, good in
+                cache?.noteDecoded(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
             }, observer)
     }
 
@@ -51,7 +51,7 @@ extension ObservableStore {
         let name = key.definition.entryName
         guard name.hasEarlier else { return [] }
         return (name.earlier + name.earlierFallback).map { earlier in
-            memory.observe(
+            cache.observe(
                 StorageKey<PropertyListValue?>(earlier), initial: false,
                 .listener { [weak self] change in if change.newValue != nil { self?.migrateIfNeeded(key) } })
         }
@@ -72,7 +72,7 @@ extension ObservableStore {
         bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy
     ) -> AsyncStream<Change<PropertyListValue?>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self, bufferingPolicy: bufferingPolicy)
-        let token = memory.observeAll(.stream(continuation) { $0.typed(for: StorageKey($0.key)) })
+        let token = cache.observeAll(.stream(continuation) { $0.typed(for: StorageKey($0.key)) })
         continuation.onTermination = { _ in token.cancel() }
         return stream
     }

@@ -24,17 +24,17 @@ extension ObservableStore {
     ///   ``failures``.
     /// - Throws: ``StorageError`` when the edits cannot be written; the store stays open then and nothing is lost.
     public func close(discardingEdits discardsEdits: Bool = false) throws(StorageError) {
-        memory.update { $0.isClosed = true }
+        cache.update { $0.isClosed = true }
         do throws(StorageError) {
             try commitEdits()
         } catch {
             guard discardsEdits else {
-                memory.update { $0.isClosed = false }
+                cache.update { $0.isClosed = false }
                 noteUnwritten(error.with(.kept))
                 throw error.with(.kept)
             }
             // They leave the lock before they are released.
-            let edits = memory.update { $0.discardPending() }
+            let edits = cache.update { $0.discardPending() }
             reports.report(error.with(.lost(keys: edits.keys.sorted())))
         }
         stopWatching()
@@ -67,7 +67,7 @@ extension ObservableStore {
         }
         executor.queue.async {
             self.assumeIsolated { store in
-                store.memory.update { $0.flushes.beginQueued() }
+                store.cache.update { $0.flushes.beginQueued() }
                 store.writeEditsBehind()
             }
         }
@@ -76,10 +76,10 @@ extension ObservableStore {
     /// Writes the pending edits after a time, unless they are written before; does not keep the store alive until then.
     func scheduleFlush(after delay: DispatchTimeInterval, isHinted: Bool = false) {
         let time = DispatchTime.now() + delay
-        guard let number = memory.update({ $0.scheduleFlush(at: time) }) else { return }
+        guard let number = cache.update({ $0.scheduleFlush(at: time) }) else { return }
         executor.queue.asyncAfter(deadline: time) { [weak self] in
             self?.assumeIsolated { store in
-                guard store.memory.update({ $0.flushes.begin(number) }) else { return }
+                guard store.cache.update({ $0.flushes.begin(number) }) else { return }
                 if !isHinted { store.flushBackoff.attempt() }
                 store.writeEditsBehind()
             }
@@ -88,7 +88,7 @@ extension ObservableStore {
 
     /// Tries again soon what could not be written: the storage has shown that something about it has changed.
     func hastenFlush() {
-        if memory.update({ $0.entries.hasPending }), let delay = flushBackoff.hint() { scheduleFlush(after: delay, isHinted: true) }
+        if cache.update({ $0.entries.hasPending }), let delay = flushBackoff.hint() { scheduleFlush(after: delay, isHinted: true) }
     }
 
     private func writeEditsBehind() {
@@ -116,10 +116,10 @@ extension ObservableStore {
     }
 
     private func commitEdits() throws(StorageError) {
-        guard memory.update({ $0.entries.hasPending }) else { return }
+        guard cache.update({ $0.entries.hasPending }) else { return }
         do {
             let (_, news) = try commit(.local) { _ in }
-            memory.deliver(news)
+            cache.deliver(news)
         } catch {
             throw StorageError.writing(backend.name, error)
         }
@@ -143,19 +143,19 @@ extension ObservableStore {
     }
 
     /// Changes memory and tells observers about it.
-    nonisolated func tell<Failure: Error>(_ body: (inout MemoryState) throws(Failure) -> [EntryChange]) throws(Failure) {
-        follow(try memory.change(body))
+    nonisolated func tell<Failure: Error>(_ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]) throws(Failure) {
+        follow(try cache.change(body))
     }
 
     /// Does what a change of memory calls for.
     nonisolated func follow(_ outcome: (news: Deliveries, needsFlush: Bool)) {
         if outcome.needsFlush { scheduleFlush() }
-        memory.deliver(outcome.news)
+        cache.deliver(outcome.news)
     }
 
     /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.
     private func lookAgain() {
-        guard !memory.update({ $0.isClosed }) else { return }
+        guard !cache.update({ $0.isClosed }) else { return }
         if isCommitting { return lookLater(after: .nanoseconds(0)) }
         do throws(StorageError) {
             try load()
@@ -190,7 +190,7 @@ extension ObservableStore {
     private func noteReadable() {
         loadBackoff.succeed()
         // Whether it can be written shows when the edits are.
-        if !memory.update({ $0.entries.hasPending }) { noteAvailable() }
+        if !cache.update({ $0.entries.hasPending }) { noteAvailable() }
     }
 
     /// Notes that nothing is wrong with the storage at present.

@@ -22,7 +22,7 @@ extension ObservableStore {
         if OpenTransaction.isOpen(of: self) { throw StorageError.nestedUpdate }
         let (result, news) = try await transact(origin, body)
         // The store's queue tells nobody: what runs in listeners must not keep it.
-        memory.deliver(news)
+        cache.deliver(news)
         await news.wait()
         return result
     }
@@ -30,7 +30,7 @@ extension ObservableStore {
     private func transact<Result: Sendable>(
         _ origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) throws -> (Result, Deliveries) {
-        guard !memory.update({ $0.isClosed }) else { throw StorageError.closed }
+        guard !cache.update({ $0.isClosed }) else { throw StorageError.closed }
         var isRefused = false
         do {
             return try commit(origin) { transaction in
@@ -54,7 +54,7 @@ extension ObservableStore {
     /// - Returns: what the transaction returns, and what observers are to be told.
     func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> (Result, Deliveries) {
         while true {
-            var attempt: Attempt = (memory.update { $0.entries.pending }, StorageEntries(), nil)
+            var attempt: Attempt = (cache.update { $0.entries.pending }, StorageEntries(), nil)
             do {
                 return try commit(origin, &attempt, body)
             } catch let error as StorageError {
@@ -70,9 +70,9 @@ extension ObservableStore {
         _ origin: ChangeOrigin, _ attempt: inout Attempt, _ body: (inout StoreTransaction) throws -> Result
     ) throws -> (Result, Deliveries) {
         let own = attempt.own
-        let registered = memory.update { $0.registered }
+        let registered = cache.update { $0.registered }
         // The closure takes no part of the actor along, which would make the result the actor's.
-        let (known, memory, reports, backend) = (base, self.memory, self.reports, self.backend)
+        let (known, cache, reports, backend) = (base, self.cache, self.reports, self.backend)
         var outcome: (result: Result, external: EntryEdits, edits: EntryEdits)?
         isCommitting = true
         defer { isCommitting = false }
@@ -82,7 +82,7 @@ extension ObservableStore {
             let counting = own.filter { $0.value.counts { found[$0] } }
             for (key, edit) in counting { entries[key] = edit.value }
             var transaction = StoreTransaction(
-                entries: entries.unedited, registered: registered, backend: backend, memory: memory, reports: reports)
+                entries: entries.unedited, registered: registered, backend: backend, cache: cache, reports: reports)
             let result = try body(&transaction)
             let edits = try transaction.finish()
             for (key, value) in edits { entries[key] = value }
@@ -102,7 +102,7 @@ extension ObservableStore {
             if isOwn, stored[edit.key] != edit.value.value { rounded.updateValue(stored[edit.key], forKey: edit.key) }
         }
         let edits = outcome.edits.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }
-        let told = memory.change { state in
+        let told = cache.change { state in
             state.noteStored(own)
             return state.merge(outcome.external, origin: .external) + state.merge(rounded, origin: .local)
                 + state.merge(edits, origin: origin)

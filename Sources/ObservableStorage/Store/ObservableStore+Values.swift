@@ -47,7 +47,7 @@ extension ObservableStore: ValueAccess {
     }
 
     @usableFromInline nonisolated func currentReading<Value>(of key: StorageKey<Value>) -> Reading? {
-        key.definition.cache.reading(in: memory.id)
+        key.definition.readings.reading(in: cache.id)
     }
 
     @usableFromInline nonisolated func currentValue<Value>(of key: StorageKey<Value>) -> Value {
@@ -76,14 +76,14 @@ extension ObservableStore: ValueAccess {
         migrateIfNeeded(key)
         let definition = key.definition
         let name = definition.entryName
-        let found = memory.read(name, as: definition.type)
+        let found = cache.read(name, as: definition.type)
         let (source, version) = found.source
         let (value, failure, good) = key.value(
             of: found.entry, { stored throws(StorageError) in try key.decoded(stored, in: source, at: version) },
-            orLastOf: { memory.earlier(name) })
+            orLastOf: { cache.earlier(name) })
         let isNoted = failure == nil && !found.isNews
         let isReported =
-            isNoted ? false : memory.noteDecoded(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
+            isNoted ? false : cache.noteDecoded(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
         if found.isComplete || !definition.needsMigration {
             found.keep(value, of: key, failure)
         }
@@ -118,9 +118,9 @@ extension ObservableStore: ValueAccess {
         let definition = key.definition
         if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
         var news: Deliveries?
-        if try memory.edit(definition, stored, muting: token?.subscription ?? 0, &news) { scheduleFlush() }
+        if try cache.edit(definition, stored, muting: token?.subscription ?? 0, &news) { scheduleFlush() }
         // Not before: a listener may take long.
-        if let news { memory.deliver(news) }
+        if let news { cache.deliver(news) }
     }
 
     private nonisolated func editSeveral<Value>(
@@ -149,7 +149,7 @@ extension ObservableStore: ValueAccess {
 
     /// Whether a value is stored for a key, under an earlier name too, decodable or not.
     public nonisolated func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        memory.update { state in key.definition.entryName.counting { state.entries[$0] } != nil }
+        cache.update { state in key.definition.entryName.counting { state.entries[$0] } != nil }
     }
 
     /// Sets what a key's value is while none is stored, before the key's own default. Never written, and nobody is told.
@@ -157,17 +157,17 @@ extension ObservableStore: ValueAccess {
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         let stored = try key.stored(value)
-        memory.register(stored, for: key.definition.entryName.registered)
+        cache.register(stored, for: key.definition.entryName.registered)
     }
 
     /// Everything that is stored, by name, as it is at one moment.
     public nonisolated var entries: [String: PropertyListValue] {
-        memory.update { $0.entries.values }
+        cache.update { $0.entries.values }
     }
 
     /// Counts the changes in memory since the store was opened, a transaction as one.
     public nonisolated var revision: UInt64 {
-        memory.update { $0.revision }
+        cache.update { $0.revision }
     }
 
     private nonisolated func reporting(_ body: () throws(StorageError) -> Void) {
@@ -178,15 +178,15 @@ extension ObservableStore: ValueAccess {
         }
     }
 
-    private nonisolated func removeAll(_ removals: (MemoryState) -> EntryEdits) {
+    private nonisolated func removeAll(_ removals: (EntryCacheState) -> EntryEdits) {
         reporting { () throws(StorageError) in
             try edit { (state) throws(StorageError) in try state.edit(removals(state)) }
         }
     }
 
     private nonisolated func edit(
-        muting token: ObservationToken? = nil, _ body: (inout MemoryState) throws(StorageError) -> [EntryChange]
+        muting token: ObservationToken? = nil, _ body: (inout EntryCacheState) throws(StorageError) -> [EntryChange]
     ) throws(StorageError) {
-        follow(try memory.change(muting: token?.subscription ?? 0, body))
+        follow(try cache.change(muting: token?.subscription ?? 0, body))
     }
 }

@@ -15,7 +15,7 @@ import PropertyListCoding
 /// for await volume in store.values(of: .volume) { }
 /// ```
 public actor ObservableStore {
-    nonisolated let memory: Memory
+    nonisolated let cache: EntryCache
     nonisolated let executor: DispatchQueueExecutor
     nonisolated let reports = FailureReports()
     nonisolated let availabilityState: AvailabilityState
@@ -30,7 +30,7 @@ public actor ObservableStore {
     var refusal: StorageError?
     /// Whether the backend runs an edit, so that what it reports meanwhile has to wait.
     var isCommitting = false
-    private nonisolated let watch = Guarded<ObservationToken?>(nil)
+    private nonisolated let watch = Lock<ObservationToken?>(nil)
 
     /// The store's serial dispatch queue.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -61,7 +61,7 @@ public actor ObservableStore {
         availabilityState = AvailabilityState(availability)
         base = entries
         executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
-        memory = Memory(entries: entries.values, executor: executor)
+        cache = EntryCache(entries: entries.values, executor: executor)
         StoreRegistry.all.add(ObjectIdentifier(self), lastWrite)
         let token = backend.watch(on: executor.queue) { [weak self] event in self?.receive(event) }
         watch.withLock { $0 = token }
@@ -80,16 +80,16 @@ public actor ObservableStore {
 
     /// What it would write at the end of the process.
     nonisolated var lastWrite: LastWrite {
-        LastWrite(memory: memory, backend: backend, reports: reports, executor: executor)
+        LastWrite(cache: cache, backend: backend, reports: reports, executor: executor)
     }
 
     deinit {
         stopWatching()
-        if memory.update({ $0.entries.hasPending }) {
+        if cache.update({ $0.entries.hasPending }) {
             // Nobody is left to try again later: this is the last attempt, and what it cannot write is lost.
             StoreRegistry.all.write(on: executor.queue) { [lastWrite, availabilityState] in
                 lastWrite.make()
-                Self.finish(lastWrite.memory, lastWrite.reports, availabilityState)
+                Self.finish(lastWrite.cache, lastWrite.reports, availabilityState)
             }
         } else {
             finishObservations()
@@ -104,11 +104,11 @@ public actor ObservableStore {
     }
 
     nonisolated func finishObservations() {
-        Self.finish(memory, reports, availabilityState)
+        Self.finish(cache, reports, availabilityState)
     }
 
-    private static func finish(_ memory: Memory, _ reports: FailureReports, _ availability: AvailabilityState) {
-        memory.finish()
+    private static func finish(_ cache: EntryCache, _ reports: FailureReports, _ availability: AvailabilityState) {
+        cache.finish()
         reports.finish()
         availability.finish()
     }
@@ -136,7 +136,7 @@ extension ObservableStore {
 }
 
 extension ObservableStore {
-    private static let sharedStores = Guarded<[ResolvedPath: WeakReference<ObservableStore>]>([:])
+    private static let sharedStores = Lock<[ResolvedPath: WeakReference<ObservableStore>]>([:])
 
     /// The one store of this process for a property list, opened on first use; every path to the same file gives the same store.
     ///
@@ -170,6 +170,6 @@ extension ObservableStore {
     }
 
     private nonisolated var isClosed: Bool {
-        memory.update { $0.isClosed }
+        cache.update { $0.isClosed }
     }
 }

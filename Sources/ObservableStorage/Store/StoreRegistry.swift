@@ -5,13 +5,13 @@ import Synchronization
 /// The stores of this process, and what the end of the process does with what they have not written yet.
 final class StoreRegistry: Sendable {
     /// How long the end of the process waits for what is not written yet.
-    static let exitTimeout = Guarded(Duration.seconds(2))
+    static let exitTimeout = Lock(Duration.seconds(2))
 
     private static let hasEnded = Atomic(false)
 
     // Without the stores themselves: one that is going already has still to be written, and can't be kept any more. And when the process
     // ends whatever is written by then; nil before its end has begun.
-    private let state = Guarded<(stores: [ObjectIdentifier: LastWrite], deadline: DispatchTime?)>(([:], nil))
+    private let state = Lock<(stores: [ObjectIdentifier: LastWrite], deadline: DispatchTime?)>(([:], nil))
     /// The last writes of stores that have gone.
     private let lastWrites = DispatchGroup()
     // Dispatch does not survive a fork: the child has none of the queues' threads, and its edits are those of the parent.
@@ -71,7 +71,7 @@ final class StoreRegistry: Sendable {
 /// The last write of a store, which the end of the process makes, or the store when it goes: what it has in memory only goes to the backend,
 /// and nobody is told of changes any more.
 struct LastWrite: Sendable {
-    let memory: Memory
+    let cache: EntryCache
     let backend: any StorageBackend
     let reports: FailureReports
     let executor: DispatchQueueExecutor
@@ -90,14 +90,14 @@ struct LastWrite: Sendable {
 
     /// Reports what the end of the process could not wait for.
     func reportUnwritten() {
-        let keys = memory.update { $0.entries.pending.keys.sorted() }
+        let keys = cache.update { $0.entries.pending.keys.sorted() }
         guard !keys.isEmpty else { return }
         reports.report(.unwritable(file: backend.name, reason: "the process ended before it was done", edits: .lost(keys: keys)))
     }
 
     /// Writes the pending edits; reports what cannot be written.
     func make() {
-        var edits = memory.update { $0.entries.pending }
+        var edits = cache.update { $0.entries.pending }
         while !edits.isEmpty {
             do {
                 let counting = edits
@@ -105,7 +105,7 @@ struct LastWrite: Sendable {
                     let found = entries
                     for (key, edit) in counting where edit.counts(over: { found[$0] }) { entries[key] = edit.value }
                 }
-                return memory.update { $0.noteStored(counting) }
+                return cache.update { $0.noteStored(counting) }
             } catch StorageError.unencodable(let key, let reason) where edits[key] != nil {
                 // What cannot be stored keeps no other edit from being stored, but those that were made with it.
                 reports.report(.unencodable(key: key, reason: reason))

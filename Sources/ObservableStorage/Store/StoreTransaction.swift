@@ -19,17 +19,17 @@ public struct StoreTransaction: ValueAccess {
     private let registered: [String: PropertyListValue]
     // Not the store, which would make what the closure returns its own.
     private let backend: any StorageBackend
-    private let memory: Memory
+    private let cache: EntryCache
     private let reports: FailureReports
 
     init(
-        entries: StorageEntries, registered: [String: PropertyListValue], backend: any StorageBackend, memory: Memory,
+        entries: StorageEntries, registered: [String: PropertyListValue], backend: any StorageBackend, cache: EntryCache,
         reports: FailureReports
     ) {
         contents = Contents(entries)
         self.registered = registered
         self.backend = backend
-        self.memory = memory
+        self.cache = cache
         self.reports = reports
     }
 
@@ -70,11 +70,11 @@ public struct StoreTransaction: ValueAccess {
         let name = key.definition.entryName
         let (value, failure, _) = key.value(
             of: entry, { stored throws(StorageError) in try decoded(stored, for: key) },
-            orLastOf: { memory.earlier(name, includingPresent: true) })
+            orLastOf: { cache.earlier(name, includingPresent: true) })
         guard let failure else { return (value, nil) }
-        let found = memory.read(name, as: nil)
+        let found = cache.read(name, as: nil)
         if found.entry == entry {
-            memory.noteDecoded(key, entry, revision: found.revision, failure, insteadOf: nil, reports)
+            cache.noteDecoded(key, entry, revision: found.revision, failure, insteadOf: nil, reports)
         } else {
             reports.report(failure)
         }
@@ -84,7 +84,7 @@ public struct StoreTransaction: ValueAccess {
     // What the store has in memory too is decoded for both.
     private func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
         guard !key.definition.traits.codec.isNative else { return try key.decoded(stored) }
-        let found = memory.read(key.definition.entryName, as: nil)
+        let found = cache.read(key.definition.entryName, as: nil)
         guard found.entry.stored ?? found.entry.fallback == stored else { return try key.decoded(stored) }
         let (entry, version) = found.source
         return try key.decoded(stored, in: entry, at: version)
@@ -125,7 +125,7 @@ public struct StoreTransaction: ValueAccess {
         guard key.definition.needsMigration else { return }
         if let fallback = key.fallback { migrateIfNeeded(fallback) }
         let stored = key.migrationNames.reduce(into: [String: PropertyListValue]()) { $0[$1] = contents.latest[$1] }
-        if let migration = memory.storable(key.migration(of: stored), in: backend, reports) { apply(migration.edits) }
+        if let migration = cache.storable(key.migration(of: stored), in: backend, reports) { apply(migration.edits) }
     }
 
     private func apply(_ edits: EntryEdits) {

@@ -84,7 +84,7 @@ extension FileWatcher {
 
     /// The events of the watcher that a closure creates with a handler.
     static func events(of makeWatcher: (_ handler: @escaping @Sendable (Event) -> Void) -> FileWatcher) -> AsyncStream<Event> {
-        let unread = Guarded<[Int: Event]>([:])
+        let unread = Lock<[Int: Event]>([:])
         let arrival = LatestValue<Void>()
         let watcher = makeWatcher { event in
             unread.withLock { $0[event.precedence] = event }

@@ -26,7 +26,7 @@ final class FileWatcherSession: Sendable {
     private let rejection: WatchError?
     private let queue: DispatchQueue
     private let options: FileWatcherOptions
-    private let state: Guarded<State>
+    private let state: Lock<State>
 
     init(
         path: String, queue: DispatchQueue, options: FileWatcherOptions, handler: @escaping @Sendable (FileWatcher.Event) -> Void
@@ -43,7 +43,7 @@ final class FileWatcherSession: Sendable {
         }
         self.queue = queue
         self.options = options
-        state = Guarded(State(handler: handler, debouncer: Debouncer(quiet: options.quiet, limit: options.limit)))
+        state = Lock(State(handler: handler, debouncer: Debouncer(quiet: options.quiet, limit: options.limit)))
     }
 
     var mechanism: FileWatcher.Mechanism {

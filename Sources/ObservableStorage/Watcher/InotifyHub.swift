@@ -18,8 +18,8 @@
         let calls: InotifyCalls
         let files: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.InotifyHub")
-        private let state = Guarded<(instance: ActivatedSource?, table: InotifyTable<InotifyRegistration>)>((nil, InotifyTable()))
-        private let mountReports = Guarded(false)
+        private let state = Lock<(instance: ActivatedSource?, table: InotifyTable<InotifyRegistration>)>((nil, InotifyTable()))
+        private let mountReports = Lock(false)
 
         /// - Parameters:
         ///   - calls: the kernel's inotify.

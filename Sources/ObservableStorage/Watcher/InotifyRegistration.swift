@@ -34,7 +34,7 @@
         private let path: String
         private let handler: @Sendable (PathEvents) -> Void
         /// The current route, whether another one is being made, which may lack what is mounted meanwhile, and whether watching has ended.
-        private let state = Guarded<(route: Route, isUpdating: Bool, isCancelled: Bool)>((Route(), false, false))
+        private let state = Lock<(route: Route, isUpdating: Bool, isCancelled: Bool)>((Route(), false, false))
 
         init(hub: InotifyHub, path: String, handler: @escaping @Sendable (PathEvents) -> Void) {
             self.hub = hub

@@ -23,9 +23,9 @@
         private let calls: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.MountTable")
         /// Read again only if something was mounted or unmounted, which its descriptor reports: that stays open while the process lives.
-        private let known = Guarded<(descriptor: Int32?, types: [UInt64: String], points: Set<String>)>((nil, [:], []))
+        private let known = Lock<(descriptor: Int32?, types: [UInt64: String], points: Set<String>)>((nil, [:], []))
         /// Whether a thread waits for changes, and whom it calls.
-        private let listening = Guarded<(isRunning: Bool, listeners: [Listener])>((false, []))
+        private let listening = Lock<(isRunning: Bool, listeners: [Listener])>((false, []))
 
         init(calls: FileSystemCalls = .live) {
             self.calls = calls

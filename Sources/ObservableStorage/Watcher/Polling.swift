@@ -17,7 +17,7 @@ extension ActivatedSource {
         let observe: @Sendable (String) -> PollComparison.FileState = { path in
             Result { () throws(SystemError) in try calls.status(at: path, followsLinks: true)?.identity }
         }
-        let known = Guarded((file: PollComparison(observe(path)), cause: cause.map(observe)))
+        let known = Lock((file: PollComparison(observe(path)), cause: cause.map(observe)))
         let timer = DispatchSource.makeTimerSource(queue: queue)
         let nanoseconds = interval.wholeNanoseconds
         timer.schedule(

@@ -28,7 +28,7 @@
         private let handler: @Sendable (PathEvents) -> Void
         private let queue = DispatchQueue(label: "ObservableStorage.VnodeRegistration", qos: .userInitiated)
         /// What is watched at each path, the file at the end, and whether watching has ended.
-        private let state = Guarded<(watches: [String: VnodeWatch], file: FileStatus?, isCancelled: Bool)>(([:], nil, false))
+        private let state = Lock<(watches: [String: VnodeWatch], file: FileStatus?, isCancelled: Bool)>(([:], nil, false))
 
         init(path: String, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void) {
             self.path = path

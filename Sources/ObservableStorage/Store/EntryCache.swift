@@ -1,0 +1,324 @@
+import Dispatch
+import PropertyListCoding
+
+/// The entries of a store in memory: every call is one short critical section, and observers are told after it, each key's in its order.
+final class EntryCache: Sendable {
+    /// Tells this memory from every other one that the process ever had.
+    let id: UInt64
+    private let state: Lock<EntryCacheState>
+    private let allObservers: ChangePublisher<EntryChange>
+    // Where nothing is delivered that runs user code.
+    private let executor: DispatchQueueExecutor
+
+    init(entries: [String: PropertyListValue], executor: DispatchQueueExecutor) {
+        id = UniqueNumber.next()
+        state = Lock(EntryCacheState(entries: entries, store: id))
+        allObservers = ChangePublisher(group: id)
+        self.executor = executor
+    }
+
+    deinit {
+        // Keys may keep the entries, but not what was stored in them.
+        let state = state.withLock { state in
+            state.entries.touched.map { entry in
+                defer { entry.content = Entry.Content() }
+                return entry.content
+            }
+        }
+        withExtendedLifetime(state) {}
+    }
+
+    /// The entry of a name.
+    func entry(_ name: String) -> Entry {
+        state.withLock { $0.madeEntry(name) }
+    }
+
+    /// What is stored, in the fallback and registered under a name at one moment.
+    struct Found: Sendable {
+        let entry: StoredEntry
+        let own: Entry
+        let version: UInt64
+        let fallback: Entry?
+        let fallbackVersion: UInt64
+        /// Whether the versions tell all: a value that has no entry of its own yet may come from others.
+        let isComplete: Bool
+        /// The revision in which the value that counts came.
+        let revision: UInt64
+        /// Whether nobody has noted yet that it is good.
+        let isNews: Bool
+
+        /// Where the value that counts is stored, and the version of that entry.
+        var source: (entry: Entry?, version: UInt64) {
+            if entry.stored != nil { return (own, version) }
+            return entry.fallback == nil ? (nil, 0) : (fallback, fallbackVersion)
+        }
+
+        /// Keeps what was made of it with the entry that the value comes from.
+        func keep<Value>(_ value: Value, of key: StorageKey<Value>, _ failure: StorageError?) {
+            let definition = key.definition
+            let isFallback = fallback != nil && source.entry === fallback
+            let (entry, version) = isFallback ? (source.entry ?? own, fallbackVersion) : (own, version)
+            let number = definition.traits.codecNumber
+            let isDecoded = !definition.traits.codec.isNative && entry.reading(at: version, by: number) != nil
+            definition.keep(
+                ValueReading(
+                    value, of: entry, at: version, codec: isDecoded ? number : 0, other: isFallback ? own : fallback,
+                    otherVersion: isFallback ? self.version : fallbackVersion, failure: failure), isPlainEntry: fallback == nil)
+        }
+    }
+
+    /// What is stored, in the fallback and registered under a name, and the versions of the entries.
+    ///
+    /// - Parameter type: what the entry is read as.
+    func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
+        state.withLock { state in
+            let own = state.madeEntry(name.own)
+            let fallback = name.fallback.map { state.madeEntry($0) }
+            let entry = state.entry(name)
+            let history = (entry.stored == nil ? (entry.fallback == nil ? nil : fallback) : own)?.content.history
+            return Found(
+                entry: entry, own: own, version: own.version, fallback: fallback, fallbackVersion: fallback?.version ?? 0,
+                isComplete: name.hasEarlier ? own.content.value != nil : entry.stored != nil,
+                revision: history?.revision ?? 0, isNews: type.flatMap { history?.isNews($0) } ?? false)
+        }
+    }
+
+    /// What was stored and in the fallback before, the newest first.
+    ///
+    /// - Parameter includingPresent: whether what is there now comes too, for those who read something newer.
+    func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+        state.withLock { state in
+            func values(_ name: String) -> [PropertyListValue] {
+                let present = includingPresent ? state.entries[name] : nil
+                return (present.map { [$0] } ?? []) + state.earlier(name)
+            }
+            return (values(name.own), name.fallback.map { values($0) } ?? [])
+        }
+    }
+
+    /// Notes whether a value could be decoded: earlier ones are kept until one could, and one that could not is reported, once.
+    ///
+    /// - Parameters:
+    ///   - entry: what was decoded.
+    ///   - revision: that in which it came, or a later one.
+    ///   - failure: what is wrong with the value.
+    ///   - good: the earlier value that counts in its place.
+    /// - Returns: whether it has been reported just now.
+    @discardableResult
+    func noteDecoded<Value>(
+        _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
+        insteadOf good: PropertyListValue?, _ reports: FailureReports
+    ) -> Bool {
+        let name = entry.stored == nil ? key.definition.entryName.fallback : key.name
+        guard let name, entry.stored ?? entry.fallback != nil else { return false }
+        if let failure {
+            let noted = state.take {
+                $0.madeEntry(name).content.history.noteBad(revision: revision, insteadOf: good)
+            }
+            if noted.isNew { reports.report(failure) }
+            return noted.isNew
+        }
+        if let type = key.definition.type {
+            state.take { $0.entries.entry(name)?.content.history.noteGood(type, revision: revision) }
+        }
+        return false
+    }
+
+    /// Sets the value that stands in for one that is not stored. Nobody is told.
+    func register(_ value: PropertyListValue?, for name: String) {
+        state.take { $0.register(value, for: name) }
+    }
+
+    /// Changes the state and queues what observers are to be told about it; ``deliver(_:)`` tells them.
+    ///
+    /// - Parameters:
+    ///   - muted: the subscription that is not told.
+    ///   - body: returns the changes that it made.
+    /// - Returns: what is to be told, and whether a flush has to be scheduled.
+    func change<Failure: Error>(
+        muting muted: UInt64 = 0, _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]
+    ) throws(Failure) -> (news: Deliveries, needsFlush: Bool) {
+        // The changes are taken out of the lock with the old values.
+        let taken = try state.take { (state) throws(Failure) in
+            let changes = try body(&state)
+            var (news, removed) = (Deliveries(), [Entry]())
+            for change in changes {
+                post(change, among: changes, to: state, muting: muted, &news)
+                if change.isRemoval { removed.append(change.entry) }
+            }
+            return (changes: changes, removed: removed, news: news, needsFlush: state.needsFlushScheduled())
+        }
+        releaseReadings(of: taken.removed)
+        return (taken.news, taken.needsFlush)
+    }
+
+    /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody observes.
+    ///
+    /// - Parameter news: what is to be delivered, afterwards.
+    /// - Returns: whether a flush has to be scheduled.
+    func edit(
+        _ key: KeyReference, _ value: PropertyListValue?, muting muted: UInt64, _ news: inout Deliveries?
+    ) throws(StorageError) -> Bool {
+        // Released after unlocking.
+        var replaced: Entry.Replaced = (value, [])
+        var removed: Entry?
+        let needsFlush = try state.withLock { (state) throws(StorageError) in
+            guard !state.isClosed else { throw .closed }
+            let entry = state.entries.madeEntry(key.entryName.own, at: key.entryIndex)
+            let revision = state.revision + 1
+            if state.entries.exchange(entry, &replaced, edit: revision, revision: revision, type: key.typeWhenSet) {
+                state.revision = revision
+                if value == nil { removed = entry }
+                if state.hasAllObservers || !entry.content.observers.isEmpty || entry.isTracked {
+                    let change = state.change(entry, from: replaced, to: value, origin: .local, revision: revision)
+                    var posted = Deliveries()
+                    post(change, among: [change], to: state, muting: muted, &posted)
+                    news = posted
+                }
+            }
+            return state.needsFlushScheduled()
+        }
+        withExtendedLifetime(replaced) {}
+        if let removed { releaseReadings(of: [removed]) }
+        return needsFlush
+    }
+
+    /// Changes what observers are not told about.
+    func update<Result: Sendable>(_ body: (inout EntryCacheState) -> Result) -> Result {
+        state.withLock { body(&$0) }
+    }
+
+    /// Tells observers what has been queued for them, on this thread unless it belongs to the store or another one is telling them.
+    func deliver(_ deliveries: Deliveries) {
+        // Whoever is not told leaves the queue alone: asking for it takes longer than writing.
+        if deliveries.isEmpty { return }
+        if executor.isCurrent { deliveries.handOver() } else { deliveries.deliver() }
+    }
+
+    // What was decoded may run a user-defined deinit when it is released, which the store's queue does not.
+    private func releaseReadings(of entries: [Entry]) {
+        if entries.isEmpty { return }
+        guard executor.isCurrent else { return entries.forEach { $0.releaseReadings() } }
+        DispatchQueue.global().async { entries.forEach { $0.releaseReadings() } }
+    }
+}
+
+// Telling observers.
+extension EntryCache {
+    private func post(
+        _ change: EntryChange, among changes: [EntryChange], to state: EntryCacheState, muting muted: UInt64,
+        _ deliveries: inout Deliveries
+    ) {
+        for observers in change.entry.content.observers {
+            guard let seen = Self.change(change, among: changes, asSeenBy: observers.name, state) else { continue }
+            observers.post(seen, muting: muted, to: &deliveries)
+        }
+        if state.hasAllObservers { allObservers.post(muting: muted, to: &deliveries) { change } }
+        if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
+    }
+
+    /// A change as those see it who observe the entry, or one that falls back to it; nil if they do not.
+    private static func change(
+        _ change: EntryChange, among changes: [EntryChange], asSeenBy name: EntryName, _ state: EntryCacheState
+    ) -> EntryChange? {
+        guard let fallback = name.fallback else { return change }
+        let now = state.entry(name)
+        if change.key == name.own {
+            let old = changes.first { $0.key == fallback }.map(\.old.stored) ?? now.fallback
+            return change.with(fallback: (old, now.fallback), earlier: state.earlier(fallback), registered: now.registered)
+        }
+        // A value of its own hides the fallback; one that came or went in the same step is told instead.
+        guard now.stored == nil, !changes.contains(where: { $0.key == name.own }) else { return nil }
+        return change.asFallback(of: name.own)
+    }
+
+    /// Whether anybody observes any entry.
+    var isObserved: Bool {
+        state.withLock { $0.hasAllObservers || $0.entries.touched.contains { !$0.content.observers.isEmpty } }
+    }
+
+    /// Ends every observation, now and from now on.
+    func finish() {
+        let (ends, entries, _) = state.take { state in
+            var ends = Deliveries()
+            state.isFinished = true
+            let entries = Array(state.entries.touched)
+            let ended = entries.flatMap { entry in
+                defer { entry.content.observers = [] }
+                return entry.content.observers.filter { $0.name.own == entry.name }
+            }
+            for observers in ended { observers.postFinish(to: &ends) }
+            allObservers.postFinish(to: &ends)
+            return (ends, entries, ended)
+        }
+        deliver(ends)
+        releaseReadings(of: entries)
+    }
+
+    /// Subscribes to one entry. With `initial`, what is there now comes first, as a change from itself.
+    ///
+    /// - Parameters:
+    ///   - others: subscriptions that last as long as this one.
+    ///   - onDecode: called with each value that is decoded for observers.
+    func observe<Value>(
+        _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [],
+        onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in }, _ observer: Observer<Change<Value>>
+    ) -> ObservationToken {
+        let (token, first) = state.withLock { state in
+            var first = Deliveries()
+            let observers = observers(of: key, in: &state, onDecode)
+            let token = observers.add(
+                initial: initial ? state.current(observers.name) : nil, observer, to: &first,
+                onCancel: { [weak self, weak observers] in
+                    for other in others { other.cancel() }
+                    if let observers { self?.forgetIfIdle(observers) }
+                })
+            return (token, first)
+        }
+        deliver(first)
+        return token
+    }
+
+    private func observers<Value>(
+        of key: StorageKey<Value>, in state: inout EntryCacheState, _ onDecode: @escaping KeyObservers<Value>.OnDecode
+    ) -> KeyObservers<Value> {
+        let name = key.definition.entryName
+        let own = state.madeEntry(name.own)
+        if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
+        let fallback = name.fallback.map { state.madeEntry($0) }
+        let made = KeyObservers(key, group: id, onDecode: onDecode)
+        guard !state.isFinished else {
+            made.finish()
+            return made
+        }
+        own.content.observers.append(made)
+        fallback?.content.observers.append(made)
+        return made
+    }
+
+    private func forgetIfIdle<Value>(_ observers: KeyObservers<Value>) {
+        state.take { state -> [Entry] in
+            guard observers.isIdle else { return [] }
+            let names = [observers.name.own, observers.name.fallback].compactMap { $0 }
+            for name in names { state.entries.entry(name)?.content.observers.removeAll { $0 === observers } }
+            return names.compactMap { state.entries.forgetIfVacant($0) }
+        }
+    }
+
+    /// Subscribes to every entry.
+    func observeAll(_ observer: Observer<EntryChange>) -> ObservationToken {
+        let (token, first) = state.withLock { state in
+            var first = Deliveries()
+            state.hasAllObservers = true
+            let token = allObservers.add(
+                observer, to: &first,
+                onCancel: { [weak self] in
+                    guard let self else { return }
+                    state.withLock { $0.hasAllObservers = !allObservers.isIdle }
+                })
+            return (token, first)
+        }
+        deliver(first)
+        return token
+    }
+}

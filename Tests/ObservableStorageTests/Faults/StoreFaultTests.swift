@@ -1,0 +1,232 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// A store whose calls fail in turn: the file has its old or new content, and its new content after a reported success.
+@Suite("A store whose file fails", .timeLimit(.minutes(5)))
+struct StoreFaultTests {
+    private static let mostCalls = 400
+
+    /// The outcome of one attempt.
+    private struct Outcome: Sendable {
+        /// The calls made, ending with the failing one.
+        let names: [String]
+        let error: StorageError?
+        let stored: [String: PropertyListValue]
+    }
+
+    /// Runs an attempt for each call that can fail.
+    private func eachCall(_ attempt: (_ failing: Int) async throws -> [String]) async throws -> Set<String> {
+        var failed: Set<String> = []
+        for failing in 0..<Self.mostCalls {
+            let names = try await attempt(failing)
+            guard names.count > failing else { return failed }
+            failed.insert(names[failing])
+        }
+        Issue.record("more than \(Self.mostCalls) calls")
+        return failed
+    }
+
+    /// Checks the content of the file after an attempt that changes it from `old` to `new`.
+    private func check(_ outcome: Outcome, failing: Int, old: [String: PropertyListValue], new: [String: PropertyListValue]) {
+        // The new file is in place after the reply to the rename, and only then.
+        let isInPlace = outcome.names.prefix(failing + 1).contains("answer to rename")
+        #expect(outcome.stored == (isInPlace || outcome.error == nil ? new : old), "\(outcome)")
+    }
+
+    @Test(
+        "A flush throws and is reported, its edits are kept, and the next flush writes them", arguments: WritingSituation.allCases,
+        Fault.all)
+    func flush(_ situation: WritingSituation, fault: Fault) async throws {
+        let failed = try await eachCall { failing in
+            let file = try FaultyFile(situation)
+            let store = try file.open()
+            let failures = store.failures
+            let new = file.old.merging(["count": 2]) { $1 }
+            let outcome = try await store.isolated { store in
+                file.plan.begin(fault.at(failing))
+                store[Keys.count] = 2
+                var failure: StorageError?
+                do throws(StorageError) { try store.flush() } catch { failure = error }
+                let outcome = Outcome(names: file.plan.end(), error: failure, stored: try file.stored())
+                #expect(store[Keys.count] == 2)
+                #expect(store.cache.update { $0.entries.pending.mapValues(\.value) } == (failure == nil ? [:] : ["count": 2]))
+                try store.flush()
+                return outcome
+            }
+            check(outcome, failing: failing, old: file.old, new: new)
+            try await finish(file, store, entries: new)
+            if let error = outcome.error {
+                #expect(fault.code != EINTR)
+                #expect(await failures.first { _ in true } == error)
+                #expect(file.isNamed(in: error) && error.description.contains(SystemError(fault.code).reason), "\(error)")
+            }
+            return outcome.names
+        }
+        expectAll(failed, of: situation)
+    }
+
+    @Test("A transaction that throws has no effect, unless only its durability failed", arguments: WritingSituation.allCases, Fault.all)
+    func update(_ situation: WritingSituation, fault: Fault) async throws {
+        let failed = try await eachCall { failing in
+            let file = try FaultyFile(situation)
+            let store = try file.open()
+            let new = file.old.merging(["count": 2]) { $1 }
+            file.plan.begin(fault.at(failing))
+            var failure: StorageError?
+            do { try await store.update { $0[Keys.count] = 2 } } catch { failure = try #require(error as? StorageError) }
+            let outcome = Outcome(names: file.plan.end(), error: failure, stored: try file.stored())
+            check(outcome, failing: failing, old: file.old, new: new)
+            #expect(store.entries == (failure == nil ? new : file.old))
+            #expect(store.cache.update { $0.entries.pending.isEmpty })
+            // The next transaction starts with the content of the file, whichever that is.
+            try await store.update { $0[Keys.text] = "next" }
+            try await finish(file, store, entries: outcome.stored.merging(["text": "next"]) { $1 })
+            return outcome.names
+        }
+        expectAll(failed, of: situation)
+    }
+
+    /// After all faults: memory and file are as expected, and no other file and no descriptor is left.
+    private func finish(_ file: FaultyFile, _ store: ObservableStore, entries: [String: PropertyListValue]) async throws {
+        #expect(store.entries == entries)
+        #expect(try file.stored() == entries)
+        // A child just forked by another test may hold the lock of a temporary file: the next writes remove it.
+        for attempt in 0..<100 where try file.files() != [file.target] {
+            try await store.update { $0[Keys.text] = "\(attempt)" }
+        }
+        #expect(try file.files() == [file.target])
+        try await store.close()
+        #expect(file.plan.openDescriptors.isEmpty)
+    }
+
+    private func expectAll(_ failed: Set<String>, of situation: WritingSituation) {
+        let calls: Set = [
+            "statusOfPath", "open", "lock", "unlock", "list", "write", "synchronize", "statusOfDescriptor", "close", "rename",
+            "answer to rename",
+        ]
+        #expect(failed.isSuperset(of: calls), "\(calls.subtracting(failed))")
+        #expect(failed.contains("readLink") == situation.hasLink)
+        #expect(failed.contains("makeFolder") == (situation == .missingFolders || situation == .danglingLink))
+        #expect(failed.contains("read") == situation.hasOld)
+    }
+
+    @Test("Opening throws or returns all entries, and does not change the file", arguments: WritingSituation.allCases, Fault.all)
+    func opening(_ situation: WritingSituation, fault: Fault) async throws {
+        let failed = try await eachCall { failing in
+            let file = try FaultyFile(situation)
+            file.plan.begin(fault.at(failing))
+            do {
+                #expect(try file.open().entries == file.old)
+            } catch {
+                #expect(error as? StorageError == .unreadable(file: file.path, reason: SystemError(fault.code).reason))
+            }
+            let names = file.plan.end()
+            #expect(try file.open().entries == file.old)
+            #expect(try file.files() == (situation.hasOld ? [file.target] : []))
+            #expect(file.plan.openDescriptors.isEmpty)
+            return names
+        }
+        #expect(failed.contains("read") == situation.hasOld)
+    }
+
+    @Test("Moving an invalid file aside never loses it, whichever call fails", arguments: [WritingSituation.existing, .link], Fault.all)
+    func quarantine(_ situation: WritingSituation, fault: Fault) async throws {
+        let bad = Data("precious".utf8)
+        let failed = try await eachCall { failing in
+            let file = try FaultyFile(situation)
+            try bad.write(to: file.folder.file(file.target))
+            // An old file is not treated as one that is being written.
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.folder.path(file.target))
+            file.plan.begin(fault.at(failing))
+            do {
+                let store = try ObservableStore(backend: UnwatchedFile(file.backend(onCorruption: .quarantine)))
+                #expect(store.entries.isEmpty)
+            } catch {
+                #expect(file.isNamed(in: error), "\(error)")
+            }
+            let names = file.plan.end()
+            let files = try file.files()
+            #expect(try files.count == 1 && Data(contentsOf: file.folder.file(files[0])) == bad, "\(files)")
+            let store = try ObservableStore(backend: UnwatchedFile(file.backend(onCorruption: .quarantine)))
+            try await store.update { $0[Keys.count] = 3 }
+            #expect(try file.stored() == ["count": 3])
+            #expect(try file.files().count == 2)
+            #expect(file.plan.openDescriptors.isEmpty)
+            return names
+        }
+        #expect(failed.isSuperset(of: ["rename", "list"]))
+    }
+
+    @Test("A flush fails until its folder is synchronized")
+    func folderSynchronizedLater() async throws {
+        let file = try FaultyFile(.existing)
+        let store = try file.open()
+        try await store.isolated { store in
+            let renamed = Lock(false)
+            file.plan.begin { _, name in
+                renamed.withLock { $0 = name == "answer to rename" || ($0 && name != "lock") }
+                return renamed.withLock { $0 } && name == "synchronize" ? EIO : nil
+            }
+            store[Keys.count] = 2
+            #expect(throws: StorageError.self) { try store.flush() }
+            #expect(throws: StorageError.self) { try store.flush() }
+            #expect(file.plan.end().count { $0 == "answer to rename" } == 2)
+            file.plan.begin { _, _ in nil }
+            try store.flush()
+            #expect(file.plan.end().suffix(while: { $0 != "answer to rename" }).contains("synchronize"))
+            #expect(store.cache.update { $0.entries.pending.isEmpty })
+            file.plan.begin { _, _ in nil }
+            try store.flush()
+            #expect(file.plan.end().isEmpty)
+        }
+    }
+
+    @Test("It also fails if a further attempt fails before writing anything")
+    func failedBetween() async throws {
+        let file = try FaultyFile(.existing)
+        let store = try file.open()
+        try await store.isolated { store in
+            let isRenamed = Lock(false)
+            file.plan.begin { _, name in
+                isRenamed.withLock { $0 = $0 || name == "answer to rename" }
+                return name == "synchronize" && isRenamed.withLock { $0 } ? EIO : nil
+            }
+            store[Keys.count] = 2
+            #expect(throws: StorageError.self) { try store.flush() }
+            file.plan.begin { _, name in name == "write" ? EIO : nil }
+            #expect(throws: StorageError.self) { try store.flush() }
+            file.plan.begin { _, _ in nil }
+            try store.flush()
+            #expect(file.plan.end().contains("answer to rename"))
+        }
+    }
+
+    @Test("A new folder that was not synchronized with its parent is created again")
+    func newFolderSynchronizedLater() async throws {
+        let file = try FaultyFile(.missingFolders)
+        let store = try file.open()
+        try await store.isolated { store in
+            file.plan.begin { _, name in name == "synchronize" ? EIO : nil }
+            store[Keys.count] = 2
+            #expect(throws: StorageError.self) { try store.flush() }
+            file.plan.end()
+            #expect(try file.folder.names().isEmpty)
+            file.plan.begin { _, _ in nil }
+            try store.flush()
+            // Two folders, the file, and the folder after the rename.
+            #expect(file.plan.end().count { $0 == "synchronize" } == 4)
+        }
+    }
+}
+
+extension Sequence {
+    /// The elements after the last that does not satisfy a condition.
+    fileprivate func suffix(while condition: (Element) -> Bool) -> [Element] {
+        reversed().prefix(while: condition).reversed()
+    }
+}

@@ -1,0 +1,309 @@
+import Dispatch
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("FileLock", .timeLimit(.minutes(5))) struct FileLockTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// Whether the lock file of a name can be locked immediately.
+    private func isFree(_ name: String) throws -> Bool {
+        let descriptor = open(folder.path(name), O_RDWR)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        return flock(descriptor, LOCK_EX | LOCK_NB) == 0
+    }
+
+    @Test("The result and the errors of the body are returned, and the lock is released")
+    func result() throws {
+        let path = folder.path("list")
+        let result = try FileLock.withLock(for: path, timeout: .zero) { () throws -> Int in
+            #expect(try !isFree(".list.lock"))
+            return 5
+        }
+        #expect(result == 5)
+        #expect(try isFree(".list.lock"))
+        #expect(throws: CancellationError.self) { try FileLock.withLock(for: path, timeout: .zero) { throw CancellationError() } }
+        #expect(try isFree(".list.lock"))
+        #expect(try folder.names() == [".list.lock"])
+    }
+
+    @Test("Threads are mutually exclusive")
+    func threads() throws {
+        let path = try folder.make("list", "0")
+        let inside = Lock(0)
+        let errors = Lock<[any Error]>([])
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in
+            do {
+                for _ in 0..<25 {
+                    try FileLock.withLock(for: path, timeout: .seconds(50)) { () throws in
+                        #expect(
+                            inside.withLock {
+                                $0 += 1; return $0
+                            } == 1)
+                        let content = try #require(try FileSystemCalls.live.readFile(at: path))
+                        let count = try #require(Int(String(decoding: content.bytes, as: UTF8.self)))
+                        _ = try FileSystemCalls.live.write(Data("\(count + 1)".utf8), to: path)
+                        inside.withLock { $0 -= 1 }
+                    }
+                }
+            } catch {
+                errors.withLock { $0.append(error) }
+            }
+        }
+        #expect(errors.withLock { $0.isEmpty }, "\(errors.withLock { $0 })")
+        #expect(try folder.text("list") == "200")
+        #expect(try folder.names() == [".list.lock", "list"])
+    }
+
+    @Test("Processes are mutually exclusive")
+    func processes() throws {
+        let path = folder.path("list")
+        let script = """
+            import fcntl, sys
+            file = open(sys.argv[1], "r+")
+            sys.stdin.readline()
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                print("taken", flush=True)
+            except BlockingIOError:
+                print("refused", flush=True)
+            sys.stdin.readline()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            print("taken", flush=True)
+            sys.stdin.readline()
+            fcntl.flock(file, fcntl.LOCK_UN)
+            print("free", flush=True)
+            """
+        try folder.make(".list.lock", "")
+        let other = try Conversation("python3", ["-c", script, folder.path(".list.lock")])
+        try FileLock.withLock(for: path, timeout: .zero) { () throws in
+            #expect(try other.ask() == "refused")
+        }
+        #expect(try other.ask() == "taken")
+        #expect(throws: StorageError.locked(file: path, waited: .milliseconds(20))) {
+            try FileLock.withLock(for: path, timeout: .milliseconds(20)) {}
+        }
+        // It releases the lock while another process waits.
+        let answers = Lock<[Result<String, any Error>]>([])
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in
+            if answers.withLock({ $0.isEmpty }) {
+                let answer = Result { try other.ask() }
+                answers.withLock { $0.append(answer) }
+            }
+        }
+        #expect(try FileLock.withLock(for: path, timeout: .seconds(50), calls: calls) { true })
+        #expect(try answers.withLock { try $0.map { try $0.get() } } == ["free"])
+        try other.end()
+    }
+
+    @Test("A process that is killed releases the lock")
+    func killed() throws {
+        try folder.make(".list.lock", "")
+        let script =
+            "import fcntl, sys; file = open(sys.argv[1]); sys.stdin.readline(); fcntl.flock(file, fcntl.LOCK_EX); print('taken', flush=True); sys.stdin.readline()"
+        let other = try Conversation("python3", ["-c", script, folder.path(".list.lock")])
+        #expect(try other.ask() == "taken")
+        #expect(try !isFree(".list.lock"))
+        try other.kill()
+        #expect(try FileLock.withLock(for: folder.path("list"), timeout: .zero) { true })
+    }
+
+    @Test("Waiting ends with an error that names the property list and the time, without running the body")
+    func timeout() throws {
+        let path = folder.path("list")
+        try FileLock.withLock(for: path, timeout: .zero) { () throws in
+            let start = ContinuousClock.now
+            #expect(throws: StorageError.locked(file: path, waited: .milliseconds(30))) {
+                try FileLock.withLock(for: path, timeout: .milliseconds(30)) { Issue.record("inside") }
+            }
+            #expect(start.duration(to: .now) >= .milliseconds(30))
+            #expect(throws: StorageError.locked(file: path, waited: .zero)) {
+                try FileLock.withLock(for: path, timeout: .zero) { Issue.record("inside") }
+            }
+        }
+    }
+
+    @Test("Waiting starts with short pauses, and none is longer than five milliseconds or the remaining time")
+    func pauses() throws {
+        let path = folder.path("list")
+        let pauses = Lock<[Duration]>([])
+        var calls = FileSystemCalls.live
+        calls.pause = { duration in
+            pauses.withLock { $0.append(duration) }
+            FileSystemCalls.live.pause(duration)
+        }
+        _ = try FileLock.withLock(for: path, timeout: .zero) { () throws in
+            #expect(throws: StorageError.self) { try FileLock.withLock(for: path, timeout: .milliseconds(40), calls: calls) {} }
+        }
+        let taken = pauses.withLock { $0 }
+        #expect(try #require(taken.first) <= .microseconds(200))
+        #expect(taken.allSatisfy { $0 > .zero && $0 <= .milliseconds(5) })
+        #expect(taken.reduce(.zero, +) <= .milliseconds(40))
+    }
+
+    @Test("A lock file that is removed while it is awaited is not the one that is locked")
+    func removed() throws {
+        let path = folder.path("list")
+        try folder.make(".list.lock", "")
+        let old = open(folder.path(".list.lock"), O_RDWR)
+        try #require(flock(old, LOCK_EX | LOCK_NB) == 0)
+        let isOpen = Lock(true)
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in
+            if isOpen.withLock({ isOpen in
+                defer { isOpen = false }; return isOpen
+            }) {
+                unlink(folder.path(".list.lock"))
+                close(old)
+            }
+        }
+        try FileLock.withLock(for: path, timeout: .seconds(50), calls: calls) { () throws in
+            #expect(try folder.names() == [".list.lock"])
+            #expect(try !isFree(".list.lock"))
+        }
+        #expect(isOpen.withLock { !$0 })
+    }
+
+    @Test("A lock file that is replaced each time it is locked ends the waiting at the time limit")
+    func replacedForever() throws {
+        let path = folder.path("list")
+        var calls = FileSystemCalls.live
+        calls.lock = { descriptor throws(SystemError) in
+            try FileSystemCalls.live.lock(descriptor)
+            unlink(folder.path(".list.lock"))
+        }
+        #expect(throws: StorageError.locked(file: path, waited: .milliseconds(5))) {
+            try FileLock.withLock(for: path, timeout: .milliseconds(5), calls: calls) {}
+        }
+    }
+
+    /// A file whose lock is held, and a waiter for it.
+    private struct Queue {
+        let path: String
+        let lock: String
+        let holder: Int32
+        let arrived = Recorder<Int32>()
+
+        init(_ folder: TemporaryFolder) throws {
+            path = try folder.make("list")
+            lock = try folder.make(".list.lock", "")
+            holder = open(lock, O_RDWR | O_CLOEXEC)
+            try #require(flock(holder, LOCK_EX | LOCK_NB) == 0)
+        }
+
+        var calls: FileSystemCalls {
+            var calls = FileSystemCalls.live
+            calls.awaitLock = { [arrived] descriptor throws(SystemError) in
+                arrived.record(descriptor)
+                try FileSystemCalls.live.awaitLock(descriptor)
+            }
+            return calls
+        }
+
+        func letGo() {
+            flock(holder, LOCK_UN)
+            close(holder)
+        }
+    }
+
+    @Test(
+        "The lock is granted in the order of the requests",
+        .enabled(if: FileManager.default.fileExists(atPath: "/proc/locks")))
+    func turns() throws {
+        let queue = try Queue(folder)
+        let inode = try folder.status(".list.lock").identity.inode
+        let served = Lock<[Int]>([])
+        let ends = DispatchGroup()
+        for number in 0..<8 {
+            ends.enter()
+            Thread.detachNewThread {
+                do {
+                    try FileLock.withLock(for: queue.path, timeout: .seconds(250), calls: queue.calls) {
+                        served.withLock { $0.append(number) }
+                    }
+                } catch {
+                    Issue.record(error)
+                }
+                ends.leave()
+            }
+            // Each is in the kernel's queue before the next one arrives. Not awaited: tasks of other tests would run in between.
+            while try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").count(where: {
+                $0.contains("->") && $0.contains(":\(inode) ")
+            }) <= number {
+                sched_yield()
+            }
+        }
+        queue.letGo()
+        ends.wait()
+        #expect(served.withLock { $0 } == Array(0..<8))
+    }
+
+    @Test("Waiting continues beyond the time limit while others make progress")
+    func progress() throws {
+        let queue = try Queue(folder)
+        let looks = Lock(0)
+        var calls = queue.calls
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            // Previous holders of the lock replace the list at each check, and release the lock after many.
+            if path == queue.path, queue.arrived.elements.count == 1 {
+                do { try Disk.replace(path, "new") } catch { Issue.record(error) }
+                if looks.withLock({
+                    $0 += 1; return $0 == 5
+                }) {
+                    queue.letGo()
+                }
+            }
+            return try FileSystemCalls.live.statusOfPath(path, followsLinks)
+        }
+        let start = ContinuousClock.now
+        #expect(try FileLock.withLock(for: queue.path, timeout: .milliseconds(60), calls: calls) { true })
+        #expect(start.duration(to: .now) > .milliseconds(60))
+    }
+
+    @Test("A waiter that gives up keeps its turn for the next one of the process, and releases it if there is none")
+    func turnThatWasLeft() async throws {
+        let queue = try Queue(folder)
+        for _ in 0..<3 {
+            #expect(throws: StorageError.locked(file: queue.path, waited: .milliseconds(10))) {
+                try FileLock.withLock(for: queue.path, timeout: .milliseconds(10), calls: queue.calls) {}
+            }
+        }
+        _ = try await queue.arrived.elements(count: 1)
+        queue.letGo()
+        #expect(try FileLock.withLock(for: queue.path, timeout: .seconds(50), calls: queue.calls) { true })
+        #expect(queue.arrived.elements.count <= 2)
+    }
+
+    #if os(Linux)
+        @Test("A forked child does not keep the lock of a parent that died")
+        func forked() throws {
+            let path = try folder.make("list")
+            // Swift does not provide the call, which is safe for a child that only waits and exits.
+            let fork = try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "fork"))
+            var calls = FileSystemCalls.live
+            // A dying process does not unlock: its descriptors are closed.
+            calls.unlock = { _ throws(SystemError) in }
+            var child: pid_t = 0
+            try FileLock.withLock(for: path, timeout: .zero, calls: calls) { () throws in
+                child = unsafeBitCast(fork, to: (@convention(c) () -> pid_t).self)()
+                if child == 0 {
+                    while true { Glibc.pause() }
+                }
+                #expect(try !isFree(".list.lock"))
+            }
+            defer {
+                kill(child, SIGKILL)
+                waitpid(child, nil, 0)
+            }
+            while try !isFree(".list.lock") { try #require(!Task.isCancelled) }
+        }
+    #endif
+}

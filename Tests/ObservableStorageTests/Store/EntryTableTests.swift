@@ -1,0 +1,120 @@
+import PropertyListCoding
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("The entries in memory", .timeLimit(.minutes(5)))
+struct EntryTableTests {
+    @Test("An entry edited again is pending once, until it is stored")
+    func editedAgain() {
+        var table = EntryTable([:], store: 1)
+        for number in 1...3 { _ = table.exchange("count", .integer(PropertyListInteger(Int64(number))), edit: UInt64(number)) }
+        #expect(table.pending.mapValues(\.value) == ["count": 3])
+        table.noteStored(table.pending)
+        #expect(table.pending.isEmpty && !table.hasPending)
+        #expect(table["count"] == 3)
+    }
+
+    @Test("An entry removed by any process is gone, and pending if this process removed it")
+    func removed() {
+        var table = EntryTable(["ours": 1, "theirs": 2], store: 1)
+        _ = table.exchange("theirs", nil, edit: 0)
+        _ = table.exchange("nobody's", nil, edit: 1)
+        #expect(table.values == ["ours": 1] && !table.hasPending)
+        _ = table.exchange("ours", nil, edit: 2)
+        #expect(table.pending.mapValues(\.value) == ["ours": nil])
+        table.noteStored(table.pending)
+        #expect(table.values.isEmpty && table.names.isEmpty && !table.hasPending)
+    }
+
+    @Test("A removed entry keeps its identity for those who retain it, and counts the removal and later edits")
+    func held() {
+        var table = EntryTable(["a": 1], store: 1)
+        let entry = table.madeEntry("a")
+        _ = table.exchange("a", nil, edit: 0)
+        _ = table.exchange("a", 2, edit: 1)
+        #expect(entry.version == 2)
+        #expect(table.entry("a") === entry)
+    }
+
+    @Test("Names that are added and removed leave little memory allocated")
+    func swept() {
+        var table = EntryTable([:], store: 1)
+        for number in 0..<10_000 {
+            _ = table.exchange("\(number)", 1, edit: 0)
+            _ = table.exchange("\(number)", nil, edit: 0)
+        }
+        #expect(table.count < 200 && table.values.isEmpty)
+    }
+
+    @Test("An entry that was only observed is removed with its last observer")
+    func observedOnly() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["kept": 1]))
+        let before = store.cache.update { $0.entries.count }
+        let kept = store.addUpdateListener(for: StorageKey("kept", default: 0)) { _ in }
+        for number in 0..<10 {
+            let token = store.addUpdateListener(for: StorageKey("\(number)", default: 0)) { _ in }
+            let scene = SceneStore(sceneID: "one", base: store).stored(StorageKey("\(number)", default: 0)).key
+            let other = store.addUpdateListener(for: scene) { _ in }
+            token.cancel()
+            other.cancel()
+        }
+        #expect(store.cache.update { $0.entries.count } < before + 5)
+        kept.cancel()
+        #expect(store.entries == ["kept": 1])
+    }
+
+    @Test("Removing one entry does not affect looking up the others")
+    func forgotten() {
+        var table = EntryTable(["a": 1, "b": 2, "c": 3], store: 1)
+        for name in ["a", "x", "b", "y", "c"] { _ = table.madeEntry(name) }
+        #expect(["x", "a", "y", "nothing"].map { table.forgetIfVacant($0)?.name } == ["x", nil, "y", nil])
+        #expect(table.values == ["a": 1, "b": 2, "c": 3] && table.count == 3)
+        #expect(["a", "b", "c"].allSatisfy { table.entry($0)?.name == $0 })
+    }
+
+    @Test("A key knows its entries in several stores")
+    func remembered() throws {
+        let stores = try [ObservableStore(backend: InMemoryBackend()), ObservableStore(backend: InMemoryBackend(["other": 1]))]
+        let key = StorageKey("key", default: 0)
+        for value in 1...6 {
+            try stores[value % 2].set(value, for: key)
+            try stores[value % 2].set(-value, for: key)
+            #expect(stores[value % 2][key] == -value)
+        }
+        let many = try (0..<10).map { try ObservableStore(backend: InMemoryBackend(["key": .integer(PropertyListInteger(Int64($0)))])) }
+        for _ in 0..<2 { #expect(many.map { $0[key] } == Array(0..<10)) }
+        #expect(stores.map { $0[key] } == [-6, -5])
+    }
+
+    @Test("An entry retained elsewhere releases its stored value with the store")
+    func released() {
+        var cache: EntryCache? = EntryCache(entries: ["key": "text"], executor: DispatchQueueExecutor(label: "store"))
+        let entry = cache?.entry("key")
+        #expect(entry?.content.value == "text")
+        cache = nil
+        #expect(entry?.content.value == nil)
+    }
+
+    @Test("An entry that was not accessed exists, and is initialized once")
+    func untouched() {
+        var table = EntryTable(["read": 1, "held": 2, "set": 3, "removed": 4], store: 1)
+        _ = table.madeEntry("held")
+        _ = table.exchange("set", 30, edit: 0)
+        _ = table.exchange("removed", nil, edit: 0)
+        #expect(table["read"] == 1 && table["held"] == 2 && table["set"] == 30 && table["removed"] == nil)
+        #expect(table.values == ["read": 1, "held": 2, "set": 30])
+        #expect(table.names.sorted() == ["held", "read", "set"])
+    }
+}
+
+extension EntryTable {
+    /// The previous value; nil if it is the same.
+    mutating func exchange(
+        _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: EntryEdits? = nil
+    ) -> PropertyListValue?? {
+        var replaced: Entry.Replaced = (value, [])
+        let entry = madeEntry(name)
+        return exchange(entry, &replaced, edit: edit, revision: revision ?? edit, condition: condition) ? .some(replaced.value) : nil
+    }
+}
