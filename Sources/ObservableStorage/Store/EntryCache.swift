@@ -314,7 +314,7 @@ extension EntryCache {
                 observer, to: &first,
                 onCancel: { [weak self] in
                     guard let self else { return }
-                    state.withLock { $0.hasAllObservers = !allObservers.isIdle }
+                    self.state.withLock { $0.hasAllObservers = !allObservers.isIdle }
                 })
             return (token, first)
         }
