@@ -6,7 +6,7 @@ enum Committing {
     static let rows = [
         Row(
             "commit.1000", "durable commit, 1,000 keys, encoding included",
-            against: "temporary file, fsync, rename over the old one, folder fsync, of the same bytes", goal: 0.6
+            against: "temporary file, fsync, rename over the old one, folder fsync, of the same bytes", goal: 1.4
         ) { place in
             let sample = try SampleStore(1_000, in: place)
             let subject = commit(to: sample.store)

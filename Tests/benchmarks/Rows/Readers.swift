@@ -5,7 +5,7 @@ enum Readers {
     static let rows = [
         Row(
             "tell.readers", "tell 1,000 `values(of:)` readers, all delivered",
-            against: "1,000 buffering `AsyncStream`s, `yield` to delivery", goal: 0.5, parts: 1_000
+            against: "1,000 buffering `AsyncStream`s, `yield` to delivery", goal: 1, parts: 1_000
         ) { try await pair(1_000, in: $0, \.end) },
         Row("tell.writer", "the same, until the writer goes on", against: "their `yield` loop", goal: 0.25, parts: 1_000) {
             try await pair(1_000, in: $0, \.start)
