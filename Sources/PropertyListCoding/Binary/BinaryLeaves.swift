@@ -54,14 +54,12 @@ extension OutputBuffer {
         return hash(of: bytes, marker: marker)
     }
 
-    @inline(__always)
     private mutating func append(marker: UInt8, _ bits: UInt64, size: Int, _ hash: LeafHash) -> UInt32 {
         append(marker, bits, size: size)
         return hash(of: bits, marker: marker)
     }
 
     /// Appends an integer as Foundation does: unsigned in 1, 2 or 4 bytes, signed in 8, and beyond that in 16.
-    @inline(__always)
     private mutating func append(_ integer: PropertyListInteger, _ hash: LeafHash) -> UInt32 {
         if integer.isNegative || integer.bits <= Int64.max {
             let size = integer.isNegative ? 8 : integer.bits.minimumSize
@@ -145,7 +143,6 @@ struct LeafTable: ~Copyable {
     }
 
     /// The object with these bytes and this hash, or nil after adding `object` as the one that has them.
-    @inline(__always)
     mutating func find(
         _ bytes: UnsafeRawBufferPointer, hash: UInt32, in output: UnsafeRawBufferPointer, offsets: borrowing ScratchArray<Int>,
         orAdd object: Int

@@ -59,13 +59,11 @@ extension BinaryReader {
         return end <= objectsEnd ? end : nil
     }
 
-    @inline(__always)
     private func bits(at offset: Int, size: Int) throws(PropertyListError) -> UInt64 {
         guard objectsEnd - offset > size else { throw .cutShort(offset) }
         return bytes.integer(at: offset + 1, size: size)
     }
 
-    @inline(__always)
     private func integer(at offset: Int, size: Int) throws(PropertyListError) -> PropertyListInteger {
         guard size == 16 else {
             let bits = try bits(at: offset, size: size)

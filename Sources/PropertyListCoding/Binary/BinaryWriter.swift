@@ -112,9 +112,7 @@ extension BinaryWriter {
         return (key, value.isContainer ? try object(forContainer: value, depth: depth) : try object(for: value, depth: depth))
     }
 
-    // Inlined, as `known` below: see BinaryLeaves, binary.write 1.08.
     /// Writes a key and its value, both encoded already, unless there are equal ones.
-    @inline(__always)
     private mutating func objects(for entry: EncodedEntries.Entry) -> (key: Int, value: Int) {
         let value = entries.bytes(from: entry.middle, to: entry.end)
         if let key = known(entries.bytes(from: entry.start, to: entry.middle), hash: entry.keyHash) {
@@ -141,6 +139,7 @@ extension BinaryWriter {
         return offsets.count - 1
     }
 
+    // Inlined: see BinaryLeaves, binary.write 1.08.
     /// Counts a leaf, and returns the object that has its bytes already, or nil after noting that the next object has them.
     @inline(__always)
     private mutating func known(_ bytes: UnsafeRawBufferPointer, hash: UInt32) -> Int? {
