@@ -5,7 +5,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     let keys: Keys
     let naming: KeyNaming
     private let cache: EntryCache
-    private let made = MadeKeys()
+    private let made = KeyPathTable()
 
     init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache) {
         self.keys = keys
@@ -42,7 +42,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 /// The objects created for the key paths of a group.
 ///
 /// Not generic over the group: that would make finding a key five times as slow.
-private final class MadeKeys: @unchecked Sendable {
+private final class KeyPathTable: @unchecked Sendable {
     // Sendable because state that is not locked or atomic is immutable after it is counted.
 
     // By the identity of the key path, unique for each location in the source, because reading the property through it takes longer;

@@ -47,7 +47,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
         // Without a `StoredValue`, which would retain the store: that would double the time.
         get {
             guard let bits = table.withKey(path, { $0.plainBits }) else { return store.observed(table.key(path)) }
-            return PlainCell.value(of: bits)
+            return SeqLock.value(of: bits)
         }
         // Inlined: otherwise the setter consumes the key path, which costs a tenth of the time of a write.
         @inlinable nonmutating set { store[key(path)] = newValue }

@@ -30,7 +30,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
         // Inlined into clients, which know the type: a plain value only needs its bits.
         @inlinable get {
             guard let bits = tracked.plainBits else { return store.observed(tracked) }
-            return PlainCell.value(of: bits)
+            return SeqLock.value(of: bits)
         }
         nonmutating set { store[key] = newValue }
         nonmutating _modify { yield &store[key] }
@@ -105,7 +105,7 @@ extension ObservableStore {
         StorageKey(unsafeDowncast(key, to: KeyDefinition<Value>.self))
     }
 
-    /// The bits of the value, tracked, if it is a plain one and was read before; see ``PlainCell``.
+    /// The bits of the value, tracked, if it is a plain one and was read before; see ``SeqLock``.
     @usableFromInline var plainBits: UInt64? {
         own.access()
         return key.plain.bits(of: own)

@@ -49,7 +49,7 @@ extension PropertyListFile {
                 case .failed: continue
                 }
             }
-            let unchanged = try withFileLock(of: target) { lock in try place(&draft, body, at: target, lock) }
+            let unchanged = try withFileLock(of: target) { lock in try replaceFile(&draft, body, at: target, lock) }
             if let unchanged = unchanged ?? nil { return unchanged }
             if let draft, draft.replacement.isInPlace { return try finish(draft) }
         }
@@ -61,7 +61,7 @@ extension PropertyListFile {
     /// Afterwards the draft is in place, or has to be tried again because the lock file was removed meanwhile, or is nil.
     ///
     /// - Returns: the entries, if nothing is to be written.
-    private func place(
+    private func replaceFile(
         _ draft: inout Draft?, _ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath, _ lock: FileLock?
     ) throws -> StorageEntries? {
         if draft != nil {
@@ -79,13 +79,13 @@ extension PropertyListFile {
     /// Renames a draft under the lock, if that is still the one that others use; returns nil if the file has changed.
     private func put(_ draft: inout Draft?, _ lock: FileLock?) throws -> Draft? {
         guard let current = draft, try lock?.isInPlace() ?? true else { return draft }
-        if try !noting(failureOf: current.replacement, { try place(current) }) { drop(&draft) }
+        if try !noting(failureOf: current.replacement, { try replaceFile(current) }) { drop(&draft) }
         return draft
     }
 
-    private func place(_ draft: Draft) throws(StorageError) -> Bool {
+    private func replaceFile(_ draft: Draft) throws(StorageError) -> Bool {
         do throws(StorageError) {
-            return try draft.replacement.place()
+            return try draft.replacement.replace()
         } catch {
             guard draft.replacement.isMounted, let copy = try inPlace.copy(of: draft.target, calls: calls) else { throw error }
             return try draft.replacement.overwrite(draft.bytes, copy: copy)

@@ -128,7 +128,7 @@ public final class PropertyListFile: StorageBackend {
 
 extension PropertyListFile {
     /// The path of the file that a URL leads to, every symbolic link resolved.
-    static func place(of url: URL) throws(StorageError) -> ResolvedPath {
+    static func resolvedPath(of url: URL) throws(StorageError) -> ResolvedPath {
         try ResolvedPath(AbsolutePath(of: url))
     }
 

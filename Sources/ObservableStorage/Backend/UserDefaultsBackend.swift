@@ -88,7 +88,7 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
 
     /// Reports that user defaults have changed, as far as Foundation or another backend of this kind tells.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
-        let life = SubscriptionLife()
+        let life = Subscription()
         let tell: @Sendable () -> Void = {
             queue.async { if !life.isEnded { report(.changed) } }
         }

@@ -150,7 +150,7 @@ extension ChangePublisher {
                 state.streams.append(subscriber)
             } else {
                 state.listeners.append(subscriber)
-                if let crowd = state.listeners.crowd() { deliveries.append(to: queue) { Self.endThoseWithoutOwner(crowd) } }
+                if let candidates = state.listeners.sweepCandidates() { deliveries.append(to: queue) { Self.sweep(candidates) } }
             }
             return subscriber
         }
@@ -170,7 +170,7 @@ extension ChangePublisher {
         // The array retains them all until the last one was called: retaining each one separately would double the cost.
         withExtendedLifetime(subscribers) {
             subscribers.withUnsafeBytes { bytes in
-                for subscriber in bytes.assumingMemoryBound(to: Unmanaged<SubscriptionLife>.self) {
+                for subscriber in bytes.assumingMemoryBound(to: Unmanaged<Subscription>.self) {
                     subscriber._withUnsafeGuaranteedRef {
                         let subscriber = unsafeDowncast($0, to: Subscriber<Element>.self)
                         if subscriber.id != muted { subscriber.receive(element) }
@@ -190,7 +190,7 @@ extension ChangePublisher {
         LatestSlot.resume(readers, with: box)
     }
 
-    private static func endThoseWithoutOwner(_ subscribers: [Subscriber<Element>]) {
+    private static func sweep(_ subscribers: [Subscriber<Element>]) {
         for subscriber in subscribers { _ = subscriber.isEnded }
     }
 }

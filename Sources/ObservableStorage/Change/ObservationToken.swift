@@ -3,14 +3,14 @@ public final class ObservationToken: Sendable {
     /// The subscription that a writer skips when it passes this token; 0 is none.
     let subscription: UInt64
     // Until it is cancelled: a token that is retained longer retains nothing of the subscription.
-    private let running: Lock<(life: SubscriptionLife, onCancel: @Sendable () -> Void)?>
+    private let running: Lock<(life: Subscription, onCancel: @Sendable () -> Void)?>
 
     /// Creates a token that calls a closure once, when it is cancelled or released.
     public convenience init(onCancel: @escaping @Sendable () -> Void) {
-        self.init(subscription: 0, life: SubscriptionLife(), onCancel: onCancel)
+        self.init(subscription: 0, life: Subscription(), onCancel: onCancel)
     }
 
-    init(subscription: UInt64, life: SubscriptionLife, onCancel: @escaping @Sendable () -> Void) {
+    init(subscription: UInt64, life: Subscription, onCancel: @escaping @Sendable () -> Void) {
         self.subscription = subscription
         running = Lock((life, onCancel))
     }

@@ -2,7 +2,7 @@ import Dispatch
 import Synchronization
 
 /// The lifetime of a subscription: until it is ended, or until the object that it is tied to is released.
-class SubscriptionLife: @unchecked Sendable {
+class Subscription: @unchecked Sendable {
     // Sendable because all mutable state is atomic or locked; only a class that is not final can have subclasses.
     private enum Phase: UInt8, AtomicRepresentable {
         case open, tied, ended
@@ -48,10 +48,10 @@ final class OwnerPolling: Sendable {
     static let shared = OwnerPolling()
 
     private static let interval: DispatchTimeInterval = .seconds(1)
-    private let state = Lock<(lives: [ObjectIdentifier: SubscriptionLife], isTimed: Bool)>(([:], false))
+    private let state = Lock<(lives: [ObjectIdentifier: Subscription], isTimed: Bool)>(([:], false))
 
     /// Checks a subscription until it has ended.
-    func add(_ life: SubscriptionLife) {
+    func add(_ life: Subscription) {
         let isTimed = state.withLock { state in
             state.lives[ObjectIdentifier(life)] = life
             defer { state.isTimed = true }
@@ -74,7 +74,7 @@ final class OwnerPolling: Sendable {
 }
 
 /// One observer of a publisher's elements, and its lifetime: delivery to many is faster if each is one object.
-final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable {
+final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     // Sendable because the superclass protects all mutable state.
 
     /// Identifies this subscription in the process; never 0.
@@ -82,7 +82,7 @@ final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable
     private let onReceive: @Sendable (Element) -> Void
     // The pending deliveries of a listener that has its own queue.
     private let waiting: DeliveryQueue?
-    private let onFinish: @Sendable (SubscriptionLife) -> Void
+    private let onFinish: @Sendable (Subscription) -> Void
     /// The slot for the newest element, instead of ``receive(_:)``.
     let slot: LatestSlot?
 
@@ -110,7 +110,7 @@ final class Subscriber<Element: Sendable>: SubscriptionLife, @unchecked Sendable
 /// The subscribers of a publisher in the order of subscription.
 struct SubscriberList<Element: Sendable>: Sendable {
     private(set) var subscribers: [Subscriber<Element>] = []
-    private var crowdSize = 64
+    private var sweepThreshold = 64
 
     /// Appends a subscriber that was created after all those in the list.
     mutating func append(_ subscriber: Subscriber<Element>) {
@@ -132,9 +132,9 @@ struct SubscriberList<Element: Sendable>: Sendable {
     }
 
     /// All subscribers, each time that the list has doubled in size: the time to find those that are no longer needed.
-    mutating func crowd() -> [Subscriber<Element>]? {
-        guard subscribers.count >= crowdSize else { return nil }
-        crowdSize = subscribers.count * 2
+    mutating func sweepCandidates() -> [Subscriber<Element>]? {
+        guard subscribers.count >= sweepThreshold else { return nil }
+        sweepThreshold = subscribers.count * 2
         return subscribers
     }
 
@@ -149,7 +149,7 @@ struct SubscriberList<Element: Sendable>: Sendable {
 struct Observer<Element: Sendable>: Sendable {
     let onReceive: @Sendable (Element) -> Void
     /// Called once after the last delivery, with the subscription's lifetime.
-    let onFinish: @Sendable (SubscriptionLife) -> Void
+    let onFinish: @Sendable (Subscription) -> Void
     /// A serial queue for the calls, instead of the delivering thread.
     let queue: DispatchQueue?
     /// Whether elements are only put into a buffer for a reader.
@@ -159,13 +159,13 @@ struct Observer<Element: Sendable>: Sendable {
 
     init(
         on queue: DispatchQueue? = nil, isReader: Bool = false, onReceive: @escaping @Sendable (Element) -> Void,
-        onFinish: @escaping @Sendable (SubscriptionLife) -> Void
+        onFinish: @escaping @Sendable (Subscription) -> Void
     ) {
         (self.onReceive, self.onFinish, self.queue, self.isReader, slot) = (onReceive, onFinish, queue, isReader, nil)
     }
 
     /// An observer for which the newest element is put into a slot, as boxed by the publisher.
-    init(slot: LatestSlot, onFinish: @escaping @Sendable (SubscriptionLife) -> Void) {
+    init(slot: LatestSlot, onFinish: @escaping @Sendable (Subscription) -> Void) {
         (onReceive, self.onFinish, queue, isReader, self.slot) = ({ _ in }, onFinish, nil, true, slot)
     }
 }

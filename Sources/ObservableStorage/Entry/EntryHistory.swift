@@ -41,7 +41,7 @@ struct EntryHistory: Sendable {
     }
 
     /// Whether it is still to be noted that the present value is good to those who read it as a type.
-    func isNews(_ type: ObjectIdentifier) -> Bool {
+    func isUnconfirmed(_ type: ObjectIdentifier) -> Bool {
         // One who reads the entry as another type does not take the last good value from those whose entry it is.
         !isGood && (self.type == nil || self.type == type || earlier.isEmpty)
     }
@@ -50,7 +50,7 @@ struct EntryHistory: Sendable {
     ///
     /// - Returns: earlier values that are not needed any more, for release outside of locks.
     mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> [PropertyListValue] {
-        guard self.revision == revision, isNews(type) else { return [] }
+        guard self.revision == revision, isUnconfirmed(type) else { return [] }
         defer { (self.type, isGood, earlier) = (type, true, []) }
         return earlier
     }

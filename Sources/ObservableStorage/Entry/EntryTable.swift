@@ -50,22 +50,22 @@ struct EntryTable: Sendable {
     }
 
     /// The entry of a name, made if there is none.
-    mutating func madeEntry(_ name: String) -> Entry {
-        entries[madeIndex(name)]
+    mutating func ensureEntry(_ name: String) -> Entry {
+        entries[ensureIndex(name)]
     }
 
     /// The same without looking the name up where it stands still where it stood: that is a third of the time of a write.
     ///
     /// - Parameter index: where the entry of that name stood, in any table; where it stands, afterwards.
-    mutating func madeEntry(_ name: String, at index: borrowing Atomic<Int>) -> Entry {
+    mutating func ensureEntry(_ name: String, at index: borrowing Atomic<Int>) -> Entry {
         let last = index.load(ordering: .relaxed)
         if last < entries.count, entries[last].name == name { return entries[last] }
-        let found = madeIndex(name)
+        let found = ensureIndex(name)
         index.store(found, ordering: .relaxed)
         return entries[found]
     }
 
-    private mutating func madeIndex(_ name: String) -> Int {
+    private mutating func ensureIndex(_ name: String) -> Int {
         if let index = indices[name] { return index }
         if entries.count >= sweepThreshold { sweep() }
         let entry = Entry(name, store: store, value: untouched.removeValue(forKey: name))

@@ -60,7 +60,7 @@ final class FileReplacement {
     ///
     /// Called under the path's lock. If another writer holds a different lock file, because one was removed, only one of them replaces the old
     /// file: each locks it meanwhile, or the folder if there is none.
-    func place() throws(StorageError) -> Bool {
+    func replace() throws(StorageError) -> Bool {
         try reporting { () throws(SystemError) in
             guard let temporary, let contested = replaced ?? folder else { return false }
             step = "renaming the temporary file \(temporary.path)"
@@ -136,7 +136,7 @@ final class FileReplacement {
         defer { saved.discard() }
         do throws(StorageError) {
             try saved.prepare(bytes)
-            guard try saved.place() else { return false }
+            guard try saved.replace() else { return false }
             _ = try saved.finish()
             return true
         } catch {

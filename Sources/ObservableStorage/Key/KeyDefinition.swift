@@ -18,7 +18,7 @@ import Synchronization
     /// The last value read with the key.
     let readings = ReadingCache()
     /// The same, where the value is plain.
-    let plain = PlainCell()
+    let plain = SeqLock()
     /// The position of the key's entry in the table of the store in which it was last written.
     let entryIndex = Atomic(0)
 
@@ -55,7 +55,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     }
 
     let traits: Traits
-    private let isPlain = PlainCell.canHold(Value.self)
+    private let isPlain = SeqLock.canHold(Value.self)
     /// The stored type that is read; nil if every type can be read.
     let type: ObjectIdentifier?
 
@@ -78,7 +78,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     ///
     /// - Parameter isPlainEntry: whether the value depends on the entry only.
     func keep(_ reading: ValueReading<Value>, isPlainEntry: Bool = false) {
-        if isPlain, isPlainEntry { plain.remember(PlainCell.bits(of: reading.value), of: reading.entry, at: reading.version) }
+        if isPlain, isPlainEntry { plain.remember(SeqLock.bits(of: reading.value), of: reading.entry, at: reading.version) }
         // The entry must know every value decoded by a codec, plain or not, or it would be decoded again.
         if isPlain, traits.codec.isNative { return readings.keep(reading) }
         reading.entry.add(readings)

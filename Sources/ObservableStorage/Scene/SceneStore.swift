@@ -88,7 +88,7 @@ private final class ScopedKeys: Sendable {
     }
 }
 
-extension SceneStore: ValueAccess {
+extension SceneStore: KeyValueAccess {
     /// The value of a key in this scene; see ``ObservableStore/subscript(_:)``.
     public subscript<Value>(key: StorageKey<Value>) -> Value {
         get { base[scoped(key)] }

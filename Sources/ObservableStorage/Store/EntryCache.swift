@@ -30,7 +30,7 @@ final class EntryCache: Sendable {
 
     /// The entry of a name.
     func entry(_ name: String) -> Entry {
-        state.withLock { $0.madeEntry(name) }
+        state.withLock { $0.ensureEntry(name) }
     }
 
     /// What is stored, in the fallback and registered under a name at one moment.
@@ -45,7 +45,7 @@ final class EntryCache: Sendable {
         /// The revision in which the value that counts came.
         let revision: UInt64
         /// Whether nobody has noted yet that it is good.
-        let isNews: Bool
+        let isUnconfirmed: Bool
 
         /// Where the value that counts is stored, and the version of that entry.
         var source: (entry: Entry?, version: UInt64) {
@@ -72,14 +72,14 @@ final class EntryCache: Sendable {
     /// - Parameter type: what the entry is read as.
     func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
         state.withLock { state in
-            let own = state.madeEntry(name.own)
-            let fallback = name.fallback.map { state.madeEntry($0) }
+            let own = state.ensureEntry(name.own)
+            let fallback = name.fallback.map { state.ensureEntry($0) }
             let entry = state.entry(name)
             let history = (entry.stored == nil ? (entry.fallback == nil ? nil : fallback) : own)?.content.history
             return Found(
                 entry: entry, own: own, version: own.version, fallback: fallback, fallbackVersion: fallback?.version ?? 0,
                 isComplete: name.hasEarlier ? own.content.value != nil : entry.stored != nil,
-                revision: history?.revision ?? 0, isNews: type.flatMap { history?.isNews($0) } ?? false)
+                revision: history?.revision ?? 0, isUnconfirmed: type.flatMap { history?.isUnconfirmed($0) } ?? false)
         }
     }
 
@@ -113,7 +113,7 @@ final class EntryCache: Sendable {
         guard let name, entry.stored ?? entry.fallback != nil else { return false }
         if let failure {
             let noted = state.take {
-                $0.madeEntry(name).content.history.noteBad(revision: revision, insteadOf: good)
+                $0.ensureEntry(name).content.history.noteBad(revision: revision, insteadOf: good)
             }
             if noted.isNew { reports.report(failure) }
             return noted.isNew
@@ -124,7 +124,7 @@ final class EntryCache: Sendable {
         return false
     }
 
-    /// Sets the value that stands in for one that is not stored. Nobody is told.
+    /// Sets the value that stands in for one that is not stored. Nobody is change.
     func register(_ value: PropertyListValue?, for name: String) {
         state.take { $0.register(value, for: name) }
     }
@@ -132,39 +132,39 @@ final class EntryCache: Sendable {
     /// Changes the state and queues what observers are to be told about it; ``deliver(_:)`` tells them.
     ///
     /// - Parameters:
-    ///   - muted: the subscription that is not told.
+    ///   - muted: the subscription that is not change.
     ///   - body: returns the changes that it made.
     /// - Returns: what is to be told, and whether a flush has to be scheduled.
     func change<Failure: Error>(
         muting muted: UInt64 = 0, _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]
-    ) throws(Failure) -> (news: Deliveries, needsFlush: Bool) {
+    ) throws(Failure) -> (deliveries: Deliveries, needsFlush: Bool) {
         // The changes are taken out of the lock with the old values.
         let taken = try state.take { (state) throws(Failure) in
             let changes = try body(&state)
-            var (news, removed) = (Deliveries(), [Entry]())
+            var (deliveries, removed) = (Deliveries(), [Entry]())
             for change in changes {
-                post(change, among: changes, to: state, muting: muted, &news)
+                post(change, among: changes, to: state, muting: muted, &deliveries)
                 if change.isRemoval { removed.append(change.entry) }
             }
-            return (changes: changes, removed: removed, news: news, needsFlush: state.needsFlushScheduled())
+            return (changes: changes, removed: removed, deliveries: deliveries, needsFlush: state.needsFlushScheduled())
         }
         releaseReadings(of: taken.removed)
-        return (taken.news, taken.needsFlush)
+        return (taken.deliveries, taken.needsFlush)
     }
 
     /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody observes.
     ///
-    /// - Parameter news: what is to be delivered, afterwards.
+    /// - Parameter deliveries: what is to be delivered, afterwards.
     /// - Returns: whether a flush has to be scheduled.
     func edit(
-        _ key: KeyReference, _ value: PropertyListValue?, muting muted: UInt64, _ news: inout Deliveries?
+        _ key: KeyReference, _ value: PropertyListValue?, muting muted: UInt64, _ deliveries: inout Deliveries?
     ) throws(StorageError) -> Bool {
         // Released after unlocking.
         var replaced: Entry.Replaced = (value, [])
         var removed: Entry?
         let needsFlush = try state.withLock { (state) throws(StorageError) in
             guard !state.isClosed else { throw .closed }
-            let entry = state.entries.madeEntry(key.entryName.own, at: key.entryIndex)
+            let entry = state.entries.ensureEntry(key.entryName.own, at: key.entryIndex)
             let revision = state.revision + 1
             if state.entries.exchange(entry, &replaced, edit: revision, revision: revision, type: key.typeWhenSet) {
                 state.revision = revision
@@ -173,7 +173,7 @@ final class EntryCache: Sendable {
                     let change = state.change(entry, from: replaced, to: value, origin: .local, revision: revision)
                     var posted = Deliveries()
                     post(change, among: [change], to: state, muting: muted, &posted)
-                    news = posted
+                    deliveries = posted
                 }
             }
             return state.needsFlushScheduled()
@@ -283,9 +283,9 @@ extension EntryCache {
         of key: StorageKey<Value>, in state: inout EntryCacheState, _ onDecode: @escaping KeyObservers<Value>.OnDecode
     ) -> KeyObservers<Value> {
         let name = key.definition.entryName
-        let own = state.madeEntry(name.own)
+        let own = state.ensureEntry(name.own)
         if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
-        let fallback = name.fallback.map { state.madeEntry($0) }
+        let fallback = name.fallback.map { state.ensureEntry($0) }
         let made = KeyObservers(key, group: id, onDecode: onDecode)
         guard !state.isFinished else {
             made.finish()

@@ -19,8 +19,8 @@ struct EntryCacheState: Sendable {
     }
 
     /// The entry of a name, made if there is none.
-    mutating func madeEntry(_ name: String) -> Entry {
-        entries.madeEntry(name)
+    mutating func ensureEntry(_ name: String) -> Entry {
+        entries.ensureEntry(name)
     }
 
     /// What is stored, in the fallback and registered under a name.
@@ -89,7 +89,7 @@ struct EntryCacheState: Sendable {
     ) -> [EntryChange] {
         var changes: [EntryChange] = []
         for (name, value) in edits {
-            let entry = entries.madeEntry(name)
+            let entry = entries.ensureEntry(name)
             var replaced: Entry.Replaced = (value, [])
             guard
                 entries.exchange(entry, &replaced, edit: edit, revision: revision + 1, condition: condition, principal: principal)
@@ -114,7 +114,7 @@ struct EntryCacheState: Sendable {
     /// What is there under a name now, as a change from itself.
     mutating func current(_ name: EntryName) -> EntryChange {
         let entry = entry(name)
-        let source = entries.madeEntry(entry.stored == nil ? name.fallback ?? name.own : name.own)
+        let source = entries.ensureEntry(entry.stored == nil ? name.fallback ?? name.own : name.own)
         return EntryChange(
             key: name.own, old: entry, new: entry, earlier: earlier(name.own), earlierFallback: name.fallback.map(earlier) ?? [],
             isRemoval: entry.stored == nil && entry.fallback == nil, origin: .local, revision: revision,
@@ -125,10 +125,10 @@ struct EntryCacheState: Sendable {
 extension EntryCacheState {
     /// Forgets edits that cannot be stored, but for those made anew meanwhile, and has what is stored instead, as one revision.
     mutating func takeBack(_ edits: [String: PendingEdit], for stored: StorageEntries) -> [EntryChange] {
-        let standing = edits.filter { entries.pending($0.key)?.revision == $0.value.revision }
-        entries.noteStored(standing)
-        for (name, edit) in standing where !edit.condition.isEmpty { refusedMigrations[name] = edit.value }
-        return apply(standing.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }, origin: .local)
+        let current = edits.filter { entries.pending($0.key)?.revision == $0.value.revision }
+        entries.noteStored(current)
+        for (name, edit) in current where !edit.condition.isEmpty { refusedMigrations[name] = edit.value }
+        return apply(current.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }, origin: .local)
     }
 
     /// Notes that what reading a key would have changed cannot be stored.

@@ -4,8 +4,8 @@ import Foundation
 /// Errors that no caller is there to catch. Those that come while nobody listens wait for the first who does, and are logged if nobody does
 /// within a second, or by the end of the process.
 final class FailureReports: Sendable {
-    private static let mostUnheard = 16
-    private static let mostLogged = 64
+    private static let maximumUndelivered = 16
+    private static let maximumLogged = 64
     // Those with something to log; the end of the process does not wait for their time.
     private static let waiting = Lock<[ObjectIdentifier: FailureReports]>([:])
     // Held while something is logged, which the end of the process waits for.
@@ -14,7 +14,7 @@ final class FailureReports: Sendable {
     private let publisher = ChangePublisher<StorageError>()
     // Those for the first who listens; those that will be logged unless somebody listens before; and those that are not logged again,
     // because an attempt that is repeated fails for the same reason.
-    private let state = Lock<(unheard: [StorageError], unlogged: [StorageError], logged: Set<StorageError>)>(([], [], []))
+    private let state = Lock<(undelivered: [StorageError], unlogged: [StorageError], logged: Set<StorageError>)>(([], [], []))
     private let log: @Sendable (String) -> Void
     private let afterGrace: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 
@@ -39,17 +39,17 @@ final class FailureReports: Sendable {
                 publisher.post(to: &deliveries) { error }
                 return false
             }
-            state.unheard = state.unheard.suffix(Self.mostUnheard - 1) + [error]
-            guard state.logged.count < Self.mostLogged, state.logged.insert(error).inserted else { return false }
+            state.undelivered = state.undelivered.suffix(Self.maximumUndelivered - 1) + [error]
+            guard state.logged.count < Self.maximumLogged, state.logged.insert(error).inserted else { return false }
             state.unlogged.append(error)
             return state.unlogged.count == 1
         }
         deliveries.deliver()
         guard isFirst else { return }
         // A forked child has none of the threads that would log it later.
-        guard !StoreRegistry.isEnding, !StoreRegistry.all.isForkedChild else { return logUnheard() }
+        guard !StoreRegistry.isEnding, !StoreRegistry.all.isForkedChild else { return logUndelivered() }
         Self.waiting.withLock { $0[ObjectIdentifier(self)] = self }
-        afterGrace { self.logUnheard() }
+        afterGrace { self.logUndelivered() }
     }
 
     /// Lets failures that were logged be logged again: what has come right may fail anew.
@@ -62,8 +62,8 @@ final class FailureReports: Sendable {
         let (stream, continuation) = AsyncStream.makeStream(of: StorageError.self)
         var deliveries = Deliveries()
         let token = state.withLock { state in
-            defer { (state.unheard, state.unlogged) = ([], []) }
-            return publisher.add(initial: state.unheard.map { error in { error } }, .stream(continuation), to: &deliveries)
+            defer { (state.undelivered, state.unlogged) = ([], []) }
+            return publisher.add(initial: state.undelivered.map { error in { error } }, .stream(continuation), to: &deliveries)
         }
         continuation.onTermination = { _ in token.cancel() }
         deliveries.deliver()
@@ -76,12 +76,12 @@ final class FailureReports: Sendable {
     }
 
     /// Logs everything that nobody has listened to, whosever it is, and returns when that is done, by whichever thread.
-    static func logAllUnheard() {
+    static func logAllUndelivered() {
         let reports = logging.withLock { _ in waiting.withLock { Array($0.values) } }
-        for reports in reports { reports.logUnheard() }
+        for reports in reports { reports.logUndelivered() }
     }
 
-    private func logUnheard() {
+    private func logUndelivered() {
         Self.logging.withLock { _ in
             Self.waiting.withLock { $0[ObjectIdentifier(self)] = nil }
             let errors = state.withLock { state in

@@ -118,8 +118,8 @@ extension ObservableStore {
     private func commitEdits() throws(StorageError) {
         guard cache.update({ $0.entries.hasPending }) else { return }
         do {
-            let (_, news) = try commit(.local) { _ in }
-            cache.deliver(news)
+            let (_, deliveries) = try commit(.local) { _ in }
+            cache.deliver(deliveries)
         } catch {
             throw StorageError.writing(backend.name, error)
         }
@@ -148,9 +148,9 @@ extension ObservableStore {
     }
 
     /// Does what a change of memory calls for.
-    nonisolated func follow(_ outcome: (news: Deliveries, needsFlush: Bool)) {
+    nonisolated func follow(_ outcome: (deliveries: Deliveries, needsFlush: Bool)) {
         if outcome.needsFlush { scheduleFlush() }
-        cache.deliver(outcome.news)
+        cache.deliver(outcome.deliveries)
     }
 
     /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.
@@ -164,7 +164,7 @@ extension ObservableStore {
             guard !isLookTimed else { return }
             isLookTimed = true
             lookLater(after: loadBackoff.fail())
-            // Of one that could not be opened only a new reason is news.
+            // Of one that could not be opened only a new reason is deliveries.
             if availabilityState.isOpened ? loadBackoff.failures == Self.patience : availability != .unavailable(error) {
                 noteUnreadable(error)
             }

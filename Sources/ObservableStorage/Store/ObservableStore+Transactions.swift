@@ -19,11 +19,11 @@ extension ObservableStore {
     nonisolated func update<Result: Sendable>(
         origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> Result {
-        if OpenTransaction.isOpen(of: self) { throw StorageError.nestedUpdate }
-        let (result, news) = try await transact(origin, body)
+        if TransactionContext.isOpen(of: self) { throw StorageError.nestedUpdate }
+        let (result, deliveries) = try await transact(origin, body)
         // The store's queue tells nobody: what runs in listeners must not keep it.
-        cache.deliver(news)
-        await news.wait()
+        cache.deliver(deliveries)
+        await deliveries.wait()
         return result
     }
 
@@ -36,7 +36,7 @@ extension ObservableStore {
             return try commit(origin) { transaction in
                 do {
                     isRefused = false
-                    return try OpenTransaction.during(self) { try body(&transaction) }
+                    return try TransactionContext.during(self) { try body(&transaction) }
                 } catch {
                     isRefused = true
                     throw error
@@ -51,7 +51,7 @@ extension ObservableStore {
     ///
     /// A pending edit that the backend refuses is taken back, so that it keeps no other one from being stored.
     ///
-    /// - Returns: what the transaction returns, and what observers are to be told.
+    /// - Returns: what the transaction returns, and what observers are to be change.
     func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> (Result, Deliveries) {
         while true {
             var attempt: Attempt = (cache.update { $0.entries.pending }, StorageEntries(), nil)
@@ -102,14 +102,14 @@ extension ObservableStore {
             if isOwn, stored[edit.key] != edit.value.value { rounded.updateValue(stored[edit.key], forKey: edit.key) }
         }
         let edits = outcome.edits.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }
-        let told = cache.change { state in
+        let change = cache.change { state in
             state.noteStored(own)
             return state.merge(outcome.external, origin: .external) + state.merge(rounded, origin: .local)
                 + state.merge(edits, origin: origin)
         }
         noteAvailable()
-        if told.needsFlush { scheduleFlush() }
-        return (outcome.result, told.news)
+        if change.needsFlush { scheduleFlush() }
+        return (outcome.result, change.deliveries)
     }
 
     /// Puts what is stored in the place of an edit that cannot be, and of what was edited with it, and tells why; false if it is none of the

@@ -1,6 +1,6 @@
 public import PropertyListCoding
 
-extension ObservableStore: ValueAccess {
+extension ObservableStore: KeyValueAccess {
     /// The value of a key: what is stored, or else registered, or else the key's default.
     ///
     /// Where what is stored cannot be decoded, it is the last good value that the store has had, or else what counts while nothing is stored;
@@ -81,7 +81,7 @@ extension ObservableStore: ValueAccess {
         let (value, failure, good) = key.value(
             of: found.entry, { stored throws(StorageError) in try key.decoded(stored, in: source, at: version) },
             orLastOf: { cache.earlier(name) })
-        let isNoted = failure == nil && !found.isNews
+        let isNoted = failure == nil && !found.isUnconfirmed
         let isReported =
             isNoted ? false : cache.noteDecoded(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
         if found.isComplete || !definition.needsMigration {
@@ -117,10 +117,10 @@ extension ObservableStore: ValueAccess {
     ) throws(StorageError) {
         let definition = key.definition
         if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
-        var news: Deliveries?
-        if try cache.edit(definition, stored, muting: token?.subscription ?? 0, &news) { scheduleFlush() }
+        var deliveries: Deliveries?
+        if try cache.edit(definition, stored, muting: token?.subscription ?? 0, &deliveries) { scheduleFlush() }
         // Not before: a listener may take long.
-        if let news { cache.deliver(news) }
+        if let deliveries { cache.deliver(deliveries) }
     }
 
     private nonisolated func editSeveral<Value>(
@@ -152,7 +152,7 @@ extension ObservableStore: ValueAccess {
         cache.update { state in key.definition.entryName.counting { state.entries[$0] } != nil }
     }
 
-    /// Sets what a key's value is while none is stored, before the key's own default. Never written, and nobody is told.
+    /// Sets what a key's value is while none is stored, before the key's own default. Never written, and nobody is change.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {

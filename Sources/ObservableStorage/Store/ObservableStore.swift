@@ -145,25 +145,25 @@ extension ObservableStore {
     ///
     /// - Throws: ``StorageError`` when the file cannot be read.
     public static func shared(at url: URL) throws(StorageError) -> ObservableStore {
-        let place = try PropertyListFile.place(of: url)
-        if let open = openStore(at: place) { return open }
+        let path = try PropertyListFile.resolvedPath(of: url)
+        if let open = openStore(at: path) { return open }
         // Opening reads the file, which takes too long for a lock: whoever comes second uses what the first one opened.
         let opened = try ObservableStore(at: url)
-        return openStore(at: place, or: opened)
+        return openStore(at: path, or: opened)
     }
 
-    private static func openStore(at place: ResolvedPath) -> ObservableStore? {
-        let store = sharedStores.withLock { $0[place]?.object }
+    private static func openStore(at path: ResolvedPath) -> ObservableStore? {
+        let store = sharedStores.withLock { $0[path]?.object }
         return store.flatMap { $0.isClosed ? nil : $0 }
     }
 
-    private static func openStore(at place: ResolvedPath, or opened: ObservableStore) -> ObservableStore {
+    private static func openStore(at path: ResolvedPath, or opened: ObservableStore) -> ObservableStore {
         // The stores are taken out of the lock: whoever releases a store last ends it.
         let (store, _) = sharedStores.take { stores in
             let alive = stores.compactMapValues(\.object)
-            let known = alive[place].flatMap { $0.isClosed ? nil : $0 } ?? opened
+            let known = alive[path].flatMap { $0.isClosed ? nil : $0 } ?? opened
             stores = stores.filter { alive[$0.key] != nil }
-            stores[place] = WeakReference(known)
+            stores[path] = WeakReference(known)
             return (known, alive)
         }
         return store

@@ -64,7 +64,7 @@ final class StoreRegistry: Sendable {
         }
         Self.hasEnded.store(true, ordering: .releasing)
         writeAtEnd(stores)
-        FailureReports.logAllUnheard()
+        FailureReports.logAllUndelivered()
     }
 }
 

@@ -4,7 +4,7 @@ import Synchronization
 /// The entries inside a transaction: the latest ones, with the transaction's own edits over them.
 ///
 /// Copies are views of the same transaction. Nothing that is done to one once the transaction has ended counts.
-public struct StoreTransaction: ValueAccess {
+public struct StoreTransaction: KeyValueAccess {
     // One for all views: a view of a group inside a group costs no copy of the entries.
     private final class Contents {
         var latest: StorageEntries
@@ -140,11 +140,11 @@ public struct StoreTransaction: ValueAccess {
 }
 
 /// Marks the tasks that run or were started inside a transaction, for as long as it is open.
-final class OpenTransaction: Sendable {
-    @TaskLocal private static var current: OpenTransaction?
+final class TransactionContext: Sendable {
+    @TaskLocal private static var current: TransactionContext?
 
     private let store: ObjectIdentifier
-    private let outer: OpenTransaction?
+    private let outer: TransactionContext?
     private let hasEnded = Atomic(false)
 
     private init(of store: ObservableStore) {
@@ -154,7 +154,7 @@ final class OpenTransaction: Sendable {
 
     /// Runs a closure inside a transaction of a store.
     static func during<Result>(_ store: ObservableStore, _ body: () throws -> Result) rethrows -> Result {
-        let transaction = OpenTransaction(of: store)
+        let transaction = TransactionContext(of: store)
         defer { transaction.hasEnded.store(true, ordering: .releasing) }
         return try $current.withValue(transaction, operation: body)
     }

@@ -25,7 +25,7 @@ struct PropertyListFileRaceTests {
         onCorruption: CorruptionPolicy = .refuse, whilePausing action: @escaping @Sendable () throws -> Void
     ) -> PropertyListFile {
         var calls = FileSystemCalls.live
-        let gate = SubscriptionLife()
+        let gate = Subscription()
         let pause = calls.pause
         calls.pause = { duration in
             if !gate.isEnded {
@@ -144,7 +144,7 @@ struct PropertyListFileRaceTests {
                         #expect(rename(from, to) == 0)
                     }
                     let other = try theirs.prepareReplacement(of: target, with: Data("theirs".utf8), over: base)
-                    let isPlaced = try other?.place()
+                    let isPlaced = try other?.replace()
                     other?.discard()
                     #expect(isPlaced == false)
                 } catch {

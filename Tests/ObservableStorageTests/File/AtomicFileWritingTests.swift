@@ -181,7 +181,7 @@ private let new = Data("new".utf8)
         #expect((replacement != nil) == isPrepared)
         if let replacement {
             try Disk.replace(path, "theirs")
-            #expect(try !replacement.place())
+            #expect(try !replacement.replace())
             replacement.discard()
         }
         #expect(try folder.text("list") == "theirs")

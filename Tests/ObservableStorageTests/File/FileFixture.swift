@@ -64,7 +64,7 @@ extension FileSystemCalls {
             let base = try FileIdentity(path: target.path)
             guard let replacement = try prepareReplacement(of: target, with: bytes, over: base) else { continue }
             defer { replacement.discard() }
-            if try replacement.place() { return try replacement.finish().identity }
+            if try replacement.replace() { return try replacement.finish().identity }
         }
     }
 

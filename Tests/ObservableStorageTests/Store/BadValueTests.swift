@@ -208,7 +208,7 @@ struct BadValueTests {
         { $0.stored(level).value += 1 },
         { Holder($0).level += 1 },
         { store in
-            func modify(_ values: some ValueAccess) { values[level] += 1 }
+            func modify(_ values: some KeyValueAccess) { values[level] += 1 }
             modify(store)
         },
     ]
@@ -305,7 +305,7 @@ struct BadValueTests {
     @Test("The last valid value is released after a newer one was decoded, and with its entry")
     func release() throws {
         var table = EntryTable(["level": 5], store: 1)
-        let entry = table.madeEntry("level")
+        let entry = table.ensureEntry("level")
         func replace(_ value: PropertyListValue?, _ revision: UInt64) {
             _ = table.exchange("level", value, edit: 0, revision: revision)
         }

@@ -74,7 +74,7 @@ struct EntryTableModelTests {
         }
 
         mutating func hold(_ name: String) {
-            let entry = table.madeEntry(name)
+            let entry = table.ensureEntry(name)
             #expect(held[name] == nil || held[name] === entry)
             held[name] = entry
         }
@@ -92,7 +92,7 @@ struct EntryTableModelTests {
 
         /// Reads enough unwritten names that unused ones are removed.
         mutating func sweep() {
-            for number in 0..<70 { _ = table.madeEntry("unheld \(number)") }
+            for number in 0..<70 { _ = table.ensureEntry("unheld \(number)") }
             #expect(table.count < 200)
         }
 

@@ -30,7 +30,7 @@ struct EntryTableTests {
     @Test("A removed entry keeps its identity for those who retain it, and counts the removal and later edits")
     func held() {
         var table = EntryTable(["a": 1], store: 1)
-        let entry = table.madeEntry("a")
+        let entry = table.ensureEntry("a")
         _ = table.exchange("a", nil, edit: 0)
         _ = table.exchange("a", 2, edit: 1)
         #expect(entry.version == 2)
@@ -67,7 +67,7 @@ struct EntryTableTests {
     @Test("Removing one entry does not affect looking up the others")
     func forgotten() {
         var table = EntryTable(["a": 1, "b": 2, "c": 3], store: 1)
-        for name in ["a", "x", "b", "y", "c"] { _ = table.madeEntry(name) }
+        for name in ["a", "x", "b", "y", "c"] { _ = table.ensureEntry(name) }
         #expect(["x", "a", "y", "nothing"].map { table.forgetIfVacant($0)?.name } == ["x", nil, "y", nil])
         #expect(table.values == ["a": 1, "b": 2, "c": 3] && table.count == 3)
         #expect(["a", "b", "c"].allSatisfy { table.entry($0)?.name == $0 })
@@ -99,7 +99,7 @@ struct EntryTableTests {
     @Test("An entry that was not accessed exists, and is initialized once")
     func untouched() {
         var table = EntryTable(["read": 1, "held": 2, "set": 3, "removed": 4], store: 1)
-        _ = table.madeEntry("held")
+        _ = table.ensureEntry("held")
         _ = table.exchange("set", 30, edit: 0)
         _ = table.exchange("removed", nil, edit: 0)
         #expect(table["read"] == 1 && table["held"] == 2 && table["set"] == 30 && table["removed"] == nil)
@@ -114,7 +114,7 @@ extension EntryTable {
         _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: EntryEdits? = nil
     ) -> PropertyListValue?? {
         var replaced: Entry.Replaced = (value, [])
-        let entry = madeEntry(name)
+        let entry = ensureEntry(name)
         return exchange(entry, &replaced, edit: edit, revision: revision ?? edit, condition: condition) ? .some(replaced.value) : nil
     }
 }

@@ -53,7 +53,7 @@ struct FailureReportsTests {
         reports.report(first)
         isLogging.wait()
         let end = Task.detached { [lines] in
-            FailureReports.logAllUnheard()
+            FailureReports.logAllUndelivered()
             lines.record("ended")
         }
         // Enough time to finish, if nothing delayed it.

@@ -29,12 +29,12 @@ struct ListenerTests {
         let store = try fixture.make().open()
         let heard = Lock(0)
         let token = store.addUpdateListener(for: Keys.count) { change in heard.withLock { $0 = change.newValue } }
-        var unheard = 0
+        var undelivered = 0
         for number in 1...10_000 {
             store[Keys.count] = number
-            if heard.withLock({ $0 }) != number { unheard += 1 }
+            if heard.withLock({ $0 }) != number { undelivered += 1 }
         }
-        #expect(unheard == 0)
+        #expect(undelivered == 0)
         withExtendedLifetime(token) {}
     }
 

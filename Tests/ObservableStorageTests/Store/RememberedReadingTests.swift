@@ -200,9 +200,9 @@ struct RememberedReadingTests {
     @Test("Entries that nothing retains are removed, retained ones are not")
     func forgotten() {
         var table = EntryTable(["set": 1], store: 1)
-        let held = table.madeEntry("held")
-        _ = table.madeEntry("set")
-        for number in 0..<10_000 { _ = table.madeEntry("name \(number)") }
+        let held = table.ensureEntry("held")
+        _ = table.ensureEntry("set")
+        for number in 0..<10_000 { _ = table.ensureEntry("name \(number)") }
         #expect(table.entry("held") === held)
         #expect(table["set"] == 1)
         #expect((0..<9_000).allSatisfy { table.entry("name \($0)") == nil })

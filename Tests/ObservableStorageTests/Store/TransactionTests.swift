@@ -75,17 +75,17 @@ struct TransactionTests {
                 defer { ended.signal() }
                 // Checked instead of called: if it were not an error, the call would wait for itself.
                 try await inner.update { _ in
-                    #expect(OpenTransaction.isOpen(of: outer))
-                    #expect(OpenTransaction.isOpen(of: inner))
+                    #expect(TransactionContext.isOpen(of: outer))
+                    #expect(TransactionContext.isOpen(of: inner))
                 }
-                #expect(OpenTransaction.isOpen(of: outer))
-                #expect(!OpenTransaction.isOpen(of: inner))
+                #expect(TransactionContext.isOpen(of: outer))
+                #expect(!TransactionContext.isOpen(of: inner))
             }
             ended.wait()
             return task
         }
         try await task.value
-        #expect(!OpenTransaction.isOpen(of: outer))
+        #expect(!TransactionContext.isOpen(of: outer))
     }
 
     @Test("A task started inside can call update after the transaction has finished", arguments: Fixture.allCases)

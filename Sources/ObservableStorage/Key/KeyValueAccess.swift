@@ -2,13 +2,13 @@ public import Foundation
 public import PropertyListCoding
 
 /// A type whose values are read and written by key: a store, a scene, or a transaction.
-public protocol ValueAccess {
+public protocol KeyValueAccess {
     /// The value of a key.
     subscript<Value: Sendable>(key: StorageKey<Value>) -> Value { get nonmutating set }
 }
 
 /// Access by name: nil if no value is stored, or one of another type; see ``StorageKey`` for values with a default.
-extension ValueAccess {
+extension KeyValueAccess {
     /// The value stored under a name, if it has the given type.
     public func value<Value: Storable>(_ type: Value.Type = Value.self, forKey name: String) -> Value? {
         // The last valid value of a key is not used here.

@@ -3,7 +3,7 @@ import Synchronization
 /// The last read of a value of at most eight bytes without references: its bits, and when they were read.
 ///
 /// A sequence lock, to which readers do not write: with the locked cache alone `read.stored` is 0.7, with this 0.2.
-@usableFromInline struct PlainCell: ~Copyable, Sendable {
+@usableFromInline struct SeqLock: ~Copyable, Sendable {
     // Odd during a write. A reader that finds it changed may have read parts of two values, and uses neither.
     private let version = Atomic<UInt64>(0)
     private let entry = Atomic<UInt64>(0)
@@ -31,7 +31,7 @@ import Synchronization
     }
 }
 
-extension PlainCell {
+extension SeqLock {
     /// Whether a type's values are plain.
     static func canHold<Value>(_ type: Value.Type) -> Bool {
         _isPOD(type) && MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size

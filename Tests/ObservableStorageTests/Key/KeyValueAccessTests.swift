@@ -5,13 +5,13 @@ import TestSupport
 import Testing
 
 @Suite("Access by name", .timeLimit(.minutes(5)))
-struct ValueAccessTests {
+struct KeyValueAccessTests {
     private static let url = URL(filePath: "/tmp/a b")
     // A whole second, which every format preserves.
     private static let date = Date(timeIntervalSinceReferenceDate: 5)
 
     /// Sets and reads a value of each type.
-    private static func check(_ access: some ValueAccess) {
+    private static func check(_ access: some KeyValueAccess) {
         access.set("text", forKey: "string")
         access.set(-7, forKey: "integer")
         access.set(0.25, forKey: "double")
