@@ -1,4 +1,4 @@
-public import PropertyListCoding
+@_exported public import PropertyListCoding
 
 /// A type whose values can be stored as they are.
 ///
