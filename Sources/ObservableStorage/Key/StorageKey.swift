@@ -102,6 +102,35 @@ extension StorageKey {
     }
 }
 
+// Chosen by the compiler only if no other initializer fits: the message says more than an unmet requirement.
+extension StorageKey {
+    /// Not available: the type cannot be stored without a codec.
+    @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
+    public init(
+        _ name: String, persistsDefault: DefaultPersistence = [], default makeDefault: @autoclosure @escaping @Sendable () -> Value
+    ) {
+        fatalError("unavailable")
+    }
+
+    /// Not available: the type cannot be stored without a codec.
+    @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
+    public init(default makeDefault: @autoclosure @escaping @Sendable () -> Value, name: String = #function) {
+        fatalError("unavailable")
+    }
+
+    /// Not available: the type cannot be stored without a codec.
+    @available(*, unavailable, message: "conform 'Wrapped' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
+    public init<Wrapped: Sendable>(_ name: String) where Value == Wrapped? {
+        fatalError("unavailable")
+    }
+
+    /// Not available: the type cannot be stored without a codec.
+    @available(*, unavailable, message: "conform 'Wrapped' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
+    public init<Wrapped: Sendable>(name: String = #function) where Value == Wrapped? {
+        fatalError("unavailable")
+    }
+}
+
 /// The conditions under which reading a key writes its default.
 public struct DefaultPersistence: OptionSet, Sendable, Hashable {
     /// The bits of the set.

@@ -56,16 +56,22 @@ extension Date: Storable {
 }
 
 extension Storable where Self: FixedWidthInteger {
-    /// A stored integer within the type's range; a boolean or a real is none.
+    /// A stored integer within the type's range; a boolean or a real is none. A type of more than 64 bits also reads a string of digits.
     public init(propertyListValue: PropertyListValue) throws {
-        guard case .integer(let integer) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
-        guard let number = integer.value(as: Self.self) else {
-            throw CodingFailure(Self.self, found: "integer \(integer), which is out of range")
+        switch propertyListValue {
+        case .integer(let integer):
+            guard let number = integer.value(as: Self.self) else {
+                throw CodingFailure(Self.self, found: "integer \(integer), which is out of range")
+            }
+            self = number
+        case .string(let text) where Self.bitWidth > 64:
+            guard let number = Self(text) else { throw CodingFailure(Self.self, refusing: text) }
+            self = number
+        default: throw CodingFailure(Self.self, propertyListValue)
         }
-        self = number
     }
 
-    /// An integer.
+    /// An integer, or a string of decimal digits if the number is beyond 64 bits.
     public var propertyListValue: PropertyListValue {
         get throws {
             // Asking for the exact number in a generic way would cost as much as storing it.
@@ -73,10 +79,7 @@ extension Storable where Self: FixedWidthInteger {
                 let bits = UInt64(truncatingIfNeeded: self)
                 return .integer(Self.isSigned ? PropertyListInteger(Int64(bitPattern: bits)) : PropertyListInteger(bits))
             }
-            guard let integer = PropertyListInteger(exactly: self) else {
-                throw CodingFailure("\(self) is beyond 64 bits")
-            }
-            return .integer(integer)
+            return PropertyListInteger(exactly: self).map { .integer($0) } ?? .string(String(self))
         }
     }
 }
@@ -86,11 +89,13 @@ extension Int8: Storable {}
 extension Int16: Storable {}
 extension Int32: Storable {}
 extension Int64: Storable {}
+extension Int128: Storable {}
 extension UInt: Storable {}
 extension UInt8: Storable {}
 extension UInt16: Storable {}
 extension UInt32: Storable {}
 extension UInt64: Storable {}
+extension UInt128: Storable {}
 
 extension Double: Storable {
     /// A stored real, or an integer that a `Double` holds exactly.

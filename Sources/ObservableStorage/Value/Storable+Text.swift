@@ -54,6 +54,79 @@ extension Decimal: Storable {
     }
 }
 
+extension Character: Storable {
+    /// A stored string of exactly one character.
+    public init(propertyListValue: PropertyListValue) throws {
+        let string = try String(propertyListValue, for: Self.self)
+        guard let character = string.first, string.count == 1 else { throw CodingFailure(Self.self, refusing: string) }
+        self = character
+    }
+
+    /// A string of the character.
+    public var propertyListValue: PropertyListValue { .string(String(self)) }
+}
+
+extension Locale: Storable {
+    /// The locale with a stored identifier; any string is one.
+    public init(propertyListValue: PropertyListValue) throws {
+        self.init(identifier: try String(propertyListValue, for: Self.self))
+    }
+
+    /// The identifier. What the user has set apart from it, as in the current locale, is not stored.
+    public var propertyListValue: PropertyListValue { .string(identifier) }
+}
+
+extension TimeZone: Storable {
+    /// The time zone with a stored identifier, which the system knows.
+    public init(propertyListValue: PropertyListValue) throws {
+        let string = try String(propertyListValue, for: Self.self)
+        guard let zone = TimeZone(identifier: string) else { throw CodingFailure(Self.self, refusing: string) }
+        self = zone
+    }
+
+    /// The identifier.
+    public var propertyListValue: PropertyListValue { .string(identifier) }
+}
+
+extension Duration: Storable {
+    // Decimal digits of an attosecond.
+    private static let precision = 18
+
+    /// A stored string of decimal seconds, with an `s` at the end: `90s`, `-0.25s`. At most 18 digits follow the point.
+    public init(propertyListValue: PropertyListValue) throws {
+        let string = try String(propertyListValue, for: Self.self)
+        guard let attoseconds = Self.attoseconds(of: string) else { throw CodingFailure(Self.self, refusing: string) }
+        self.init(attoseconds: attoseconds)
+    }
+
+    /// A string of decimal seconds, exact to the attosecond, with an `s` at the end: `90s`, `-0.25s`.
+    public var propertyListValue: PropertyListValue {
+        let digits = String(attoseconds.magnitude)
+        let padded = String(repeating: "0", count: max(0, Self.precision + 1 - digits.count)) + digits
+        var fraction = padded.suffix(Self.precision)
+        while fraction.last == "0" { fraction.removeLast() }
+        let sign = attoseconds < 0 ? "-" : ""
+        return .string("\(sign)\(padded.dropLast(Self.precision))\(fraction.isEmpty ? "" : ".")\(fraction)s")
+    }
+
+    /// Parses decimal seconds; returns nil if the text is anything else or out of range.
+    private static func attoseconds(of text: String) -> Int128? {
+        var rest = Substring(text).utf8
+        let isNegative = rest.first == UInt8(ascii: "-")
+        if isNegative { rest.removeFirst() }
+        let whole = rest.removeDigits()
+        var fraction: [UInt8] = []
+        if rest.first == UInt8(ascii: ".") {
+            rest.removeFirst()
+            fraction = rest.removeDigits()
+            guard !fraction.isEmpty, fraction.count <= precision else { return nil }
+        }
+        guard !whole.isEmpty, rest.elementsEqual("s".utf8) else { return nil }
+        fraction.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: precision - fraction.count))
+        return Int128((isNegative ? "-" : "") + String(decoding: whole + fraction, as: UTF8.self))
+    }
+}
+
 extension String {
     /// The string that is stored for a value of another type.
     fileprivate init(_ stored: PropertyListValue, for type: Any.Type) throws {

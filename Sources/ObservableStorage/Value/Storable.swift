@@ -2,12 +2,14 @@
 
 /// A type whose values can be stored as they are.
 ///
-/// The standard types conform: `Bool`, every integer, `Double`, `Float`, `CGFloat`, `String`, `Data`, `Date`, `URL`, `UUID`, `Decimal`,
-/// `PropertyListValue`, and arrays, string-keyed dictionaries and optionals of all of them. An enumeration with a raw value
-/// needs only to say so:
+/// The standard types conform: `Bool`, every integer, `Double`, `Float`, `CGFloat`, `String`, `Character`, `Data`, `Date`, `Duration`, `URL`,
+/// `UUID`, `Decimal`, `Locale`, `TimeZone`, `CGPoint`, `CGSize`, `CGRect`, `PropertyListValue`, and arrays, sets, ranges, dictionaries and
+/// optionals of all of them. The keys of a dictionary are strings or convert to them without loss. An enumeration with a raw value needs only
+/// to say so, and with `LosslessStringConvertible` it is a key, too; a `Codable` type conforms to ``CodableStorable``:
 ///
 /// ```swift
 /// enum Theme: String, Storable { case light, dark }
+/// struct Account: CodableStorable { var name: String }
 /// ```
 ///
 /// Nothing is converted, with one exception: a real accepts a stored integer, because `<integer>1</integer>` is what people
@@ -73,26 +75,33 @@ extension Array: Storable where Element: Storable {
     }
 }
 
-extension Dictionary: Storable where Key == String, Value: Storable {
-    /// A stored dictionary whose values are all of the value's type: a wrong one is not left out, it is an error.
+extension Dictionary: Storable where Key: Storable & LosslessStringConvertible, Value: Storable {
+    /// A stored dictionary whose values are all of the value's type and whose keys are all descriptions of the key's type, each of another
+    /// key: a wrong one is not left out, it is an error.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .dictionary(let dictionary) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self.init(minimumCapacity: dictionary.count)
         for (name, stored) in dictionary {
+            guard let key = Key(name) else { throw CodingFailure(Key.self, found: "the key \"\(name)\"").inside(.step(to: name)) }
             do {
-                self[name] = .some(try Value(propertyListValue: stored))
+                self[key] = .some(try Value(propertyListValue: stored))
             } catch {
                 throw CodingFailure(error, decoding: stored, as: Value.self).inside(.step(to: name))
             }
         }
+        if count < dictionary.count { throw CodingFailure(Self.self, found: Self.repeatedKeys(in: dictionary)) }
     }
 
-    /// A dictionary.
+    /// A dictionary whose keys are the descriptions of these keys.
+    ///
+    /// Throws for a key that its description does not lead back to.
     public var propertyListValue: PropertyListValue {
         get throws {
             var dictionary: [String: PropertyListValue] = [:]
             dictionary.reserveCapacity(count)
-            for (name, value) in self {
+            for (key, value) in self {
+                let name = key.description
+                guard Key(name) == key else { throw CodingFailure("the key \"\(name)\" does not convert back to \(Key.self)") }
                 do {
                     dictionary[name] = try value.propertyListValue
                 } catch {
@@ -102,6 +111,27 @@ extension Dictionary: Storable where Key == String, Value: Storable {
             return .dictionary(dictionary)
         }
     }
+
+    // For the error only; the order of names makes it the same each time.
+    private static func repeatedKeys(in dictionary: [String: PropertyListValue]) -> String {
+        var names: [Key: String] = [:]
+        for name in dictionary.keys.sorted() {
+            guard let key = Key(name) else { continue }
+            if let earlier = names.updateValue(name, forKey: key) { return "the keys \"\(earlier)\" and \"\(name)\", which are the same" }
+        }
+        return "two keys that are the same"
+    }
+}
+
+// What an enumeration needs to be the key of a stored dictionary.
+extension LosslessStringConvertible where Self: Storable & RawRepresentable, RawValue == String {
+    /// Creates the value whose raw value is the text.
+    public init?(_ description: String) {
+        self.init(rawValue: description)
+    }
+
+    /// The raw value.
+    public var description: String { rawValue }
 }
 
 extension Optional: Storable where Wrapped: Storable {

@@ -58,7 +58,7 @@ extension StorageCodec where Value: Storable {
     /// The value's own stored form.
     public static var native: StorageCodec {
         var codec = StorageCodec(encode: { try $0.propertyListValue }, decode: { try Value(propertyListValue: $0) })
-        codec.isNative = true
+        codec.isNative = !(Value.self is any CodableStorable.Type)
         return codec
     }
 }

@@ -98,7 +98,10 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
             Accepting(String.self, "string"), Accepting(Data.self, "data"), Accepting(Date.self, "date"), Accepting(URL.self, "string"),
             Accepting(UUID.self, "string"), Accepting(Decimal.self, "string"), Accepting([Int].self, "array"),
             Accepting([String: Int].self, "dictionary"), Accepting(Int?.self, "integer"), Accepting(Theme.self, "string"),
-            Accepting(Level.self, "integer"),
+            Accepting(Level.self, "integer"), Accepting(Int128.self, "integer", "string"), Accepting(Duration.self, "string"),
+            Accepting(Character.self, "string"), Accepting(Locale.self, "string"), Accepting(TimeZone.self, "string"),
+            Accepting(Set<Int>.self, "array"), Accepting(ClosedRange<Int>.self, "dictionary"), Accepting(CGPoint.self, "dictionary"),
+            Accepting(CGSize.self, "dictionary"), Accepting(CGRect.self, "dictionary"), Accepting([Int: Int].self, "dictionary"),
         ])
     private func refusal(_ type: Accepting) throws {
         try type.check()

@@ -1,0 +1,48 @@
+public import PropertyListCoding
+
+/// A `Codable` type whose values are stored as native property-list structures, which `prefs` and `plutil` show and edit.
+///
+/// ```swift
+/// struct Account: Codable, CodableStorable { var name: String }
+/// let account = StorageKey<Account?>("account")
+/// ```
+///
+/// The stored form is that of ``StorageCodec/propertyList``.
+public protocol CodableStorable: Codable, Storable {}
+
+extension CodableStorable {
+    /// The value that the type's decoding makes of what is stored.
+    public init(propertyListValue: PropertyListValue) throws {
+        self = try StorageCodec.propertyList.decode(propertyListValue)
+    }
+
+    /// What the type's encoding makes of the value.
+    ///
+    /// Throws for nil inside of an array, and whatever the type's encoding throws.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            try StorageCodec.propertyList.encode(self)
+        }
+    }
+}
+
+// An enumeration with a raw value has two stored forms to choose from: its own encoding counts, which is the raw value unless it says otherwise.
+extension CodableStorable where Self: RawRepresentable, RawValue: Storable {
+    /// The value that the type's decoding makes of what is stored.
+    public init(propertyListValue: PropertyListValue) throws {
+        self = try StorageCodec.propertyList.decode(propertyListValue)
+    }
+
+    /// What the type's encoding makes of the value.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            try StorageCodec.propertyList.encode(self)
+        }
+    }
+}
+
+// Their elements are stored each by itself. Conforming tells a key to remember what it has decoded: decoders are slow.
+extension Optional: CodableStorable where Wrapped: CodableStorable {}
+extension Array: CodableStorable where Element: CodableStorable {}
+extension Set: CodableStorable where Element: CodableStorable {}
+extension Dictionary: CodableStorable where Key: Storable & LosslessStringConvertible & Codable, Value: CodableStorable {}

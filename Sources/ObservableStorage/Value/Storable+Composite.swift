@@ -1,0 +1,169 @@
+public import Foundation
+public import PropertyListCoding
+
+extension Set: Storable where Element: Storable {
+    /// A stored array whose elements are all of the element's type; equal ones count once.
+    public init(propertyListValue: PropertyListValue) throws {
+        guard case .array = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
+        self.init(try [Element](propertyListValue: propertyListValue))
+    }
+
+    /// An array in ascending order of what is stored for the elements, so that equal sets are stored alike.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            var elements: [(stored: PropertyListValue, bytes: Data)] = []
+            elements.reserveCapacity(count)
+            for element in self {
+                do {
+                    let stored = try element.propertyListValue
+                    elements.append((stored, try stored.orderingBytes()))
+                } catch {
+                    throw CodingFailure(encoding: error)
+                }
+            }
+            elements.sort { left, right in
+                left.stored.precedes(right.stored) ?? left.bytes.lexicographicallyPrecedes(right.bytes)
+            }
+            return .array(elements.map(\.stored))
+        }
+    }
+}
+
+extension PropertyListValue {
+    /// Whether the value is stored before another one in a set: by type, then by value; nil if their bytes have to be compared.
+    fileprivate func precedes(_ other: PropertyListValue) -> Bool? {
+        switch (self, other) {
+        case (.string(let left), .string(let right)): left.utf8.lexicographicallyPrecedes(right.utf8)
+        case (.integer(let left), .integer(let right)): left.wide < right.wide
+        // `<` has no order for NaN.
+        case (.real(let left), .real(let right)): !right.isTotallyOrdered(belowOrEqualTo: left)
+        case (.date(let left), .date(let right)):
+            !right.timeIntervalSinceReferenceDate.isTotallyOrdered(belowOrEqualTo: left.timeIntervalSinceReferenceDate)
+        case (.data(let left), .data(let right)): left.lexicographicallyPrecedes(right)
+        default: typeName == other.typeName ? nil : typeName < other.typeName
+        }
+    }
+
+    /// The bytes that order a value which ``precedes(_:)`` does not; empty for the others.
+    fileprivate func orderingBytes() throws -> Data {
+        switch self {
+        case .array, .dictionary, .boolean, .uid: try encoded(as: .binary)
+        default: Data()
+        }
+    }
+}
+
+extension PropertyListInteger {
+    // Every property-list integer fits.
+    fileprivate var wide: Int128 { value(as: Int128.self) ?? 0 }
+}
+
+extension ClosedRange: Storable where Bound: Storable {
+    /// A stored dictionary with `lowerBound` and an `upperBound` that is not below it; other entries are ignored.
+    public init(propertyListValue: PropertyListValue) throws {
+        let (lower, upper): (Bound, Bound) = try propertyListValue.bounds(of: Self.self)
+        self = lower...upper
+    }
+
+    /// A dictionary with `lowerBound` and `upperBound`, the same as that of a `Range`.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            try PropertyListValue(entries: ["lowerBound": lowerBound, "upperBound": upperBound])
+        }
+    }
+}
+
+extension Range: Storable where Bound: Storable {
+    /// A stored dictionary with `lowerBound` and an `upperBound` that is not below it; other entries are ignored.
+    public init(propertyListValue: PropertyListValue) throws {
+        let (lower, upper): (Bound, Bound) = try propertyListValue.bounds(of: Self.self)
+        self = lower..<upper
+    }
+
+    /// A dictionary with `lowerBound` and `upperBound`, the same as that of a `ClosedRange`.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            try PropertyListValue(entries: ["lowerBound": lowerBound, "upperBound": upperBound])
+        }
+    }
+}
+
+extension CGPoint: Storable {
+    /// A stored dictionary with the numbers `x` and `y`; other entries are ignored.
+    public init(propertyListValue stored: PropertyListValue) throws {
+        self.init(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
+    }
+
+    /// A dictionary with the reals `x` and `y`.
+    public var propertyListValue: PropertyListValue {
+        .dictionary(["x": x.propertyListValue, "y": y.propertyListValue])
+    }
+}
+
+extension CGSize: Storable {
+    /// A stored dictionary with the numbers `width` and `height`; other entries are ignored.
+    public init(propertyListValue stored: PropertyListValue) throws {
+        self.init(
+            width: try stored.entry("width", of: Self.self) as CGFloat, height: try stored.entry("height", of: Self.self) as CGFloat)
+    }
+
+    /// A dictionary with the reals `width` and `height`.
+    public var propertyListValue: PropertyListValue {
+        .dictionary(["width": width.propertyListValue, "height": height.propertyListValue])
+    }
+}
+
+extension CGRect: Storable {
+    /// A stored dictionary with the numbers `x`, `y`, `width` and `height`; other entries are ignored.
+    public init(propertyListValue stored: PropertyListValue) throws {
+        let origin = CGPoint(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
+        let size = CGSize(
+            width: try stored.entry("width", of: Self.self) as CGFloat, height: try stored.entry("height", of: Self.self) as CGFloat)
+        self.init(origin: origin, size: size)
+    }
+
+    /// A dictionary with the reals `x`, `y`, `width` and `height`; negative sizes are kept.
+    public var propertyListValue: PropertyListValue {
+        .dictionary([
+            "x": origin.x.propertyListValue, "y": origin.y.propertyListValue,
+            "width": size.width.propertyListValue, "height": size.height.propertyListValue,
+        ])
+    }
+}
+
+// Values of several parts, each an entry of a dictionary.
+extension PropertyListValue {
+    fileprivate init(entries: KeyValuePairs<String, any Storable>) throws {
+        var dictionary: [String: PropertyListValue] = [:]
+        for (name, value) in entries {
+            do {
+                dictionary[name] = try value.propertyListValue
+            } catch {
+                throw CodingFailure(encoding: error).inside(.step(to: name))
+            }
+        }
+        self = .dictionary(dictionary)
+    }
+
+    /// An entry of the dictionary that is stored for a value of several parts.
+    fileprivate func entry<Value: Storable>(_ name: String, of type: Any.Type) throws -> Value {
+        guard case .dictionary(let dictionary) = self else { throw CodingFailure(type, self) }
+        guard let stored = dictionary[name] else { throw CodingFailure(Value.self, found: "nothing").inside(.step(to: name)) }
+        do {
+            return try Value(propertyListValue: stored)
+        } catch {
+            throw CodingFailure(error, decoding: stored, as: Value.self).inside(.step(to: name))
+        }
+    }
+
+    /// The bounds of a range, in order.
+    fileprivate func bounds<Bound: Storable & Comparable>(of type: Any.Type) throws -> (lower: Bound, upper: Bound) {
+        let lower: Bound = try entry("lowerBound", of: type)
+        let upper: Bound = try entry("upperBound", of: type)
+        // False for a NaN, too.
+        guard lower <= upper else {
+            throw CodingFailure(type, found: "the lower bound \(lower) and the upper bound \(upper), which are not in order")
+        }
+        return (lower, upper)
+    }
+}
