@@ -1,4 +1,4 @@
-/// A date and time of day in UTC, in the Gregorian calendar continued into the past.
+/// A date and time of day in UTC, in the proleptic Gregorian calendar.
 package struct CalendarDate: Equatable {
     package let year: Int
     package let month: Int
@@ -8,7 +8,7 @@ package struct CalendarDate: Equatable {
     package let second: Int
 
     private static let secondsPerDay = 86_400
-    /// Days from 0000-03-01, where the arithmetic begins, to 2001-01-01, where property lists count from.
+    /// Days from 0000-03-01, the origin of the arithmetic, to 2001-01-01, the reference date of property lists.
     private static let referenceDay = 730_791
     private static let daysPerEra = 146_097
 

@@ -1,4 +1,4 @@
-/// The limits to which both readers and both writers hold every property list.
+/// The limits on every property list that both readers and both writers enforce.
 ///
 /// The expansion cost of a value is its size with everything shared in it written out: one for each value, and one more for each 32 bytes
 /// of text or data.
@@ -31,7 +31,7 @@ enum DecodingLimits {
 }
 
 extension PropertyListValue {
-    /// Makes sure that the value can be written as binary and read back: arrays and dictionaries at most 512 deep.
+    /// Checks that the value can be written as binary and read back: arrays and dictionaries at most 512 levels deep.
     ///
     /// - Throws: ``PropertyListError`` without an offset.
     public func validate() throws(PropertyListError) {

@@ -1,8 +1,8 @@
-/// Why bytes are not a property list, or why a value cannot be written as one.
+/// The reason why bytes are not a property list, or why a value cannot be written as one.
 public struct PropertyListError: Error, Sendable, Hashable {
     /// The offset in the bytes; nil if the error is about a value to be written.
     public let offset: Int?
-    /// What is wrong, as a phrase that may follow a colon.
+    /// The reason, as a phrase that may follow a colon.
     public let reason: String
 
     /// Creates an error.
@@ -19,7 +19,7 @@ extension PropertyListError: CustomStringConvertible {
     }
 }
 
-// What both formats refuse.
+// Errors of both formats.
 extension PropertyListError {
     static func tooDeep(at offset: Int?) -> PropertyListError {
         PropertyListError(offset: offset, reason: "arrays and dictionaries are nested more than \(DecodingLimits.depth) deep")

@@ -1,4 +1,4 @@
-/// A whole number from `Int64.min` to `UInt64.max`: what a property list calls an integer.
+/// An integer from `Int64.min` to `UInt64.max`, the range of integers in a property list.
 public struct PropertyListInteger: Sendable, Hashable {
     // One number has one representation: the bits are unsigned unless the number is negative.
     let bits: UInt64

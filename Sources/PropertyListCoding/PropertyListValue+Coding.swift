@@ -1,18 +1,18 @@
 public import Foundation
 
-/// A way to write a property list as bytes.
+/// A format in which to write a property list as bytes.
 public enum PropertyListFormat: Sendable, Hashable, CaseIterable {
-    /// `bplist00`: compact, and loses nothing.
+    /// `bplist00`: compact and lossless.
     case binary
-    /// Apple's XML: readable, but dates are cut to whole seconds and text cannot hold control characters.
+    /// Apple's XML: readable, but dates are truncated to whole seconds and text cannot contain control characters.
     case xml
 }
 
 extension PropertyListValue {
-    /// Reads a binary or an XML property list, whichever the bytes are.
+    /// Reads a binary or an XML property list, as determined from the bytes.
     ///
-    /// Takes time and memory linear in the input, whatever the bytes are. Where Foundation reads a dictionary, this reads the same one or
-    /// throws. If a key is repeated, the later entry counts in XML; binary is refused.
+    /// Takes linear time and memory for any input. If Foundation reads a dictionary from the bytes, this method reads the same one or
+    /// throws. If a key is repeated, the later entry is used in XML; binary is rejected.
     ///
     /// - Throws: ``PropertyListError`` with the offset and the reason.
     public static func decode(_ data: Data) throws(PropertyListError) -> (value: PropertyListValue, format: PropertyListFormat) {
@@ -35,15 +35,16 @@ extension PropertyListValue {
         return (try XMLReader.read(bytes), .xml)
     }
 
-    /// What differs between the entries of a binary property list and those of an earlier version: the value of each entry that was set,
+    /// The differences between the entries of a binary property list and those of an earlier version: the value of each entry that was set,
     /// nil for one that was removed.
     ///
-    /// Decodes little more than what has changed. Returns nil if it cannot tell: then ``decode(_:)`` can, or throws the error.
+    /// Decodes little more than the changed entries. Returns nil if they cannot be determined: then ``decode(_:)`` can, or throws the
+    /// error.
     ///
     /// - Parameters:
     ///   - data: bytes of the property list.
     ///   - earlier: bytes that ``decode(_:)`` has accepted.
-    ///   - entries: what it has read from them, by name.
+    ///   - entries: the entries that it read from them, by name.
     package static func changes(
         in data: Data, since earlier: Data, of entries: (String) -> PropertyListValue?
     ) -> [String: PropertyListValue?]? {
@@ -55,7 +56,7 @@ extension PropertyListValue {
                     var reader = try BinaryReader(bytes)
                     return try reader.changes(since: try BinaryReader(earlierBytes), of: entries)
                 } catch {
-                    // Reading the whole throws the same error, or an earlier one.
+                    // Reading the whole property list throws the same error, or an earlier one.
                     return nil
                 }
             }
@@ -64,7 +65,7 @@ extension PropertyListValue {
 
     /// Writes the value as a property list; equal values are written as the same bytes.
     ///
-    /// - Throws: ``PropertyListError`` if the format cannot hold the value.
+    /// - Throws: ``PropertyListError`` if the format cannot represent the value.
     public func encoded(as format: PropertyListFormat) throws(PropertyListError) -> Data {
         switch format {
         case .binary: try BinaryWriter.write(self)
@@ -72,7 +73,7 @@ extension PropertyListValue {
         }
     }
 
-    /// Writes a dictionary in which some entries were set or, with nil, removed; in binary without making a copy of it.
+    /// Writes a dictionary in which some entries were set or, with nil, removed; in binary without copying it.
     package static func encode(
         _ entries: [String: PropertyListValue], with edits: [String: PropertyListValue?], as format: PropertyListFormat
     ) throws(PropertyListError) -> Data {

@@ -4,7 +4,7 @@ extension PropertyListValue: Equatable {
     /// Whether two values are the same property list, bit for bit.
     public static func == (left: PropertyListValue, right: PropertyListValue) -> Bool {
         guard left.isContainer else { return left.isSameLeaf(as: right) }
-        // An explicit list of what is still to be compared: recursion could exhaust the stack on deep values.
+        // An explicit list of the values still to be compared: recursion could exhaust the stack for deep values.
         var pending = [(left: left, right: right)]
         while let (left, right) = pending.popLast() {
             switch (left, right) {

@@ -3,7 +3,7 @@ import Foundation
 extension PropertyListValue {
     /// The value as it reads back after it was written in a format.
     ///
-    /// XML cuts dates to whole seconds and has a single NaN; binary changes nothing.
+    /// XML truncates dates to whole seconds and has a single NaN; binary changes nothing.
     public func rounded(for format: PropertyListFormat) -> PropertyListValue {
         guard format == .xml else { return self }
         guard isContainer else { return roundedLeaf ?? self }
@@ -28,7 +28,7 @@ extension PropertyListValue {
         }
     }
 
-    /// The leaf as XML holds it, or nil if that is the same.
+    /// The leaf as represented in XML, or nil if that is the same.
     private var roundedLeaf: PropertyListValue? {
         switch self {
         case .date(let date):
@@ -43,7 +43,7 @@ extension PropertyListValue {
         }
     }
 
-    /// Whether a container has a leaf at any depth that XML does not hold as it is.
+    /// Whether a container has a leaf at any depth that XML cannot represent exactly.
     private var holdsUnrounded: Bool {
         var pending = [self]
         while let container = pending.popLast() {

@@ -1,20 +1,20 @@
 public import Foundation
 
-/// A value of a property list: what can be stored, and nothing else.
+/// A value of a property list.
 ///
-/// Booleans, integers and reals never mix: `.integer(1)`, `.real(1)` and `.boolean(true)` are three different values.
+/// Booleans, integers and reals are distinct: `.integer(1)`, `.real(1)` and `.boolean(true)` are three different values.
 /// Equality is exact: two reals or dates are equal when their bits are, so that NaN equals itself and -0.0 differs from
 /// 0.0, and two strings when their bytes are, so that a change of Unicode normalization is a change.
 public enum PropertyListValue: Sendable {
     /// Text, any Unicode scalars.
     case string(String)
-    /// A whole number from `Int64.min` to `UInt64.max`.
+    /// An integer from `Int64.min` to `UInt64.max`.
     case integer(PropertyListInteger)
     /// A 64-bit floating-point number.
     case real(Double)
-    /// A truth value.
+    /// A Boolean value.
     case boolean(Bool)
-    /// A point in time; a property list counts seconds from 2001-01-01 00:00:00 UTC.
+    /// A point in time, in a property list the number of seconds since 2001-01-01 00:00:00 UTC.
     case date(Date)
     /// Bytes.
     case data(Data)
@@ -98,7 +98,7 @@ extension PropertyListValue: ExpressibleByStringLiteral, ExpressibleByIntegerLit
         self = .array(elements)
     }
 
-    /// A dictionary; of two entries with the same key the later one counts.
+    /// A dictionary; of two entries with the same key the later one is used.
     public init(dictionaryLiteral elements: (String, PropertyListValue)...) {
         self = .dictionary(Dictionary(elements, uniquingKeysWith: { $1 }))
     }

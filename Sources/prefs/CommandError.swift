@@ -6,7 +6,7 @@ enum CommandError: Error, Equatable {
     case noSuchKey(String)
     /// The command line is invalid; the synopsis is the usage of the command, or nil if none was recognized.
     case usage(String, synopsis: String? = nil)
-    /// The file can't be read, written or locked, or its contents rule out the edit; the reason begins with the file.
+    /// The file can't be read, written or locked, or its contents do not allow the edit; the reason begins with the file.
     case failed(String)
     /// The reader of standard output has closed it.
     case outputClosed
@@ -43,7 +43,7 @@ enum CommandError: Error, Equatable {
         do {
             try Output(descriptor: STDERR_FILENO, isColoured: false).write(line: String(text.map { $0.isNewline ? " " : $0 }))
         } catch {
-            // There is no stream left to report this on.
+            // There is no stream left on which to report this.
         }
     }
 }

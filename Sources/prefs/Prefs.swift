@@ -43,7 +43,7 @@ struct Prefs {
 
     /// The arguments of the process.
     ///
-    /// `CommandLine.arguments` replaces what is not UTF-8 with U+FFFD, which would name another file or key.
+    /// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD, which would name another file or key.
     private static func arguments() throws(CommandError) -> [String] {
         var arguments: [String] = []
         for number in 1..<max(1, Int(CommandLine.argc)) {

@@ -4,7 +4,7 @@ import ObservableStorage
 /// Standard output: each line has been written when the call returns.
 struct Output: Sendable {
     let descriptor: Int32
-    /// Whether texts get the colours of a terminal.
+    /// Whether texts are coloured for a terminal.
     let isColoured: Bool
 
     /// The standard output of the process, in colour on a terminal.
@@ -58,7 +58,7 @@ struct Output: Sendable {
 // MARK: - Colours
 
 extension Output {
-    /// Whether there are colours: on a terminal that has them, unless `NO_COLOR` is set.
+    /// Whether to use colours: on a terminal that supports them, unless `NO_COLOR` is set.
     static func supportsColours(isTerminal: Bool, environment: [String: String]) -> Bool {
         isTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
     }
@@ -75,7 +75,7 @@ extension Output {
 
 // MARK: - Standard input
 
-/// Reads standard input, or another descriptor, to its end; more than a property-list file may contain is an error.
+/// Reads standard input, or another descriptor, to its end; more bytes than a property-list file may contain are an error.
 func readStandardInput(
     _ descriptor: Int32 = STDIN_FILENO, atMost limit: Int = FileSystemCalls.largestFileSize
 ) throws(CommandError) -> Data {

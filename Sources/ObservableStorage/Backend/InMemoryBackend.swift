@@ -3,22 +3,22 @@ public import PropertyListCoding
 
 /// Entries in memory: for tests and previews. Several stores on one backend behave like several processes on one file.
 public final class InMemoryBackend: StorageBackend {
-    /// What it is called in errors.
+    /// The name of the storage in errors.
     public let name = "memory"
     private let state: Lock<(entries: StorageEntries, version: Int)>
     private let edits = ChangePublisher<StorageEvent>()
 
-    /// Starts with some entries.
+    /// Creates a backend with some entries.
     public init(_ entries: [String: PropertyListValue] = [:]) {
         state = Lock((StorageEntries(entries), 0))
     }
 
-    /// The entries as they are now.
+    /// The current entries.
     public func load() -> StorageEntries {
         state.withLock { $0.entries }
     }
 
-    /// Runs an edit on the latest entries, again if somebody else was faster.
+    /// Runs an edit on the latest entries, and again if another edit was stored meanwhile.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         while true {
             let (before, version) = state.withLock { $0 }
@@ -26,7 +26,7 @@ public final class InMemoryBackend: StorageBackend {
             try body(&entries)
             guard !entries.editedKeys.isEmpty else { return before }
             let edited = entries.unedited
-            // The edit is the user's and ran outside the lock: it runs again if somebody else was faster.
+            // The edit is user code and ran outside the lock: it runs again if another edit was stored meanwhile.
             let isStored = state.withLock { state in
                 guard state.version == version else { return false }
                 state = (edited, version + 1)
@@ -38,10 +38,10 @@ public final class InMemoryBackend: StorageBackend {
         }
     }
 
-    /// True: an edit inside another one is made on its own.
+    /// True: an edit inside another one is made separately.
     public var allowsNestedEdits: Bool { true }
 
-    /// Reports every edit, whichever store made it.
+    /// Reports every edit, by any store.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
         let token = edits.subscribe { event in queue.async { report(event) } }
         queue.async { report(.changed) }

@@ -3,11 +3,11 @@ public import PropertyListCoding
 import Synchronization
 
 extension PropertyListFile {
-    // Each attempt fails because another writer was faster.
+    // Each attempt fails because another writer replaced the file meanwhile.
     private static let mostPreparations = 3
     private static let mostRounds = 100
 
-    /// Edited content that is written beside the file, and only has to be renamed.
+    /// Edited content that was written beside the file, and only has to be renamed.
     private struct Draft {
         let target: ResolvedPath
         let replacement: FileReplacement
@@ -20,7 +20,7 @@ extension PropertyListFile {
 
     /// The result of preparing an edit.
     private enum Preparation {
-        /// Nothing is to be written.
+        /// There is nothing to write.
         case unchanged(StorageEntries)
         case drafted(Draft)
         /// The file was changed meanwhile, or has to be renamed first, which requires the lock.
@@ -56,11 +56,11 @@ extension PropertyListFile {
         throw StorageError.unwritable(file: name, reason: "others change it again and again while it is written")
     }
 
-    /// Renames a draft to the path, or, under a lock that others wait for, prepares another one of what the file contains now.
+    /// Renames a draft to the path, or, under a lock for which others wait, prepares another one from the current content of the file.
     ///
-    /// Afterwards the draft is in place, or has to be tried again because the lock file was removed meanwhile, or is nil.
+    /// Afterwards the draft was renamed, or has to be tried again because the lock file was removed meanwhile, or is nil.
     ///
-    /// - Returns: the entries, if nothing is to be written.
+    /// - Returns: the entries, if there is nothing to write.
     private func replaceFile(
         _ draft: inout Draft?, _ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath, _ lock: FileLock?
     ) throws -> StorageEntries? {
@@ -76,7 +76,7 @@ extension PropertyListFile {
         return nil
     }
 
-    /// Renames a draft under the lock, if that is still the one that others use; returns nil if the file has changed.
+    /// Renames a draft under the lock, if that is still the one in use; returns nil if the file has changed.
     private func put(_ draft: inout Draft?, _ lock: FileLock?) throws -> Draft? {
         guard let current = draft, try lock?.isInPlace() ?? true else { return draft }
         if try !noting(failureOf: current.replacement, { try replaceFile(current) }) { drop(&draft) }
@@ -119,7 +119,7 @@ extension PropertyListFile {
         return .drafted(Draft(target: target, replacement: replacement, bytes: bytes, entries: entries, format: format, time: time))
     }
 
-    /// Waits until the renamed file is on the medium; without the lock, because the next edit waits for the same.
+    /// Waits until the renamed file is on the medium; without the lock, because the next edit waits for it as well.
     private func finish(_ draft: Draft) throws -> StorageEntries {
         let (identity, isUnmistakable) = try noting(failureOf: draft.replacement) { try draft.replacement.finish() }
         let written = FileContent(
@@ -130,7 +130,7 @@ extension PropertyListFile {
         return written.entries
     }
 
-    /// Runs a step of a replacement, and notes what it leaves behind if it fails.
+    /// Runs a step of a replacement, and records the remaining files if it fails.
     private func noting<Result>(failureOf replacement: FileReplacement?, _ step: () throws -> Result) throws -> Result {
         do {
             return try step()
@@ -141,7 +141,7 @@ extension PropertyListFile {
         }
     }
 
-    /// Removes temporary files of writers that died, and those that this one could not remove.
+    /// Removes temporary files of writers that died, and those that this writer could not remove.
     private func removeLeftovers(of target: ResolvedPath) throws(StorageError) {
         let isNeeded = leftovers.withLock { leftovers in
             defer { leftovers.temporaries = false }
@@ -169,14 +169,14 @@ extension PropertyListFile {
         }
     }
 
-    /// The value as it will be read again: as XML can hold it, if the file was XML when it was read or written last.
+    /// The value as it will be read back: as represented in XML, if the file was XML when it was last read or written.
     public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
         guard isXML.load(ordering: .relaxed), formatPolicy == .keep else { return value }
         if let rejection = rejection(of: value, for: key, format: .xml) { throw rejection }
         return value.rounded(for: .xml)
     }
 
-    /// Why a format cannot hold an entry; nil if it can.
+    /// The reason why a format cannot represent an entry; nil if it can.
     private func rejection(of value: PropertyListValue, for key: String, format: PropertyListFormat) -> StorageError? {
         do {
             _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
@@ -187,7 +187,7 @@ extension PropertyListFile {
         }
     }
 
-    /// Names the edit that cannot be written; the entries that were in the file before can.
+    /// Names the edit that cannot be written; the entries that were already in the file can.
     private func rejection(of entries: StorageEntries, format: PropertyListFormat, because error: PropertyListError) -> StorageError {
         for key in entries.editedKeys.sorted() {
             if let value = entries[key], let rejection = rejection(of: value, for: key, format: format) { return rejection }

@@ -2,17 +2,17 @@ import Foundation
 import PropertyListCoding
 import Synchronization
 
-/// What a property-list file contained at one moment.
+/// The content of a property-list file at one moment.
 struct FileContent: Sendable {
     /// The identity of the file when it was read or written; nil for a missing file.
     let identity: FileIdentity?
     let bytes: Data
     let entries: StorageEntries
     let format: PropertyListFormat
-    /// Whether the file had been changed so recently that a further write may have left its identity as it was.
+    /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
     let isYoung: Bool
 
-    /// A file that does not exist; the first write makes it binary.
+    /// A file that does not exist; the first write creates it as binary.
     static let missing = FileContent(identity: nil, bytes: Data(), entries: StorageEntries(), format: .binary, lookedAt: .distantPast)
 
     /// - Parameter time: a time before the file was read: it may have been written meanwhile.
@@ -43,14 +43,14 @@ struct FileContent: Sendable {
 // MARK: - Reading
 
 extension PropertyListFile {
-    // How long to wait for a writer in place, which leaves the file incomplete while it writes.
+    // The time to wait for a writer in place, which leaves the file incomplete while it writes.
     private static let incompleteGrace: Duration = .milliseconds(250)
-    // How long to wait for editors that move the old file away before they write the new one; they need less even on a busy machine.
+    // The time to wait for editors that move the old file away before they write the new one; they need less even on a busy machine.
     private static let missingGrace: Duration = .milliseconds(500)
     private static let pause: Duration = .milliseconds(10)
     private static let recently: TimeInterval = 1
 
-    /// What the file contains: what was read or written last if the file is still the same, or else what is read now.
+    /// The content of the file: the cached one if the file is unchanged since it was last read or written, and otherwise read again.
     ///
     /// - Parameter path: the path as it was given, or the resolved one under the lock.
     private func content(at path: String) throws(StorageError) -> FileContent {
@@ -61,7 +61,7 @@ extension PropertyListFile {
         return content
     }
 
-    /// Keeps what was read or written.
+    /// Caches content that was read or written.
     func cache(_ content: FileContent) {
         cached.take { last in
             defer { last = content }
@@ -105,12 +105,12 @@ extension PropertyListFile {
     }
 }
 
-// MARK: - Bad and incomplete files
+// MARK: - Malformed and incomplete files
 
 extension PropertyListFile {
     private static let keptQuarantines = 3
 
-    /// What the file contains; nil if it is malformed and may be renamed, which is so only before it was read for the first time.
+    /// The content of the file; nil if it is malformed and may be renamed, which is only allowed before it was read for the first time.
     func contentUnlessCorrupt(at path: String) throws(StorageError) -> FileContent? {
         do throws(StorageError) {
             return try content(at: path)
@@ -120,7 +120,7 @@ extension PropertyListFile {
         }
     }
 
-    /// What the file contains once a malformed file has been renamed. Called under the file's lock.
+    /// The content of the file after a malformed file was renamed. Called under the file's lock.
     func contentOrQuarantine(at target: ResolvedPath) throws(StorageError) -> FileContent {
         if let content = try contentUnlessCorrupt(at: target.path) { return content }
         let quarantine = target.quarantine(at: Date())
@@ -133,7 +133,7 @@ extension PropertyListFile {
         return try content(at: target.path)
     }
 
-    /// Keeps the newest of the files that were renamed, and among them always the last one.
+    /// Keeps the newest of the renamed files, including the last one.
     private func removeOldQuarantines(of target: ResolvedPath, besides newest: String) {
         do {
             let others = try calls.list(target.folder).filter { $0 != newest && target.isQuarantine($0) }
@@ -141,11 +141,11 @@ extension PropertyListFile {
                 try calls.removeFile(target.sibling(name))
             }
         } catch {
-            // The bad file is kept and the store can open; one file too many does no harm.
+            // The malformed file is kept and the store can open; an additional file does no harm.
         }
     }
 
-    /// Completes what a writer began that died while it wrote the file in place.
+    /// Completes the write of a writer that died while it wrote the file in place.
     func restoreIfNeeded() throws {
         guard inPlace != .never else { return }
         let target = try lock.resource ?? resolved()

@@ -1,7 +1,7 @@
 import Foundation
 
 extension Bundle {
-    /// The application's bundle identifier, or else the name of its executable: the name of its own domain of settings.
+    /// The application's bundle identifier, or else the name of its executable: the name of its own settings domain.
     static var applicationDomain: String {
         main.bundleIdentifier ?? ProcessInfo.processInfo.processName
     }
@@ -21,7 +21,7 @@ extension PropertyListFile {
         return "\(folder)/\(suite).plist"
     }
 
-    // Not by `ProcessInfo`, which replaces what is not UTF-8 by U+FFFD, and so names another folder.
+    // Not by `ProcessInfo`, which replaces bytes that are not UTF-8 with U+FFFD, and so returns the name of another folder.
     private static func environment(_ variable: String) -> Data? {
         getenv(variable).map { Data(bytes: $0, count: strlen($0)) }
     }
@@ -37,8 +37,8 @@ extension PropertyListFile {
     }
 #else
     extension PropertyListFile {
-        /// `$XDG_CONFIG_HOME`, or else `$HOME/.config`. A relative path is ignored in the first, as the XDG specification says, and starts at
-        /// the working folder in the second, as for Foundation's `UserDefaults`.
+        /// `$XDG_CONFIG_HOME`, or else `$HOME/.config`. A relative path is ignored in the first, as the XDG specification requires, and is
+        /// relative to the working folder in the second, as for Foundation's `UserDefaults`.
         private static func settingsFolder(_ text: (_ variable: String) throws(StorageError) -> String?) throws(StorageError) -> String {
             if let folder = try text("XDG_CONFIG_HOME"), folder.utf8.first == UInt8(ascii: "/") { return folder }
             // The user database is only read if the environment does not name the folder.

@@ -2,51 +2,53 @@ public import Dispatch
 public import Foundation
 import Synchronization
 
-/// Entries in a property-list file that several processes read and write, none of which loses an edit of another one.
+/// Entries in a property-list file that several processes read and write, without losing each other's edits.
 ///
 /// An edit reads the file again if it has changed, writes a new one beside it, and renames that to the path, durably, under a lock on a
-/// separate file (`.NAME.lock`), unless somebody else was faster: then it starts again. The format, mode and owner of the file are kept, and so
-/// are entries that this library does not understand; access control lists, extended attributes and set-user-ID bits are not. A file that this
-/// user may not write, or that nobody may, is not replaced.
+/// separate file (`.NAME.lock`); if another writer replaced the file meanwhile, it starts again. The format, mode and owner of the file are
+/// kept, and so are entries that this library does not interpret; access control lists, extended attributes and set-user-ID bits are not. A
+/// file that this user may not write, or that nobody may, is not replaced.
 public final class PropertyListFile: StorageBackend {
-    /// What to do if the format of the file cannot hold what is to be written: XML has no control characters, and no dates outside the years
+    /// What to do if the format of the file cannot represent a value: XML has no control characters, and no dates outside the years
     /// 1 to 9999.
     public enum FormatPolicy: Sendable, Hashable {
         /// Throw ``StorageError/unencodable(key:reason:)``, and keep the format.
         case keep
-        /// Write a binary file, which holds everything, from then on.
+        /// Write a binary file, which can represent every value, from then on.
         case binaryWhenNecessary
     }
 
-    /// The absolute path of the file, with `..` and links as they were given.
+    /// The absolute path of the file, with `..` and links as given.
     public let name: String
 
-    /// The same, or why it is rejected.
+    /// The same, or the reason why it is rejected.
     private let path: Result<AbsolutePath, StorageError>
     let onCorruption: CorruptionPolicy
     let formatPolicy: FormatPolicy
     private let lockTimeout: Duration
     let inPlace: InPlaceWriting
     let calls: FileSystemCalls
-    /// What was read or written last. Its lock is not held while the file is used.
+    /// The content that was last read or written. Its lock is not held while the file is accessed.
     let cached = Lock<FileContent?>(nil)
     let isXML = Atomic(false)
-    /// What writes that were not completed may have left behind: temporary files, of this writer or of writers that died, and content in the
-    /// file that a power failure may undo.
+    /// Possible remains of incomplete writes: temporary files, of this writer or of writers that died, and content in the file that a
+    /// power failure may undo.
     let leftovers = Lock<(temporaries: Bool, content: Bool)>((true, false))
     let lock = LockOwner<ResolvedPath>()
 
-    /// Names a file; nothing is read yet.
+    /// Creates a backend for a file, without reading it.
     ///
-    /// It is the file that the system would open: `..` after a link leads out of the folder that the link leads to. A URL that may lead to
-    /// another one is rejected when the file is first used: one that is not UTF-8, or starts at a working folder that no longer exists.
+    /// It is the file that the system would open: `..` after a link leads to the parent of the link's target. A URL that may refer to
+    /// another file is rejected when the file is first accessed: one that is not UTF-8, or is relative to a working folder that no longer
+    /// exists.
     ///
     /// - Parameters:
-    ///   - url: the file; a symbolic link is followed. Neither it nor its folder has to exist: the first write creates both, for this user only.
+    ///   - url: the file; a symbolic link is followed. Neither it nor its folder has to exist: the first write creates both, for this user
+    ///     only.
     ///   - onCorruption: what to do if it is not a readable property list when it is first read.
     ///   - lockTimeout: how long an edit waits for other processes that lock the file without writing it.
     ///   - inPlace: whether a file that cannot be replaced is written in place.
-    ///   - formatPolicy: what to do if the file's format cannot hold a value.
+    ///   - formatPolicy: what to do if the file's format cannot represent a value.
     public convenience init(
         at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep
@@ -54,7 +56,7 @@ public final class PropertyListFile: StorageBackend {
         self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, formatPolicy: formatPolicy, calls: .live)
     }
 
-    /// - Parameter calls: the system calls for everything that is done with the file, except watching it.
+    /// - Parameter calls: the system calls for all accesses to the file, except watching it.
     package convenience init(
         at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep, calls: FileSystemCalls
@@ -65,13 +67,13 @@ public final class PropertyListFile: StorageBackend {
             formatPolicy: formatPolicy, calls: calls)
     }
 
-    /// Names a file by its path, in which not even a leading `~` has a special meaning.
+    /// Creates a backend for a path, in which not even a leading `~` has a special meaning.
     package convenience init(path: String) {
         let absolute = Result { () throws(StorageError) in try AbsolutePath(path) }
         self.init(absolute, named: path, onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
     }
 
-    /// Names the file of a suite, in the folder of settings.
+    /// Creates a backend for the file of a suite, in the folder of settings.
     package convenience init(suiteName: String) {
         let path = Result { () throws(StorageError) in try AbsolutePath(Self.path(ofSuite: suiteName)) }
         self.init(path, named: suiteName + ".plist", onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
@@ -90,7 +92,7 @@ public final class PropertyListFile: StorageBackend {
         self.calls = calls
     }
 
-    /// Reads the file if it has changed since it was read or written last; a missing file has no entries.
+    /// Reads the file if it has changed since it was last read or written; a missing file has no entries.
     ///
     /// - Throws: ``StorageError`` naming the file, the offset and the reason.
     public func load() throws -> StorageEntries {
@@ -102,7 +104,7 @@ public final class PropertyListFile: StorageBackend {
         }
     }
 
-    /// True: an edit inside another one is made on its own.
+    /// True: an edit inside another one is made separately.
     public var allowsNestedEdits: Bool { true }
 
     /// Watches the file, also while it or its folder is missing.
@@ -132,29 +134,29 @@ extension PropertyListFile {
         try ResolvedPath(AbsolutePath(of: url))
     }
 
-    /// Where the path leads now.
+    /// The resolved path at present.
     func resolved() throws(StorageError) -> ResolvedPath {
         try ResolvedPath(path.get(), calls: calls)
     }
 
     /// Runs a closure while no other writer of the file can; returns nil if the path leads elsewhere now.
     ///
-    /// The lock that is passed is nil if this thread holds it already, as it does for an edit inside another one, which ends the process.
+    /// The lock passed is nil if this thread holds it already, as for an edit inside another one, at the end of the process.
     func withFileLock<Result>(of target: ResolvedPath, _ body: (_ lock: FileLock?) throws -> Result) throws -> Result? {
         if lock.resource != nil { return try body(nil) }
         return try FileLock.withLock(for: target, timeout: lockTimeout, calls: calls) { fileLock in
-            // A link may have been replaced while the lock was waited for: its new target has another lock.
+            // A link may have been replaced while waiting for the lock: its new target has another lock.
             guard try resolved() == target else { return nil }
             return try lock.own(target) { try body(fileLock) }
         }
     }
 
-    /// Whether users other than this one and the superuser control what is in the file: whether they may write it, or replace it, a
+    /// Whether users other than this one and the superuser control the content of the file: whether they may write it, or replace it, a
     /// link that leads to it, or a folder on the path.
     ///
-    /// Such a file is read and written like any other. A program that trusts its settings as it trusts its own code checks this before it opens
-    /// them. The group of a file counts as others; for a missing file the question is who may create it. Access control lists are
-    /// considered as far as the permissions show them, as those of the group show POSIX ones.
+    /// Such a file is read and written like any other. A program that trusts its settings as it trusts its own code checks this before it
+    /// opens them. The group of a file counts as others; for a missing file, those who may create it are considered. Access control lists
+    /// are considered as far as the permissions show them, as those of the group show POSIX ones.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:)`` if the path cannot be resolved.
     public var isWritableByOthers: Bool {
@@ -173,7 +175,7 @@ extension PropertyListFile {
         while let step = walk.next() {
             guard let folder = try calls.status(at: step.folder) else { return false }
             let entry = try calls.entry(at: step.path)
-            // In a sticky folder others may create what is missing, but not replace what is not theirs.
+            // In a sticky folder others may create missing files, but not replace files of another owner.
             let isProtected = folder.isSticky && entry != nil && (folder.owner == 0 || folder.owner == geteuid())
             if folder.isOpenToOthers, !isProtected { return true }
             // A folder is examined with the next name in it.
@@ -187,9 +189,9 @@ extension PropertyListFile {
 
 // MARK: - Options
 
-/// What to do if a file that is to be opened is not a readable property list.
+/// What to do if a file that is opened is not a readable property list.
 public enum CorruptionPolicy: Sendable, Hashable {
-    /// Throw an error that says where and why, and do not change the file.
+    /// Throw an error with the position and the reason, and do not change the file.
     case refuse
     /// Rename the file to `NAME.corrupt-TIME`, of which the newest three are kept, and start empty.
     case quarantine
@@ -197,17 +199,17 @@ public enum CorruptionPolicy: Sendable, Hashable {
 
 /// Whether a file that cannot be replaced because it is a mount point, as a single file in a container is, is written in place.
 ///
-/// Meanwhile there is a copy of the new content beside it, or in a given folder, from which whoever opens the file next restores it if the
-/// writer died. Readers that do not know of that may read a part of the file; those of this library read it again.
+/// During the write, a copy of the new content exists beside the file, or in a given folder, from which the next process that opens the
+/// file restores it if the writer died. Readers that do not support this may read a part of the file; those of this library read it again.
 ///
-/// All writers of the file need the same folder for copies: otherwise a copy that was left behind is found by nobody else, and would undo what
-/// they wrote meanwhile. That folder has to exist as long as the file does, which the one beside it in a container may not.
+/// All writers of the file need the same folder for copies: otherwise a remaining copy is not found by the others, and would undo their
+/// later writes. That folder has to exist as long as the file does, which the one beside it in a container may not.
 public struct InPlaceWriting: Sendable, Hashable {
     private let isAllowed: Bool
     /// The folder for copies; nil for that of the file.
     private let folder: String?
 
-    /// Writing throws an error that says why.
+    /// Writing throws an error with the reason.
     public static let never = InPlaceWriting(isAllowed: false, folder: nil)
 
     /// It is written in place, with a copy beside it.

@@ -2,7 +2,7 @@ import Foundation
 import PropertyListCoding
 
 extension PropertyListValue {
-    /// Takes an object of a property list that Foundation has read; nothing for what is none.
+    /// Creates a value from a property-list object of Foundation; returns nil if it is not one.
     init?(foundation object: Any) {
         switch object {
         case let string as String: self = .string(string)
@@ -21,7 +21,7 @@ extension PropertyListValue {
         }
     }
 
-    // Numbers of Foundation are equal across types, so that only what they are made of keeps them apart.
+    // Foundation's numbers are equal across types, so that only their Objective-C type distinguishes them.
     private init?(_ number: NSNumber) {
         if number.isBoolean {
             self = .boolean(number.boolValue)
@@ -36,14 +36,14 @@ extension PropertyListValue {
         }
     }
 
-    /// The object that Foundation stores for the value; nothing for a UID, or for a container with one.
+    /// The object that Foundation stores for the value; nil for a UID, or a container with one.
     var foundation: Any? {
         switch self {
         case .string(let string): return string
         case .data(let data): return data
         case .date(let date): return date
         case .boolean(let boolean): return NSNumber(value: boolean)
-        // The sum turns -0.0, which Foundation's XML does not keep, into 0.0.
+        // The addition turns -0.0, which Foundation's XML does not preserve, into 0.0.
         case .real(let real): return NSNumber(value: UserDefaultsBackend.format == .xml ? real + 0 : real)
         case .integer(let integer):
             if let signed = integer.value(as: Int64.self) { return NSNumber(value: signed) }

@@ -1,25 +1,25 @@
 import Foundation
 public import PropertyListCoding
 
-/// All entries of a storage by name, and which of them were edited since they were read.
+/// All entries of a storage by name, with the names of those edited since they were read.
 public struct StorageEntries: Sendable {
     /// The names of the entries that were set or removed through this value.
     public private(set) var editedKeys: Set<String> = []
     private var base: [String: PropertyListValue]
-    // What was made of some entries of the base: one that others hold is not copied for few edits, unless it holds much in vain then.
+    // Edits of some entries of the base: a shared base is not copied for few edits, unless it would retain a large value needlessly.
     private var edits: [String: PropertyListValue?] = [:]
-    // Copies that were not edited since share a stamp, and so are known to be equal without looking.
+    // Copies that were not edited since share a stamp, so that they are known to be equal without a comparison.
     private var stamp: UInt64
-    // The stamp of the entries that these were made from, and what is different: it need not be looked for again.
+    // The stamp of the entries from which these were made, and the differences, which need not be determined again.
     private var difference: (stamp: UInt64, changes: [String: PropertyListValue?])?
 
-    /// Takes entries as they were read.
+    /// Creates entries as they were read.
     public init(_ values: [String: PropertyListValue] = [:]) {
         base = values
         stamp = UniqueNumber.next()
     }
 
-    /// Takes earlier entries and what is different from them.
+    /// Creates entries from earlier ones and the differences.
     init(_ earlier: StorageEntries, with changes: [String: PropertyListValue?]) {
         self = earlier.unedited
         for (key, value) in changes { put(value, for: key) }
@@ -27,12 +27,12 @@ public struct StorageEntries: Sendable {
         difference = (earlier.stamp, changes)
     }
 
-    /// The entries by name. Takes time for each of them, whenever it is asked for after an edit.
+    /// The entries by name. Takes linear time at each access after an edit.
     public var values: [String: PropertyListValue] {
         edits.reduce(into: base) { $0[$1.key] = $1.value }
     }
 
-    /// The value of an entry; nil removes it. Setting what is there already is no edit.
+    /// The value of an entry; nil removes it. Setting a value equal to the present one is not an edit.
     public subscript(key: String) -> PropertyListValue? {
         get {
             if !edits.isEmpty, let edit = edits[key] { return edit }
@@ -49,32 +49,32 @@ public struct StorageEntries: Sendable {
 
     private mutating func put(_ value: PropertyListValue?, for key: String) {
         edits.updateValue(value, forKey: key)
-        // A copy that is edited copies the edits, and sometimes the base: with so many edits both take about as long.
+        // Editing a copy copies the edits, and sometimes the base: with so many edits both take about the same time.
         if edits.count * edits.count > 256 + 2 * base.count || base[key]?.isLarge == true { gather() }
     }
 
-    /// Makes ``values`` cost nothing until the next edit. Copies them once, if others hold them.
+    /// Makes access to ``values`` free until the next edit. Copies the entries once, if they are shared.
     mutating func gather() {
         for (key, value) in edits { base[key] = value }
         edits = [:]
     }
 
-    /// Writes the entries as a property list; takes no copy of them for it, unless the format is XML.
+    /// Encodes the entries as a property list, without copying them unless the format is XML.
     func encoded(as format: PropertyListFormat) throws(PropertyListError) -> Data {
         try PropertyListValue.encode(base, with: edits, as: format)
     }
 
-    /// The same entries, none of them edited.
+    /// The same entries, none of them marked as edited.
     var unedited: StorageEntries {
         var entries = self
         entries.editedKeys = []
         return entries
     }
 
-    /// The entries as they read back from a format they were written in, none of them edited.
+    /// The entries as they read back from the format in which they were written, none of them marked as edited.
     func stored(as format: PropertyListFormat) -> StorageEntries {
         var stored = unedited
-        // Binary loses nothing, and a copy of the values takes as long as writing them.
+        // Binary is lossless, and a copy of the values takes as long as writing them.
         guard format == .xml else { return stored }
         for key in editedKeys { stored.put(self[key]?.rounded(for: format), for: key) }
         stored.stamp = UniqueNumber.next()
@@ -82,7 +82,7 @@ public struct StorageEntries: Sendable {
         return stored
     }
 
-    /// What is different from earlier entries: the value of each entry that was set, nil for one that was removed.
+    /// The differences from earlier entries: the value of each entry that was set, nil for one that was removed.
     public func changes(since earlier: StorageEntries) -> [String: PropertyListValue?] {
         guard stamp != earlier.stamp else { return [:] }
         if let difference, difference.stamp == earlier.stamp { return difference.changes }
@@ -102,7 +102,7 @@ public struct StorageEntries: Sendable {
 }
 
 extension PropertyListValue {
-    /// Whether it takes more than about 64 KB. No more than that is looked at.
+    /// Whether the value takes more than about 64 KB. The rest of a larger value is not examined.
     fileprivate var isLarge: Bool {
         var size = 0
         var pending = [self]

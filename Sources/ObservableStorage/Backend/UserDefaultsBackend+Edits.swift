@@ -2,17 +2,17 @@ import Foundation
 import PropertyListCoding
 
 extension UserDefaultsBackend {
-    /// A key that is set to an object of Foundation, which reads back as the value; the object is nil for a key that is removed.
+    /// A key, the Foundation object that is set for it, and the value as it reads back; the object is nil for a key that is removed.
     typealias Edit = (key: String, object: Any?, value: PropertyListValue?)
 
-    /// The edits that lead from entries to other ones.
+    /// The edits that change entries into other ones.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)`` for the first value that Foundation cannot hold.
+    /// - Throws: ``StorageError/unencodable(key:reason:)`` for the first value that Foundation cannot represent.
     static func edits(from before: StorageEntries, to after: StorageEntries) throws(StorageError) -> [Edit] {
         let (old, new) = (before.values, after.values)
         var edits: [Edit] = []
         for edited in after.editedKeys.sorted() {
-            // A key that is spelled with other bytes is the same one here, but another one in Foundation.
+            // A key with other bytes, but canonically equivalent, is the same key here, but another one in Foundation.
             let key = old.index(forKey: edited).map { old[$0].key } ?? edited
             if let value = new[key] {
                 let (object, held) = try object(value, key: key)
@@ -24,7 +24,7 @@ extension UserDefaultsBackend {
         return edits
     }
 
-    /// Takes edits back, and has every entry stored again: a write that failed may have emptied the file.
+    /// Reverts edits, and stores every entry again: a failed write may have emptied the file.
     func revert(_ edits: [Edit], to before: [String: PropertyListValue]) {
         for edit in edits where before[edit.key] == nil { set(nil, for: edit.key) }
         for (key, value) in before { set(value.foundation, for: key) }
@@ -36,7 +36,7 @@ extension UserDefaultsBackend {
             throw .unencodable(key: key, reason: "UserDefaults cannot hold the UIDs of archives")
         }
         do {
-            // Foundation writes some text as XML that no one else can read: this library's writer knows it.
+            // Foundation writes some text as XML that cannot be read back: this library's writer rejects it.
             _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
             let bytes = try PropertyListSerialization.data(fromPropertyList: [key: object], format: format.foundation, options: 0)
             let read = try PropertyListSerialization.propertyList(from: bytes, options: [], format: nil)

@@ -3,18 +3,18 @@
     import PropertyListCoding
 
     extension UserDefaultsBackend {
-        /// Does nothing: the system keeps what is read up to date.
+        /// Does nothing: the system keeps the values up to date.
         func refresh(_ defaults: UserDefaults) {}
 
         /// Does nothing: Foundation posts a notification when user defaults are changed.
         func announce(_ defaults: UserDefaults, _ userInfo: [String: String]) {}
 
-        /// How Foundation stores a domain.
+        /// The format in which Foundation stores a domain.
         static let format = PropertyListFormat.binary
     }
 
     extension NSNumber {
-        /// Whether it is a truth value, which is a class of its own here.
+        /// Whether the number is a Boolean, which has its own class here.
         var isBoolean: Bool {
             type(of: self) == type(of: NSNumber(value: true))
         }
@@ -24,24 +24,24 @@
     import PropertyListCoding
 
     extension UserDefaultsBackend {
-        /// Makes Foundation read the domain again: it looks at no file twice until it is told to.
+        /// Makes Foundation read the domain again: it reads a file again only on request.
         ///
-        /// That it is false means that some edit of somebody could not be stored, and is no obstacle to reading.
+        /// The result false means that an edit, by any process, could not be stored, which does not prevent reading.
         func refresh(_ defaults: UserDefaults) {
             defaults.synchronize()
         }
 
-        /// Posts what Foundation does not post here when user defaults are changed.
+        /// Posts the notification that Foundation does not post here when user defaults are changed.
         func announce(_ defaults: UserDefaults, _ userInfo: [String: String]) {
             NotificationCenter.default.post(name: UserDefaults.didChangeNotification, object: defaults, userInfo: userInfo)
         }
 
-        /// How Foundation stores a domain.
+        /// The format in which Foundation stores a domain.
         static let format = PropertyListFormat.xml
     }
 
     extension NSNumber {
-        /// Whether it is a truth value; numbers of user defaults are never as narrow as one.
+        /// Whether the number is a Boolean; other numbers in user defaults always have a wider type.
         var isBoolean: Bool {
             String(cString: objCType) == "c"
         }

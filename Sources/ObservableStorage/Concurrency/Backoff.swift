@@ -1,32 +1,32 @@
 import Dispatch
 
-/// How long to wait before something that failed is tried again: twice as long each time, up to half a minute.
+/// The delay before a failed operation is tried again: doubled after each failure, up to half a minute.
 struct Backoff: Sendable {
-    /// How often it has failed in a row.
+    /// The number of consecutive failures.
     private(set) var failures = 0
     private var hints = 0
 
-    /// Notes a failure and returns the time to wait.
+    /// Records a failure and returns the delay.
     mutating func fail() -> DispatchTimeInterval {
         defer { failures += 1 }
         return Self.delay(after: failures)
     }
 
-    /// Notes a sign that another attempt might succeed, and returns the time until it; nil if nothing has failed.
+    /// Records a hint that another attempt may succeed, and returns the delay before it; nil if nothing has failed.
     ///
-    /// Signs count anew after each attempt whose time had come: an attempt that gives such a sign itself does not go on without end.
+    /// The delays of hints start again after each regular attempt: an attempt that itself causes a hint does not repeat endlessly.
     mutating func hint() -> DispatchTimeInterval? {
         guard failures > 0 else { return nil }
         defer { hints += 1 }
         return hints == 0 ? .nanoseconds(0) : Self.delay(after: hints)
     }
 
-    /// Notes that the time for an attempt has come.
+    /// Records that a regular attempt begins.
     mutating func attempt() {
         hints = 0
     }
 
-    /// Notes a success.
+    /// Records a success.
     mutating func succeed() {
         self = Backoff()
     }

@@ -1,22 +1,22 @@
 import Dispatch
 
-/// Deliveries made in the order in which they were appended, by one thread at a time and under no lock.
+/// Deliveries made in the order in which they were appended, by one thread at a time, without holding a lock.
 ///
-/// The thread that appended a delivery makes it, with a few that were there before it, unless another one is making deliveries of the queue
-/// already. What is left after that goes to ``DeliveryThreads``, so that nobody delivers for others without end.
+/// The thread that appended a delivery makes it, with a few queued before it, unless another thread is already making deliveries of the
+/// queue. The remaining ones are passed to ``DeliveryThreads``, so that no thread delivers for others endlessly.
 final class DeliveryQueue: Sendable {
     typealias Delivery = @Sendable () -> Void
 
-    /// How many deliveries may wait. Whoever appends one more waits for room, but not longer than ``patience``.
+    /// The maximum number of queued deliveries. A thread that appends another one waits for space, but not longer than ``patience``.
     static let capacity = 256
-    /// How many deliveries a thread makes before it leaves the rest to another one.
+    /// The number of deliveries that a thread makes before it passes the rest to another one.
     static let turn = 64
-    /// How long somebody waits at most: the listener may be waiting for a lock that the caller holds.
+    /// The maximum time to wait: the listener may be waiting for a lock that the caller holds.
     static let patience: DispatchTimeInterval = .milliseconds(100)
 
-    /// What the deliveries do, which decides where they may be made.
+    /// The kind of the deliveries, which determines where they may be made.
     enum Kind {
-        /// They fill the buffers of readers. Making the element that is put there may run user code.
+        /// They fill the buffers of readers. Creating the element may run user code.
         case reading(runsUserCode: Bool)
         /// They call listeners.
         case listening
@@ -24,24 +24,24 @@ final class DeliveryQueue: Sendable {
         case listeningOn(DispatchQueue)
     }
 
-    /// A delivery's position in its queue, and whether there was no room for it.
+    /// A delivery's position in its queue, and whether it exceeds the capacity.
     typealias Ticket = (queue: DeliveryQueue, position: UInt64, isExcess: Bool)
 
     private enum Step {
         case make(Delivery)
-        /// Nothing is left, and nobody has the queue.
+        /// No deliveries are left, and no thread has the queue.
         case done
-        /// Something is left, and the caller still has the queue.
+        /// Deliveries are left, and the caller still has the queue.
         case left(isReached: Bool)
     }
 
     private struct State {
         var deliveries: [Delivery?] = []
-        /// The index of the first one that has not been begun.
+        /// The index of the first delivery that was not begun.
         var next = 0
         var appended: UInt64 = 0
         var made: UInt64 = 0
-        /// Whether somebody makes deliveries of the queue, or is going to.
+        /// Whether a thread makes deliveries of the queue, or is going to.
         var isTaken = false
         var waiters: [(position: UInt64, wake: @Sendable () -> Void)] = []
 
@@ -52,7 +52,7 @@ final class DeliveryQueue: Sendable {
             let delivery = deliveries[next].take()
             next += 1
             if isEmpty {
-                // The room for a few is kept: most queues never hold more than one.
+                // A small capacity is kept: most queues never hold more than one delivery.
                 deliveries.removeAll(keepingCapacity: next <= DeliveryQueue.turn)
                 next = 0
             } else if next >= DeliveryQueue.capacity {
@@ -63,7 +63,7 @@ final class DeliveryQueue: Sendable {
         }
     }
 
-    /// Tells the queues of one store, or one publisher, from those of others: a delivery of a group follows the one that caused it.
+    /// Identifies the queues of one store, or one publisher: a delivery of a group is made after the one that caused it.
     let group: UInt64
     let kind: Kind
     private let state = Lock(State())
@@ -83,7 +83,7 @@ final class DeliveryQueue: Sendable {
         if case .reading(runsUserCode: false) = kind { false } else { true }
     }
 
-    /// Appends a delivery. May be called under the lock that decides the order; runs nothing.
+    /// Appends a delivery. May be called under the lock that determines the order; runs no delivery.
     func append(_ delivery: @escaping Delivery) -> Ticket {
         state.withLock { state in
             state.deliveries.append(delivery)
@@ -92,7 +92,7 @@ final class DeliveryQueue: Sendable {
         }
     }
 
-    /// Makes deliveries up to a position on this thread, unless somebody else is making them.
+    /// Makes deliveries up to a position on this thread, unless another one is making them.
     func deliver(upTo position: UInt64, on thread: DeliveryThread) {
         let first = state.withLock { state -> Delivery? in
             guard !state.isTaken, state.made < position, let first = state.popFirst() else { return nil }
@@ -100,22 +100,22 @@ final class DeliveryQueue: Sendable {
             return first
         }
         guard let first, case (let isReached?, let isExhausted) = make(first, upTo: position, on: thread) else { return }
-        // Those that a listener has caused meanwhile follow the others that it has caused, whichever queues they stand in.
+        // Deliveries that a listener has caused meanwhile follow its other ones, in whichever queues they are.
         if !isReached, !isExhausted { thread.postpone((self, position, false)) }
         if isExhausted || !thread.hasPostponed(self) { return DeliveryThreads.shared.add([self]) }
         state.withLock { $0.isTaken = false }
         DeliveryThreads.shared.offer([self])
     }
 
-    /// Makes a bounded number of deliveries for a caller that has taken the queue.
+    /// Makes a limited number of deliveries for a caller that has taken the queue.
     ///
-    /// - Returns: whether some are left, and the caller still has the queue.
+    /// - Returns: whether deliveries are left, and the caller still has the queue.
     func takeTurn(on thread: DeliveryThread) -> Bool {
         guard let first = state.withLock({ $0.popFirst() }) else { return false }
         return make(first, upTo: .max, on: thread).isReached != nil
     }
 
-    /// Takes the queue, unless it is empty or somebody has it.
+    /// Takes the queue, unless it is empty or taken.
     func take() -> Bool {
         state.withLock { state in
             guard !state.isTaken, !state.isEmpty else { return false }
@@ -124,7 +124,7 @@ final class DeliveryQueue: Sendable {
         }
     }
 
-    /// - Returns: whether the position has been reached, or nil if nothing is left; and whether the turn is over.
+    /// - Returns: whether the position was reached, nil if no deliveries are left; and whether the limit was reached.
     private func make(_ first: @escaping Delivery, upTo position: UInt64, on thread: DeliveryThread) -> (
         isReached: Bool?, isExhausted: Bool
     ) {
@@ -163,7 +163,7 @@ final class DeliveryQueue: Sendable {
 }
 
 extension DeliveryQueue {
-    /// Appends a delivery of a listener with a queue of its own, and has it made there.
+    /// Appends a delivery to a listener with its own queue, and schedules it there.
     func post(_ delivery: @escaping Delivery, from thread: DeliveryThread) {
         guard case .listeningOn(let queue) = kind else { return }
         let ticket = append(delivery)
@@ -180,14 +180,14 @@ extension DeliveryQueue {
         }
     }
 
-    /// Waits until there is room for what stands at a position, but not for longer than a listener is waited for.
+    /// Waits until a position is within the capacity, up to a time limit.
     func waitForRoom(at position: UInt64, for patience: DispatchTimeInterval = DeliveryQueue.patience) {
         let semaphore = DispatchSemaphore(value: 0)
         guard wake(after: position - min(position, UInt64(Self.capacity)), { semaphore.signal() }) else { return }
         _ = semaphore.wait(timeout: .now() + patience)
     }
 
-    /// Waits until the delivery at a position has been made, or until a deadline.
+    /// Waits until the delivery at a position was made, or until a deadline.
     func waitForDelivery(at position: UInt64, until deadline: DispatchTime) async {
         let end = AsyncStream<Never> { continuation in
             guard wake(after: position, { continuation.finish() }) else { return continuation.finish() }
@@ -196,7 +196,7 @@ extension DeliveryQueue {
         for await _ in end {}
     }
 
-    /// Whether somebody waits.
+    /// Whether any thread or task waits.
     var hasWaiters: Bool {
         state.withLock { !$0.waiters.isEmpty }
     }

@@ -1,9 +1,9 @@
 import Dispatch
 import Foundation
 
-/// What a thread is delivering, so that a change that a listener makes is delivered after the one that it is being told.
+/// The deliveries in progress on a thread, so that a change made by a listener is delivered after the one that the listener is receiving.
 final class DeliveryThread {
-    // What has been caused by deliveries of a group, in that order, and the index of the next one.
+    // The deliveries caused by deliveries of a group, in that order, and the index of the next one.
     private typealias Frame = (group: UInt64, postponed: [DeliveryQueue.Ticket], next: Int)
 
     private static let key: pthread_key_t = {
@@ -16,7 +16,7 @@ final class DeliveryThread {
     private var frames: [Frame] = []
     private var excess: DeliveryQueue.Ticket?
 
-    /// The one of the calling thread.
+    /// The instance of the calling thread.
     static var current: DeliveryThread {
         if let pointer = pthread_getspecific(key) { return Unmanaged<DeliveryThread>.fromOpaque(pointer).takeUnretainedValue() }
         let thread = DeliveryThread()
@@ -28,22 +28,22 @@ final class DeliveryThread {
         if let pointer { Unmanaged<DeliveryThread>.fromOpaque(pointer).release() }
     }
 
-    /// Whether something has been postponed until after the present delivery.
+    /// Whether deliveries are postponed until after the present one.
     var hasPostponed: Bool {
         frames.last.map { $0.next < $0.postponed.count } ?? false
     }
 
-    /// Whether a delivery of a queue has been.
+    /// Whether a delivery of the queue is postponed until after the present one.
     func hasPostponed(_ queue: DeliveryQueue) -> Bool {
         frames.last.map { $0.postponed[$0.next...].contains { $0.queue === queue } } ?? false
     }
 
-    /// Leaves a delivery until after the present one.
+    /// Postpones a delivery until after the present one.
     func postpone(_ ticket: DeliveryQueue.Ticket) {
         frames[frames.count - 1].postponed.append(ticket)
     }
 
-    /// Leaves deliveries until after the present one of the same group, if there is one.
+    /// Postpones deliveries until after the present one of the same group, if there is one.
     func postpone(_ tickets: some Sequence<DeliveryQueue.Ticket>, group: UInt64) {
         guard let index = frames.lastIndex(where: { $0.group == group }) else { return }
         frames[index].postponed.append(contentsOf: tickets)
@@ -54,12 +54,12 @@ final class DeliveryThread {
         frames.contains { $0.group == group }
     }
 
-    /// Notes that a listener with a queue of its own is behind by more than there is room for.
+    /// Records that the deliveries to a listener with its own queue exceed the capacity.
     func noteExcess(_ ticket: DeliveryQueue.Ticket) {
         excess = ticket
     }
 
-    /// Makes deliveries of a group, and then those that they have caused.
+    /// Makes deliveries of a group, and then those that they caused.
     func perform(group: UInt64, _ body: () -> Void) {
         frames.append((group, [], 0))
         body()
@@ -69,7 +69,7 @@ final class DeliveryThread {
             if rest > 0 {
                 ticket.queue.deliver(upTo: ticket.position, on: self)
             } else if ticket.queue.take() {
-                // Listeners that answer one another without end are left to other threads.
+                // Listeners that cause each other's deliveries endlessly are passed to other threads.
                 DeliveryThreads.shared.add([ticket.queue])
             }
         }
@@ -84,25 +84,25 @@ final class DeliveryThread {
         return frames[index].postponed[frames[index].next]
     }
 
-    /// Waits for room, where waiting is allowed: neither in a listener nor on the queue of a store.
+    /// Waits for space, if waiting is allowed: neither inside a listener nor on the queue of a store.
     func waitForRoom(_ tickets: some Sequence<DeliveryQueue.Ticket>) {
         guard frames.isEmpty, !DispatchQueueExecutor.isAnyCurrent else { return }
         for ticket in tickets where ticket.isExcess { ticket.queue.waitForRoom(at: ticket.position) }
     }
 }
 
-/// The deliveries that a change calls for, to be made when no lock is held.
+/// The deliveries of a change, to be made when no lock is held.
 struct Deliveries: Sendable {
-    // One at the most, hardly ever both: they need no array.
+    // At most one of each, rarely both: an array is not necessary.
     private var reading: DeliveryQueue.Ticket?
     private var listening: DeliveryQueue.Ticket?
     private var others: [DeliveryQueue.Ticket] = []
     private var hasExcess = false
 
-    /// Whether nobody is to be told.
+    /// Whether there are no deliveries.
     var isEmpty: Bool { reading == nil && listening == nil }
 
-    /// Appends a delivery to a queue. May be called under the lock that decides the order.
+    /// Appends a delivery to a queue. May be called under the lock that determines the order.
     mutating func append(to queue: DeliveryQueue, _ delivery: @escaping DeliveryQueue.Delivery) {
         let ticket = queue.append(delivery)
         hasExcess = hasExcess || ticket.isExcess
@@ -123,7 +123,8 @@ struct Deliveries: Sendable {
         (listening.map { [$0] } ?? []) + others.filter { !$0.queue.isForReaders }
     }
 
-    /// Makes the deliveries on this thread, as far as no other one is making them; those that a listener has caused, after the present one.
+    /// Makes the deliveries on this thread, unless another one is making them; deliveries caused by a listener are made after the present
+    /// one.
     func deliver() {
         guard let group = (reading ?? listening)?.queue.group else { return }
         let thread = DeliveryThread.current
@@ -132,7 +133,7 @@ struct Deliveries: Sendable {
             return thread.postpone(listeners, group: group)
         }
         thread.perform(group: group) {
-            // Readers first: a listener may take its time.
+            // Readers first: a listener may be slow.
             if let reading { reading.queue.deliver(upTo: reading.position, on: thread) }
             if !others.isEmpty {
                 deliverOthers(forReaders: true, on: thread)
@@ -150,7 +151,7 @@ struct Deliveries: Sendable {
         }
     }
 
-    /// Makes those deliveries that run no user code, and leaves the others to other threads.
+    /// Makes the deliveries that run no user code, and passes the others to other threads.
     func handOver() {
         guard let group = (reading ?? listening)?.queue.group else { return }
         let thread = DeliveryThread.current
@@ -161,7 +162,7 @@ struct Deliveries: Sendable {
         DeliveryThreads.shared.add((readers.filter(\.queue.runsUserCode) + listeners).map(\.queue).filter { $0.take() })
     }
 
-    /// Waits until the deliveries have been made, by whichever thread, but not for long.
+    /// Waits until the deliveries were made, by any thread, up to a short time limit.
     func wait() async {
         let deadline = DispatchTime.now() + DeliveryQueue.patience
         for ticket in readers + listeners { await ticket.queue.waitForDelivery(at: ticket.position, until: deadline) }

@@ -1,16 +1,16 @@
 import Dispatch
 
-/// Threads that make deliveries which nobody else may, or is going to: one at first, another one whenever none gets on.
+/// Threads that make the deliveries of queues without a delivering thread: one at first, and another one when all are blocked.
 final class DeliveryThreads: Sendable {
     private struct State {
-        // Queues that are taken, and wait for a turn.
+        // Taken queues that wait for a thread.
         var ready: [DeliveryQueue] = []
         var next = 0
-        // Queues whose deliveries somebody is going to make, unless it takes long: those of now, and those of a while ago.
+        // Queues whose deliveries another thread is going to make, unless it takes long: recently offered ones, and those offered earlier.
         var offered: [DeliveryQueue] = []
         var overdue: [DeliveryQueue] = []
         var isOfferTimed = false
-        // Threads by number: those that get on, and those that were found in a listener that takes long.
+        // Threads by number: those that make progress, and those that are blocked in a slow listener.
         var working: Set<Int> = []
         var stuck: Set<Int> = []
         var started = 0
@@ -31,7 +31,7 @@ final class DeliveryThreads: Sendable {
             return started
         }
 
-        /// Whether a look after the threads has to be timed.
+        /// Whether a check of the threads has to be scheduled.
         mutating func needsWatch() -> Bool {
             guard !isWatched, !isEmpty else { return false }
             isWatched = true
@@ -39,15 +39,15 @@ final class DeliveryThreads: Sendable {
         }
     }
 
-    /// Those of the process.
+    /// The threads of the process.
     static let shared = DeliveryThreads()
 
-    // A thread that takes longer over one turn has met a slow listener.
+    // A thread that takes longer for one turn is in a slow listener.
     private static let interval: DispatchTimeInterval = .milliseconds(2)
     private let watcher = DispatchQueue(label: "ObservableStorage delivery watcher")
     private let state = Lock(State())
 
-    /// Has deliveries made of queues that the caller has taken.
+    /// Makes the deliveries of queues that the caller has taken.
     func add(_ queues: [DeliveryQueue]) {
         guard !queues.isEmpty else { return }
         let (thread, watches) = state.withLock { state -> (Int?, Bool) in
@@ -58,7 +58,7 @@ final class DeliveryThreads: Sendable {
         if watches { watch(turns: nil) }
     }
 
-    /// Has deliveries made of queues if the caller, who is going to make them, does not come to it in a while.
+    /// Makes the deliveries of queues if the caller, which is going to make them, does not begin within some time.
     func offer(_ queues: [DeliveryQueue]) {
         let isTimed = state.withLock { state in
             state.offered += queues
@@ -68,7 +68,7 @@ final class DeliveryThreads: Sendable {
         if !isTimed { takeOverdue() }
     }
 
-    /// Takes over what was offered and has not been begun for as long as anybody is waited for.
+    /// Takes the queues that were offered and not begun within the time limit of waiting.
     private func takeOverdue() {
         watcher.asyncAfter(deadline: .now() + DeliveryQueue.patience) { [self] in
             let (overdue, isTimed) = state.withLock { state in
@@ -82,7 +82,7 @@ final class DeliveryThreads: Sendable {
     }
 
     private func start(_ number: Int) {
-        // A serial queue gets a thread of its own, also while the tasks of the process keep every thread of the global queues.
+        // A serial queue gets its own thread, even while the tasks of the process occupy all threads of the global queues.
         DispatchQueue(label: "ObservableStorage deliveries").async { [self] in
             let thread = DeliveryThread.current
             while let queue = next(for: number) {
@@ -109,7 +109,7 @@ final class DeliveryThreads: Sendable {
         return queue
     }
 
-    /// Looks after a while whether the threads have got on since so many turns.
+    /// Checks after an interval whether the threads have made progress since a number of turns.
     private func watch(turns: Int?) {
         watcher.asyncAfter(deadline: .now() + Self.interval) { [self] in
             let (thread, now) = state.withLock { state -> (Int?, Int?) in

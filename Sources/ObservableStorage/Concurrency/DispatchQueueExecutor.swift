@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Runs an actor on a serial dispatch queue, so that what blocks there never holds up the cooperative thread pool.
+/// Runs an actor on a serial dispatch queue, so that blocking calls never block the cooperative thread pool.
 final class DispatchQueueExecutor: SerialExecutor {
     /// The serial queue; work that runs on it runs on the actor.
     let queue: DispatchQueue

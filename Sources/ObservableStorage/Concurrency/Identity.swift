@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Numbers of which the process has each one once, greater than all before it; never 0.
+/// Numbers that are unique in the process, each greater than all before it; never 0.
 enum UniqueNumber {
     private static let last = Atomic<UInt64>(0)
 
@@ -9,10 +9,10 @@ enum UniqueNumber {
     }
 }
 
-/// An object that is not kept.
+/// A weak reference to an object.
 struct WeakReference<Object: AnyObject>: @unchecked Sendable {
-    // Sendable even if the object is not: only whether it is there is asked then, and an object without other references may be released
-    // on any thread.
+    // Sendable even if the object is not: then the reference only shows whether the object exists, and an object without other references
+    // may be released on any thread.
 
     private(set) weak var object: Object?
 

@@ -1,20 +1,20 @@
 import Foundation
 import Synchronization
 
-/// A value behind a `Mutex`, whose lock the thread sanitizer sees too.
+/// A value protected by a `Mutex`, whose lock is also visible to the thread sanitizer.
 ///
-/// On Linux a `Mutex` waits inside a library that is not built for the sanitizer, which then misses who waited for whom and
-/// reports races that are none. So it is told, in processes that run under it; in others this is a `Mutex`.
+/// On Linux a `Mutex` waits inside a library that is not built for the sanitizer, which then does not see the synchronization and reports
+/// false races. Therefore the lock is announced to the sanitizer, in processes that run under it; in others this is a `Mutex`.
 package struct Lock<Value>: ~Copyable, Sendable {
     private let mutex: Mutex<Value>
     private let sanitizer = SanitizerAnnotation()
 
-    /// Puts a value behind a lock.
+    /// Creates a lock that protects a value.
     package init(_ value: consuming sending Value) {
         mutex = Mutex(value)
     }
 
-    /// Runs a short critical section on the value: no user code, nothing that waits.
+    /// Runs a short critical section on the value: no user code, and no waiting.
     @inline(__always)
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -26,9 +26,9 @@ package struct Lock<Value>: ~Copyable, Sendable {
         }
     }
 
-    /// Runs a critical section that takes something out of the value, and returns it alive: it is released after unlocking.
+    /// Runs a critical section that moves something out of the value, and returns it retained: it is released after unlocking.
     ///
-    /// Releasing may run a user-defined deinit. What ``withLock(_:)`` returns and nobody uses, the optimizer may release before it unlocks.
+    /// Releasing may run a user-defined deinit. An unused result of ``withLock(_:)`` may be released by the optimizer before unlocking.
     @inline(__always)
     @discardableResult
     package borrowing func take<Result: ~Copyable, Failure: Error>(
@@ -40,7 +40,7 @@ package struct Lock<Value>: ~Copyable, Sendable {
     }
 }
 
-/// A lock as the thread sanitizer is told of it; there is none in a process that does not run under it.
+/// A lock as announced to the thread sanitizer; there is none in a process that does not run under it.
 final class SanitizerAnnotation: Sendable {
     typealias Note = @convention(c) (_ lock: UnsafeMutableRawPointer) -> Void
 
@@ -51,12 +51,12 @@ final class SanitizerAnnotation: Sendable {
         self.notes = notes
     }
 
-    /// Says that what was done before the lock was last released has been done before now.
+    /// Announces that everything done before the lock was last released happens before this point.
     func acquired() {
         notes.acquired(Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Says that what has been done before now will have been done when the lock is acquired next.
+    /// Announces that everything done up to this point happens before the lock is acquired next.
     func releases() {
         notes.releases(Unmanaged.passUnretained(self).toOpaque())
     }
@@ -64,7 +64,7 @@ final class SanitizerAnnotation: Sendable {
 
 #if os(Linux)
     extension SanitizerAnnotation {
-        /// The part of the sanitizer's interface that is about locks, in a process that runs under it.
+        /// The functions of the sanitizer's interface for locks, in a process that runs under it.
         fileprivate static let notes: (acquired: Note, releases: Note)? = {
             guard let acquired = dlsym(nil, "__tsan_acquire"), let releases = dlsym(nil, "__tsan_release") else { return nil }
             return (unsafeBitCast(acquired, to: Note.self), unsafeBitCast(releases, to: Note.self))
@@ -72,7 +72,7 @@ final class SanitizerAnnotation: Sendable {
     }
 #else
     extension SanitizerAnnotation {
-        /// Elsewhere the sanitizer knows every lock there is.
+        /// On other platforms the sanitizer observes all locks.
         fileprivate static let notes: (acquired: Note, releases: Note)? = nil
     }
 #endif

@@ -1,15 +1,15 @@
 import Dispatch
 
-/// A value that is made when it is first asked for, once, however many threads ask.
+/// A value that is created on first access, once, by any number of threads.
 final class Once<Value: Sendable>: Sendable {
-    // What makes the value, until somebody has begun; the others who wait for it, while somebody makes it; and the value.
+    // The closure that creates the value, until it is called; the group for which other threads wait, while it runs; and the value.
     private let state: Lock<(make: (@Sendable () -> Value)?, waiting: DispatchGroup?, made: Value?)>
 
     init(_ make: @escaping @Sendable () -> Value) {
         state = Lock((make, nil, nil))
     }
 
-    /// The value; asking for it while making it never returns.
+    /// The value; accessing it inside the closure that creates it deadlocks.
     var value: Value {
         let found = state.take { state in
             let found = state
@@ -25,7 +25,7 @@ final class Once<Value: Sendable>: Sendable {
             group?.wait()
             return self.value
         }
-        // The closure is the user's: it runs outside the lock, and other threads wait for the group.
+        // The closure is user code: it runs outside the lock, and other threads wait for the group.
         let made = make()
         state.withLock { $0 = (nil, nil, made) }
         group?.leave()

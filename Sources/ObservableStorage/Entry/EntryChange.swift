@@ -1,40 +1,40 @@
 import PropertyListCoding
 
-/// Who changed a value.
+/// The origin of a change.
 public enum ChangeOrigin: Sendable, Hashable {
     /// This store.
     case local
     /// Another process, or another store on the same file.
     case external
-    /// A migration of what was stored before.
+    /// A migration of stored entries.
     case migration
 }
 
-/// A change as it is stored, before a key gives it a type.
+/// A change of stored values, before it is converted to a key's type.
 struct EntryChange: Sendable {
     let key: String
     let old: StoredEntry
     let new: StoredEntry
-    /// What was there before the old value.
+    /// The values before the old value.
     let earlier: [PropertyListValue]
-    /// What the fallback was before its old value.
+    /// The values of the fallback before its old value.
     var earlierFallback: [PropertyListValue] = []
-    /// Whether what changed is stored no more.
+    /// Whether the changed value is no longer stored.
     let isRemoval: Bool
     let origin: ChangeOrigin
     let revision: UInt64
-    /// The entry that has changed, which may be the fallback.
+    /// The changed entry, which may be the fallback.
     let entry: Entry
-    /// Its version with this change; see ``Entry/version``.
+    /// The version of the entry with this change; see ``Entry/version``.
     let version: UInt64
 
-    /// The entry, if it is the one that the value of a key comes from.
+    /// The entry, if the value of a key comes from it.
     func entry(of value: StoredEntry, _ name: EntryName) -> Entry? {
         let source = value.stored != nil ? name.own : (value.fallback != nil ? name.fallback : nil)
         return entry.name == source ? entry : nil
     }
 
-    /// The same change for those whose fallback may have changed with it.
+    /// The same change for observers whose fallback may have changed with it.
     func with(
         fallback: (old: PropertyListValue?, new: PropertyListValue?), earlier: [PropertyListValue], registered: PropertyListValue?
     ) -> EntryChange {
@@ -44,7 +44,7 @@ struct EntryChange: Sendable {
             earlierFallback: earlier, isRemoval: isRemoval, origin: origin, revision: revision, entry: entry, version: version)
     }
 
-    /// The change as an entry sees it that has no value of its own and falls back to this one.
+    /// The change for an entry that has no value of its own and falls back to this one.
     func asFallback(of name: String) -> EntryChange {
         EntryChange(
             key: name, old: StoredEntry(stored: nil, fallback: old.stored, registered: old.registered),
@@ -53,9 +53,9 @@ struct EntryChange: Sendable {
     }
 }
 
-/// Those who observe an entry with one key, whatever its type.
+/// The observers of an entry through one key, of any type.
 protocol EntryObservers: AnyObject, Sendable {
-    /// The number of the key; see ``KeyReference/id``.
+    /// Identifies the key; see ``KeyReference/id``.
     var key: UInt64 { get }
     /// The names of the key's entries.
     var name: EntryName { get }

@@ -1,28 +1,28 @@
 import PropertyListCoding
 
-/// What an entry held before, for readers who cannot decode what it holds now: they keep the last good value.
+/// The previous values of an entry, for readers that cannot decode the present one: they keep the last valid value.
 ///
-/// What is set with a key of the entry's type is good. Of other values that shows only when somebody decodes them: until then the values
-/// before are kept, and no longer.
+/// A value set with a key of the entry's type is valid. Other values are only known to be valid after a reader has decoded them: the values
+/// before them are kept until then.
 struct EntryHistory: Sendable {
-    /// Earlier values that may be good, the newest first: the one that was replaced last, and the last one that was found to be good, or else
-    /// the first one that nobody has read.
+    /// Earlier values that may be valid, the newest first: the one that was replaced last, and the last one that was found to be valid, or
+    /// else the first one that was not read.
     private(set) var earlier: [PropertyListValue] = []
-    /// The revision of the store in which the present value came.
+    /// The revision of the store in which the present value was set.
     private(set) var revision: UInt64 = 0
-    // The type that values of the entry were last found to be of.
+    // The type as which values of the entry were last decoded.
     private var type: ObjectIdentifier?
     private var isGood = false
-    // The first revision whose value has not been reported as bad.
+    // The first revision whose value has not been reported as invalid.
     private var unreportedRevision: UInt64 = 0
 
-    /// Notes that a value has been replaced.
+    /// Records that a value was replaced.
     ///
     /// - Parameters:
-    ///   - old: the value; nil if there was none.
-    ///   - isRemoval: whether there is none now.
-    ///   - isEdit: whether this process did it.
-    ///   - type: what a key that needs no code of the user's has set the new value as.
+    ///   - old: the previous value; nil if there was none.
+    ///   - isRemoval: whether there is no new value.
+    ///   - isEdit: whether the change was made by this process.
+    ///   - type: the type of a key without user code that has set the new value; nil otherwise.
     mutating func replaced(_ old: PropertyListValue?, isRemoval: Bool, isEdit: Bool, type: ObjectIdentifier?, revision: UInt64) {
         self.revision = revision
         let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
@@ -35,32 +35,32 @@ struct EntryHistory: Sendable {
         if isGood {
             earlier = [old]
         } else if !isEdit || !old.isBulky {
-            // Large values that are set again and again and never read are not held twice.
+            // Large values that are set repeatedly and never read are not kept twice.
             earlier = [old] + earlier.suffix(1)
         }
     }
 
-    /// Whether it is still to be noted that the present value is good to those who read it as a type.
+    /// Whether the present value still has to be recorded as valid for readers of a type.
     func isUnconfirmed(_ type: ObjectIdentifier) -> Bool {
-        // One who reads the entry as another type does not take the last good value from those whose entry it is.
+        // A reader of another type must not remove the last valid value of the readers of the entry's type.
         !isGood && (self.type == nil || self.type == type || earlier.isEmpty)
     }
 
-    /// Notes that a value is good, if it is still there.
+    /// Records that a value is valid, if it is still present.
     ///
-    /// - Returns: earlier values that are not needed any more, for release outside of locks.
+    /// - Returns: earlier values that are no longer needed, to be released outside locks.
     mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> [PropertyListValue] {
         guard self.revision == revision, isUnconfirmed(type) else { return [] }
         defer { (self.type, isGood, earlier) = (type, true, []) }
         return earlier
     }
 
-    /// Notes that a value is bad.
+    /// Records that a value is invalid.
     ///
     /// - Parameters:
-    ///   - revision: that in which the value came, or a later one, if it is still there.
-    ///   - good: the earlier value that counts in its place: no other one is kept.
-    /// - Returns: whether that is to be reported, which is so once for each value; and earlier values that are not needed any more.
+    ///   - revision: the revision in which the value was set, or a later one, if it is still present.
+    ///   - good: the earlier value that is used instead: no other one is kept.
+    /// - Returns: whether this has to be reported, which is true once for each value; and earlier values that are no longer needed.
     mutating func noteBad(revision: UInt64, insteadOf good: PropertyListValue?) -> (isNew: Bool, unneeded: [PropertyListValue]) {
         var unneeded: [PropertyListValue] = []
         if let good, !earlier.isEmpty, revision >= self.revision, earlier != [good] { (unneeded, earlier) = (earlier, [good]) }
@@ -72,7 +72,7 @@ struct EntryHistory: Sendable {
 }
 
 extension PropertyListValue {
-    /// Whether it takes much memory, as far as that shows at once.
+    /// Whether the value takes much memory, as far as its top level shows.
     fileprivate var isBulky: Bool {
         switch self {
         case .string(let text): text.utf8.count > 65_536

@@ -1,17 +1,17 @@
 import PropertyListCoding
 
-/// What a key's value is stored under, and what it falls back to while nothing is stored there.
+/// The names under which a key's value is stored, and the fallback that is used while there is none.
 struct EntryName: Sendable, Hashable {
     /// The entry that the key reads and writes.
     let own: String
-    /// Earlier names of the entry, the newest first: the first of them that has a value counts while the own one has none.
+    /// Earlier names of the entry, the newest first: the first with a value is used while the own entry has none.
     var earlier: [String] = []
-    /// The entry whose value counts while none of those has one.
+    /// The entry whose value is used while none of those has one.
     var fallback: String?
-    /// Earlier names of that one.
+    /// Earlier names of the fallback.
     var earlierFallback: [String] = []
 
-    /// The entry that values are registered for.
+    /// The name under which default values are registered.
     var registered: String {
         fallback ?? own
     }
@@ -26,7 +26,7 @@ struct EntryName: Sendable, Hashable {
         Self.counting(own, earlier, stored)
     }
 
-    /// What there is for the key.
+    /// The stored, the fallback and the registered value of the key.
     func entry(registered: PropertyListValue?, _ stored: (String) -> PropertyListValue?) -> StoredEntry {
         StoredEntry(
             stored: Self.value(own, earlier, stored), fallback: fallback.flatMap { Self.value($0, earlierFallback, stored) },
@@ -46,12 +46,12 @@ struct EntryName: Sendable, Hashable {
     }
 }
 
-/// What there is for a key besides its own default, in the order in which it counts.
+/// The values of a key besides its own default, in the order of precedence.
 struct StoredEntry: Sendable, Equatable {
-    /// What is stored.
+    /// The stored value.
     let stored: PropertyListValue?
-    /// What is stored for the key that this one falls back to.
+    /// The stored value of the key to which this one falls back.
     var fallback: PropertyListValue?
-    /// What is registered in place of a value that is not stored.
+    /// The value registered for use while none is stored.
     let registered: PropertyListValue?
 }

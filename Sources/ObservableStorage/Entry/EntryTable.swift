@@ -4,17 +4,17 @@ import Synchronization
 /// The entries of a store by name. Used while the store's lock is held.
 struct EntryTable: Sendable {
     private let store: UInt64
-    // Those that nobody has read or written yet: few of a large file ever are, and an entry takes several times the memory.
+    // Values that were not read or written yet: most of a large file never are, and an entry takes several times the memory.
     private var untouched: [String: PropertyListValue]
     private var entries: [Entry] = []
     private var indices: [String: Int] = [:]
-    // Those with an edit that is not on disk yet, in the order of their first one.
+    // Entries with an edit that is not on disk yet, in the order of their first one.
     private var edited: [Entry] = []
     private var sweepThreshold = 64
 
     init(_ values: [String: PropertyListValue], store: UInt64) {
         self.store = store
-        // A copy of its own, or the first write would have to make one.
+        // A separate copy, which the first write would have to make otherwise.
         untouched = values.mapValues { $0 }
     }
 
@@ -34,7 +34,7 @@ struct EntryTable: Sendable {
         untouched.keys + entries.compactMap { $0.content.value == nil ? nil : $0.name }
     }
 
-    /// How many entries are kept, those without a value included.
+    /// The number of entries in the table, including those without a value.
     var count: Int {
         untouched.count + entries.count
     }
@@ -44,19 +44,19 @@ struct EntryTable: Sendable {
         entries
     }
 
-    /// An entry that has been read, written or observed.
+    /// The entry of a name, if it has been read, written or observed.
     func entry(_ name: String) -> Entry? {
         indices[name].map { entries[$0] }
     }
 
-    /// The entry of a name, made if there is none.
+    /// The entry of a name, created if there is none.
     mutating func ensureEntry(_ name: String) -> Entry {
         entries[ensureIndex(name)]
     }
 
-    /// The same without looking the name up where it stands still where it stood: that is a third of the time of a write.
+    /// The same without a lookup of the name if its index has not changed: that is a third of the time of a write.
     ///
-    /// - Parameter index: where the entry of that name stood, in any table; where it stands, afterwards.
+    /// - Parameter index: the last index of the entry of that name, in any table; afterwards its present index.
     mutating func ensureEntry(_ name: String, at index: borrowing Atomic<Int>) -> Entry {
         let last = index.load(ordering: .relaxed)
         if last < entries.count, entries[last].name == name { return entries[last] }
@@ -69,14 +69,14 @@ struct EntryTable: Sendable {
         if let index = indices[name] { return index }
         if entries.count >= sweepThreshold { sweep() }
         let entry = Entry(name, store: store, value: untouched.removeValue(forKey: name))
-        // Empty, it still holds room for all.
+        // An empty dictionary would keep its capacity.
         if untouched.isEmpty { untouched = [:] }
         entries.append(entry)
         indices[name] = entries.count - 1
         return entries.count - 1
     }
 
-    /// Forgets an entry that holds nothing and that nobody refers to, and returns it, for release outside of locks.
+    /// Removes an entry without state that is not referenced elsewhere, and returns it, to be released outside locks.
     mutating func forgetIfVacant(_ name: String) -> Entry? {
         guard let index = indices[name], entries[index].content.isVacant, isKnownUniquelyReferenced(&entries[index]) else { return nil }
         let entry = entries[index]
@@ -89,7 +89,8 @@ struct EntryTable: Sendable {
         return entry
     }
 
-    // Names may be made without end: whenever there are twice as many, those go that hold nothing and that nobody refers to.
+    // Any number of names may be used: each time the count has doubled, entries without state that are not referenced elsewhere are
+    // removed.
     private mutating func sweep() {
         var kept: [Entry] = []
         for index in entries.indices where !entries[index].content.isVacant || !isKnownUniquelyReferenced(&entries[index]) {
@@ -118,7 +119,7 @@ extension EntryTable {
         hasPending ? entry(name)?.content.pending : nil
     }
 
-    /// Puts another value in place; see ``Entry/exchange(_:edit:revision:type:condition:principal:)``.
+    /// Replaces the value of an entry; see ``Entry/exchange(_:edit:revision:type:condition:principal:)``.
     mutating func exchange(
         _ entry: Entry, _ replaced: inout Entry.Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil,
         condition: EntryEdits? = nil, principal: String? = nil
@@ -131,7 +132,7 @@ extension EntryTable {
         return isChanged
     }
 
-    /// Forgets edits that are on disk now, but for those made anew meanwhile.
+    /// Removes edits that are now on disk, except those repeated meanwhile.
     mutating func noteStored(_ edits: [String: PendingEdit]) {
         for (name, edit) in edits { entry(name)?.content.noteStored(edit) }
         edited = edited.filter { $0.content.pendingRevision != 0 }

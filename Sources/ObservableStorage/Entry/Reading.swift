@@ -1,16 +1,16 @@
-/// What a key's value was when it was read, at which version of the entry that it came from.
+/// The value of a key when it was read, and the version of the entry from which it was read.
 @usableFromInline class Reading: @unchecked Sendable {
-    // Sendable because nothing in it changes; only a class that is not final may have subclasses, which add a Sendable value.
+    // Sendable because it is immutable; only a class that is not final can have subclasses, which add a Sendable value.
 
-    /// The entry that the value came from, and its version then.
+    /// The entry from which the value was read, and its version then.
     let entry: Entry
     let version: UInt64
-    /// The number of the codec that decoded the value from what is stored there in its present shape; 0 if none did.
+    /// The number of the codec that decoded the value, stored in its present type, from the entry; 0 if none did.
     let codec: UInt64
-    // Of the key's own entry and its fallback, the one that the value did not come from.
+    // The other one of the key's own entry and its fallback.
     private let other: Entry?
     private let otherVersion: UInt64
-    /// What is wrong with what is stored, in place of which the value counts.
+    /// The reason why the stored value cannot be decoded, if another value is used instead.
     let failure: StorageError?
 
     fileprivate init(_ entry: Entry, at version: UInt64, codec: UInt64, other: Entry?, otherVersion: UInt64, failure: StorageError?) {
@@ -27,13 +27,13 @@
         unsafeDowncast(self, to: ValueReading<Value>.self).value
     }
 
-    /// Whether the entries are still as they were.
+    /// Whether the entries are unchanged.
     final var isCurrent: Bool {
         entry.version == version && (other == nil || other?.version == otherVersion)
     }
 }
 
-/// A reading with its value.
+/// A reading that contains its value.
 @usableFromInline final class ValueReading<Value: Sendable>: Reading, @unchecked Sendable {
     @usableFromInline let value: Value
 
@@ -46,17 +46,17 @@
     }
 }
 
-/// What was last read with a key, in each of the few stores that it is used with: the one cache of decoded values.
+/// The last readings of a key, in each of the few stores in which it is used: the only cache of decoded values.
 ///
-/// The entries that the values came from know it, and empty it when they are removed and when their store goes.
+/// The entries from which the values were read refer to it, and clear it when they are removed and when their store is released.
 final class ReadingCache: Sendable {
-    // A key is hardly ever used with more stores in turn.
+    // A key is rarely used with more stores alternately.
     private static let mostOthers = 3
 
-    // The last one, which is nearly always the only one, and those of other stores.
+    // The last reading, which is usually the only one, and those in other stores.
     private let readings = Lock<(last: Reading?, others: [Reading])>((nil, []))
 
-    /// What was last read in a store, if it still holds.
+    /// The last reading in a store, if it is still valid.
     func reading(in store: UInt64) -> Reading? {
         let known = readings.withLock { readings -> Reading? in
             if let last = readings.last, last.entry.store == store { return last }
@@ -66,7 +66,7 @@ final class ReadingCache: Sendable {
         return known
     }
 
-    /// What a codec decoded of an entry at a version.
+    /// The reading that a codec decoded from an entry at a version.
     func reading(of entry: Entry, at version: UInt64, by codec: UInt64) -> Reading? {
         readings.withLock { readings -> Reading? in
             if let last = readings.last, last.entry === entry { return last.codec == codec && last.version == version ? last : nil }
@@ -74,7 +74,7 @@ final class ReadingCache: Sendable {
         }
     }
 
-    /// Keeps a reading in place of what was read in the same store before.
+    /// Caches a reading, replacing an earlier one in the same store.
     func keep(_ reading: Reading) {
         readings.take { readings in
             let before = readings
@@ -88,12 +88,12 @@ final class ReadingCache: Sendable {
         }
     }
 
-    /// Whether it holds nothing.
+    /// Whether the cache is empty.
     var isEmpty: Bool {
         readings.withLock { $0.last == nil && $0.others.isEmpty }
     }
 
-    /// Releases what was read of an entry, or everything. Not to be called while a lock is held: a user-defined deinit may run.
+    /// Releases the readings of an entry, or all. Not to be called while a lock is held: a user-defined deinit may run.
     func release(of entry: Entry? = nil) {
         readings.take { readings in
             let before = readings

@@ -30,10 +30,10 @@ extension FileLock {
         }
     }
 
-    /// Replaces a lock file that is held, if it does not have the property list's owner, group and permissions any more, by a new one that is
-    /// held as well; returns nil if that is not necessary or not possible.
+    /// Replaces a held lock file that no longer has the property list's owner, group and permissions with a new one that is held as well;
+    /// returns nil if that is not necessary or not possible.
     ///
-    /// The old one is not changed: whoever may rename files in the folder may have put any file there.
+    /// The old one is not changed: a user who may rename files in the folder may have put any file there.
     func renewed(_ descriptor: Int32) -> Int32? {
         do throws(SystemError) {
             guard let list = try calls.status(at: target.path), list.kind == .file else { return nil }
@@ -43,7 +43,7 @@ extension FileLock {
             let new = try create(path, for: list)
             do throws(SystemError) {
                 try calls.uninterrupted { () throws(SystemError) in try calls.lock(new) }
-                // A file system may have owners and permissions of its own.
+                // A file system may determine owners and permissions itself.
                 guard try fits(calls.status(of: new), list) else { throw SystemError(EPERM) }
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(path, lockPath) }
             } catch {
@@ -51,7 +51,7 @@ extension FileLock {
                 calls.discardFile(path)
                 return nil
             }
-            // Those who wait for it notice that it is not the one at its path any more.
+            // Processes that wait for it detect that it is no longer the one at its path.
             Self.release(descriptor, calls: calls)
             return new
         } catch {
@@ -60,7 +60,7 @@ extension FileLock {
         }
     }
 
-    /// Whether a lock file has the access that a new one would have that this user creates.
+    /// Whether a lock file has the access permissions of a new one created by this user.
     private func fits(_ lock: FileStatus, _ list: FileStatus) -> Bool {
         let isOfGroup = lock.group == list.group
         let needed = permissions(besides: list)
@@ -83,7 +83,7 @@ extension FileLock {
         } catch let error where error.code == ENOENT {
             return nil
         } catch let error where error.code == EACCES || error.code == EROFS {
-            // A lock file that this user may only read can be locked all the same.
+            // A lock file that this user may only read can nevertheless be locked.
             return try openRegistered(lockPath, O_RDONLY | O_NONBLOCK)
         }
     }
@@ -103,7 +103,7 @@ extension FileLock {
         }
     }
 
-    /// Creates a lock file that everybody may lock who may write the property list.
+    /// Creates a lock file that may be locked by all users who may write the property list.
     private func create(_ path: String, for list: FileStatus?) throws(SystemError) -> Int32 {
         let descriptor = try openRegistered(path, O_RDWR | O_CREAT | O_EXCL)
         do throws(SystemError) {
@@ -126,10 +126,10 @@ extension FileLock {
         }
     }
 
-    /// Why the file at the lock file's path is not accepted as one; nil if it is.
+    /// The reason why the file at the lock file's path is rejected; nil if it is accepted.
     ///
-    /// It is only ever locked, but that would let anyone who may create files in the folder block all writers, or have other programs' files
-    /// locked.
+    /// The file is only locked, but that would allow anyone who may create files in the folder to block all writers, or to have files of
+    /// other programs locked.
     private func objection(to lock: FileStatus) throws(SystemError) -> String? {
         if let objection = lock.kind.objection { return "it \(objection)" }
         if lock.identity.size > 0 { return "it is not empty, so it may be another file that was moved there; move it away" }
@@ -149,7 +149,7 @@ extension FileLock {
         return 0o600 | writers | writers << 1
     }
 
-    /// Why the lock file cannot be used, if its status says more than the system's error.
+    /// The reason why the lock file cannot be used, if its status is more specific than the system's error.
     private var objection: String? {
         do throws(SystemError) {
             return try calls.status(at: lockPath).flatMap { status throws(SystemError) in try objection(to: status) }
@@ -170,10 +170,10 @@ extension FileLock {
 
 // MARK: - Forked children
 
-/// The open lock files of this process are registered, and a forked child closes them before it does anything else.
+/// The open lock files of this process are registered, and a forked child closes them immediately.
 ///
-/// A lock belongs to the open file, which a child shares: otherwise a child that does not start another program would hold the locks that its
-/// parent held when it was forked, even after the parent has died. A child that starts another program closes them then.
+/// A lock belongs to the open file, which a child shares: otherwise a child that does not execute another program would hold the locks that
+/// its parent held at the fork, even after the parent has died. In a child that executes another program they are closed by the system.
 extension FileLock {
     private static let capacity = 256
     private static let none: Int32 = -1
@@ -188,7 +188,7 @@ extension FileLock {
 
     private static let forkCount = Atomic<Int>(0)
 
-    /// How often this process and its ancestors were forked since they had lock files open: what was opened before is closed.
+    /// The number of forks of this process and its ancestors since they had lock files open: files opened before a fork are closed.
     static var forks: Int {
         forkCount.load(ordering: .relaxed)
     }
@@ -201,13 +201,13 @@ extension FileLock {
         calls.discard(descriptor)
     }
 
-    /// Closes a lock file that is not held, or not the right one.
+    /// Closes a lock file that is not held, or is not the one at its path.
     func discard(_ descriptor: Int32) {
         Self.unregister(descriptor)
         calls.discard(descriptor)
     }
 
-    /// Has a descriptor closed in forked children. Has no effect beyond the capacity.
+    /// Registers a descriptor to be closed in forked children. Has no effect beyond the capacity.
     private static func register(_ descriptor: Int32) {
         for index in 0..<capacity
         where registered[index].compareExchange(expected: none, desired: descriptor, ordering: .acquiringAndReleasing).exchanged {
@@ -215,7 +215,7 @@ extension FileLock {
         }
     }
 
-    /// Called before a descriptor is closed: another file may get its number then.
+    /// Called before a descriptor is closed: its number may be reused for another file afterwards.
     private static func unregister(_ descriptor: Int32) {
         for index in 0..<capacity
         where registered[index].compareExchange(expected: descriptor, desired: none, ordering: .acquiringAndReleasing).exchanged {

@@ -1,35 +1,36 @@
 import Foundation
 
-/// The lock that the writers of a property list hold one at a time, threads and processes alike.
+/// The lock that one writer of a property list holds at a time, among threads and processes alike.
 ///
-/// It is the lock of a separate file beside the property list, `.NAME.lock`, because each write replaces the property list's inode. The lock
-/// file stays when the lock is released: removing it would let two writers in, one with the old file and one with a new one. Since others may
-/// remove it all the same, as programs do that clean up temporary folders, a writer that holds it calls ``isInPlace()`` before relying on it.
+/// It is the lock of a separate file beside the property list, `.NAME.lock`, because each write replaces the property list's inode. The
+/// lock file remains after the lock is released: removing it would admit two writers, one with the old file and one with a new one. Since
+/// it may nevertheless be removed, for example by programs that clean up temporary folders, a holder calls ``isInPlace()`` before relying
+/// on it.
 ///
-/// Writers that wait are in the kernel's queue, and get the lock in the order in which they came.
+/// Waiting writers are in the kernel's queue, and acquire the lock in the order of their requests.
 struct FileLock {
     let target: ResolvedPath
     let calls: FileSystemCalls
     let lockPath: String
-    /// Whether others held it when it was requested.
+    /// Whether the lock was held by another writer when it was requested.
     private(set) var wasContended = false
     private let timeout: Duration
     private let start = ContinuousClock.now
     private var descriptor: Int32 = -1
     private let forks = FileLock.forks
 
-    // A commit holds it for less than that, unless the disk is busy.
+    // A commit holds the lock for less than that, unless the disk is busy.
     private static let firstPause = Duration.microseconds(50)
     private static let mostPauses = 4
     private static let checkInterval = Duration.milliseconds(100)
-    // Nobody waits forever, whatever progress others make.
+    // Waiting is limited, even if other writers make progress.
     private static let mostTimeouts = 30
 
     /// Runs a closure while no other writer of the path can.
     ///
-    /// - Parameter timeout: how long others may hold the lock without changing the file; while they write, it is waited for.
+    /// - Parameter timeout: how long others may hold the lock without changing the file; while they write, waiting continues.
     /// - Throws: ``StorageError/locked(file:waited:)`` if others hold the lock for that long,
-    ///   ``StorageError/unwritable(file:reason:)`` if it cannot be locked, and what `body` throws.
+    ///   ``StorageError/unwritable(file:reason:)`` if it cannot be locked, and the error of `body`.
     static func withLock<Result>(
         for target: ResolvedPath, timeout: Duration, calls: FileSystemCalls = .live, body: (_ lock: FileLock) throws -> Result
     ) throws -> Result {
@@ -46,7 +47,7 @@ struct FileLock {
         lockPath = target.lockFile.path
     }
 
-    /// Whether the lock file is still the one at its path, so that nobody else can hold another one.
+    /// Whether the lock file is still the one at its path, so that no other writer can hold another one.
     func isInPlace() throws(StorageError) -> Bool {
         try isInPlace(descriptor)
     }
@@ -60,7 +61,7 @@ struct FileLock {
                     descriptor = renewed(descriptor) ?? descriptor
                     return
                 }
-                // Another process removed the file meanwhile; the next writer creates another one, which is the one to lock.
+                // Another process removed the file meanwhile; the next writer creates another one, which has to be locked instead.
                 try checkTime()
             } catch {
                 discard(descriptor)
@@ -78,12 +79,12 @@ struct FileLock {
     /// Locks an open file; returns the descriptor that has the lock, which may be another one.
     private mutating func lock(_ descriptor: Int32) throws(StorageError) -> Int32 {
         do throws(StorageError) {
-            // Those who are only renaming are done sooner than a thread is started.
+            // A writer that is only renaming finishes sooner than a thread is started.
             var pause = Self.firstPause
             for _ in 0..<Self.mostPauses {
                 if try tryLock(descriptor) { return descriptor }
                 wasContended = true
-                // Half of it is random, so that writers that wait do not try at the same time.
+                // Half of it is random, so that waiting writers do not try at the same time.
                 calls.pause(min(try checkTime(), pause * Double.random(in: 0.5...1)))
                 pause = pause * 2
             }
@@ -104,7 +105,7 @@ struct FileLock {
         }
     }
 
-    /// A waiter in the kernel's queue: one that was abandoned, if it waits for the file that is at the path now, or else a new one.
+    /// A waiter in the kernel's queue: an abandoned one, if it waits for the file that is at the path now, and otherwise a new one.
     private func waiter(_ descriptor: Int32) throws(StorageError) -> LockWaiter {
         while let waiter = LockWaiter.takeOver(path: lockPath) {
             do throws(StorageError) {
@@ -137,7 +138,7 @@ struct FileLock {
                 discard(waiter.descriptor)
                 throw unlockable(error)
             }
-            // Writers that make progress release the lock in the end.
+            // Writers that make progress release the lock eventually.
             let identity = targetIdentity
             if identity != known { (known, since) = (identity, .now) }
         }
@@ -147,7 +148,7 @@ struct FileLock {
         if !waiter.abandon(forGood: forGood) { Self.release(waiter.descriptor, calls: calls) }
     }
 
-    /// The identity of the file, which the progress of a writer changes.
+    /// The identity of the file, which changes if a writer makes progress.
     private var targetIdentity: FileIdentity? {
         do throws(SystemError) {
             return try calls.status(at: target.path)?.identity
@@ -156,7 +157,7 @@ struct FileLock {
         }
     }
 
-    /// The time left to wait.
+    /// The remaining time to wait.
     @discardableResult
     private func checkTime() throws(StorageError) -> Duration {
         let left = timeout - start.duration(to: .now)

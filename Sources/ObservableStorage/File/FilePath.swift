@@ -1,22 +1,22 @@
 import Foundation
 
-/// An absolute path in which `..` and symbolic links stand as they were given: only the file system can resolve them.
+/// An absolute path with `..` and symbolic links as given: only the file system can resolve them.
 ///
-/// A path that could lead to another file than the one that was named is rejected: one that is not UTF-8 or contains a NUL, one that is
-/// relative to a working folder that no longer exists, and one that names a folder.
+/// A path that could lead to another file than the intended one is rejected: one that is not UTF-8 or contains a NUL, one that is relative
+/// to a working folder that no longer exists, and one that names a folder.
 struct AbsolutePath: Sendable {
     let text: String
 
     private static let separator = UInt8(ascii: "/")
 
-    /// Makes a path absolute, starting at the current working folder unless it starts at the root.
+    /// Makes a path absolute, relative to the current working folder unless it starts at the root.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:)``
     init(_ path: String, calls: FileSystemCalls = .live) throws(StorageError) {
         try self.init(path, of: path, calls: calls)
     }
 
-    /// The path of a file URL; a relative one starts at the folder that was the working folder when the URL was made.
+    /// The path of a file URL; a relative one is resolved against the folder that was the working folder when the URL was created.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:)``
     init(of url: URL, calls: FileSystemCalls = .live) throws(StorageError) {
@@ -46,7 +46,7 @@ struct AbsolutePath: Sendable {
                 }
             throw .unreadable(file: file, reason: "its path starts at the working folder, \(reason)")
         }
-        // For a folder on a file system that was unmounted, Linux returns a path that does not start at the root.
+        // For a folder on an unmounted file system, Linux returns a path that does not start at the root.
         guard folder.utf8.first == separator else {
             let reason = "which the root does not lead to; give the path from the root on"
             throw .unreadable(file: file, reason: "its path starts at the working folder, \(reason)")
@@ -69,7 +69,7 @@ struct AbsolutePath: Sendable {
         .unreadable(file: file, reason: "its path contains a NUL, where the system would take it to end")
     }
 
-    /// The path as it was put into the URL: `URL.path` removes `..` textually from a relative one, as if no folder were a link.
+    /// The path as given in the URL: `URL.path` removes `..` textually from a relative one, as if no folder were a link.
     private static func path(of url: URL, _ file: String) throws(StorageError) -> String {
         let text = url.relativeString
         guard let decoded = text.removingPercentEncoding else { throw .unreadable(file: file, reason: "its path is not UTF-8") }
@@ -85,13 +85,13 @@ struct AbsolutePath: Sendable {
         }
         let folder = try self.path(of: base, file)
         if base.hasDirectoryPath { return folder + "/" + path }
-        // A path relative to a file starts at the file's folder.
+        // A path relative to a file is resolved against the file's folder.
         let end = folder.utf8.lastIndex(of: separator) ?? folder.startIndex
         return folder[..<end] + "/" + path
     }
 }
 
-/// An absolute path whose folder contains neither `..` nor symbolic links. Nothing need exist there.
+/// An absolute path whose folder contains neither `..` nor symbolic links. The file and the folder need not exist.
 struct ResolvedPath: Sendable {
     /// The folder and the name.
     let path: String
@@ -106,7 +106,7 @@ struct ResolvedPath: Sendable {
         self.name = name
     }
 
-    /// A path that is resolved already. The root is its own folder.
+    /// Creates a path that is already resolved. The root is its own folder.
     init(splitting path: String) {
         guard let end = path.utf8.lastIndex(of: UInt8(ascii: "/")), path.utf8.count > 1 else {
             self.init("", in: "/")
@@ -115,11 +115,11 @@ struct ResolvedPath: Sendable {
         self.init(String(path[path.utf8.index(after: end)...]), in: end == path.startIndex ? "/" : String(path[..<end]))
     }
 
-    /// Resolves every symbolic link of a path, that of its last component included: two paths to one file resolve to the same path, and a
+    /// Resolves every symbolic link of a path, including that of its last component: two paths to one file resolve to the same path, and a
     /// dangling link to the path of its missing target.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)`` if links form a cycle, if `..` follows something other than a folder, or if a folder
-    ///   may not be searched.
+    /// - Throws: ``StorageError/unreadable(file:reason:)`` if links form a cycle, if `..` follows something other than a folder, or if a
+    ///   folder may not be searched.
     init(_ path: AbsolutePath, calls: FileSystemCalls = .live) throws(StorageError) {
         do throws(SystemError) {
             var walk = PathWalk(path.text)
@@ -152,25 +152,25 @@ extension ResolvedPath: Hashable {
 
 /// Resolves a path name by name from the root on, symbolic links included, and makes no system calls itself.
 ///
-/// Look up the name that ``next()`` returns, and pass what it stands for to ``found(_:target:)``. A watcher that watches the folder of each
-/// name before looking it up misses no change in between.
+/// Look up the name that ``next()`` returns, and pass the result to ``found(_:target:)``. A watcher that watches the folder of each name
+/// before looking it up misses no change in between.
 struct PathWalk: Sendable {
-    // As many as the kernel follows.
+    // The number of links that the kernel follows.
     private static let maximumLinks = 40
     private static let separator = UInt8(ascii: "/")
 
-    /// The folder that has been reached, absolute and free of links.
+    /// The folder reached so far, absolute and free of links.
     private var folder = "/"
-    /// The names that follow, the next one last.
+    /// The remaining names, the next one last.
     private var names: [String] = []
     private var links = 0
     private var isEnded = false
     private var error: SystemError?
     private var current: ResolvedPath?
 
-    /// The name that was returned last, if it is the path's last one; nil while names follow it.
+    /// The name that was last returned, if it is the path's last one; nil while names follow it.
     private(set) var last: ResolvedPath?
-    /// The file that the path leads to, if there is one.
+    /// The file to which the path leads, if there is one.
     private(set) var file: ResolvedPath?
 
     /// Starts at the root.
@@ -193,7 +193,7 @@ struct PathWalk: Sendable {
         return nil
     }
 
-    /// Continues with what the last name stands for; nil if nothing is there.
+    /// Continues with the result of looking up the last name; nil if it does not exist.
     mutating func found(_ kind: FileStatus.FileType?, target: String? = nil) {
         guard let step = current else { return }
         if kind == .folder {
@@ -206,13 +206,13 @@ struct PathWalk: Sendable {
             if target.utf8.first == Self.separator { folder = "/" }
             push(target)
         } else {
-            // Nothing can exist below it. The names that follow are kept as they are, but for `..`, which needs a folder.
+            // Nothing can exist below it. The remaining names are kept unchanged, except `..`, which requires a folder.
             end(names.contains("..") ? SystemError(kind == nil ? ENOENT : ENOTDIR) : nil)
             if kind != nil, names.isEmpty { file = step }
         }
     }
 
-    /// Where the path leads, once ``next()`` has returned nil.
+    /// The resolved path, after ``next()`` has returned nil.
     func destination() throws(SystemError) -> ResolvedPath {
         if let error { throw error }
         return ResolvedPath(splitting: ([current?.path ?? folder] + names.reversed()).joined(separator: "/"))

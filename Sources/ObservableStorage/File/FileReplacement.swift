@@ -1,6 +1,6 @@
 import Foundation
 
-/// The replacement of a file by a temporary file beside it, which is written without a lock and renamed under the path's.
+/// The replacement of a file by a temporary file beside it, which is written without a lock and renamed under the path's lock.
 ///
 /// Ends with ``finish()`` or ``discard()``. Used by one thread at a time.
 final class FileReplacement {
@@ -9,14 +9,15 @@ final class FileReplacement {
     private let base: FileIdentity?
     private let calls: FileSystemCalls
     private var folder: Int32?
-    /// The file that is replaced. Open, it keeps its inode number, and is not deleted by renaming, which would take as long as everything else.
+    /// The file that is replaced. While open, it keeps its inode number, and is not deleted by renaming, which would take as long as all
+    /// the rest.
     private var replaced: Int32?
     private var temporary: (path: String, descriptor: Int32)?
     private var written: FileIdentity?
-    /// The time of modification that was given to the new file.
+    /// The modification time that was set on the new file.
     private var stamp: Int64?
     private var salt: UInt64 = 0
-    /// What is being done, for the error if it fails.
+    /// The current operation, for the error if it fails.
     private var step = ""
     /// Whether the new file has been renamed to the path, or may have been.
     private(set) var isInPlace = false
@@ -24,15 +25,15 @@ final class FileReplacement {
     /// Whether the old file cannot be replaced because it is a mount point.
     private(set) var isMounted = false
 
-    // A name has 64 random bits, so that several in a row that are taken are no coincidence.
+    // A name has 64 random bits, so that several consecutive collisions are not accidental.
     private static let mostNames = 8
-    // Longer than any writer takes from comparing the identity to renaming.
+    // Longer than any writer takes between comparing the identity and renaming.
     private static let mostPauses = 20
     private static let mostPausesForWriters = 2_000
 
     /// - Parameters:
-    ///   - old: the file whose owner and permissions the new file gets.
-    ///   - base: the identity of the file that is replaced; nil for none.
+    ///   - old: the file whose owner and permissions are set on the new file.
+    ///   - base: the identity of the file that is replaced; nil if there is none.
     init(of target: ResolvedPath, successorOf old: FileStatus?, over base: FileIdentity?, calls: FileSystemCalls) {
         self.target = target
         self.old = old
@@ -56,10 +57,10 @@ final class FileReplacement {
         }
     }
 
-    /// Renames the new file to the path; returns false if somebody else has changed or replaced the old one.
+    /// Renames the new file to the path; returns false if another writer has changed or replaced the old one.
     ///
-    /// Called under the path's lock. If another writer holds a different lock file, because one was removed, only one of them replaces the old
-    /// file: each locks it meanwhile, or the folder if there is none.
+    /// Called under the path's lock. If another writer holds a different lock file, because one was removed, only one of them replaces the
+    /// old file: each locks that file meanwhile, or the folder if there is none.
     func replace() throws(StorageError) -> Bool {
         try reporting { () throws(SystemError) in
             guard let temporary, let contested = replaced ?? folder else { return false }
@@ -77,7 +78,7 @@ final class FileReplacement {
                     """
                 throw error
             } catch {
-                // A file server may rename the file although its answer is lost.
+                // A file server may rename the file although its response is lost.
                 isInPlace = isAtTarget(written)
                 calls.discardFile(temporary.path)
                 throw error
@@ -91,7 +92,7 @@ final class FileReplacement {
     }
 
     /// Writes the new content into a file that cannot be replaced, and before that into a copy, from which
-    /// ``FileSystemCalls/restore(_:from:)`` completes it.
+    /// ``FileSystemCalls/restore(_:from:)`` completes the write.
     ///
     /// Called under the path's lock. Other containers may use another lock file, so the file itself is locked as well.
     ///
@@ -147,7 +148,7 @@ final class FileReplacement {
 
     /// Waits until the new name is on the medium.
     ///
-    /// - Returns: the new file's identity, and whether any later write in place changes that.
+    /// - Returns: the new file's identity, and whether any later write in place changes the identity.
     func finish() throws(StorageError) -> (identity: FileIdentity, isUnmistakable: Bool) {
         defer { close() }
         return try reporting { () throws(SystemError) in
@@ -193,12 +194,12 @@ extension FileReplacement {
         do throws(SystemError) {
             return try calls.openFile(target.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
         } catch {
-            // Renaming takes longer then.
+            // Otherwise renaming takes longer.
             return nil
         }
     }
 
-    /// Creates a temporary file and locks it for as long as it is in use: others remove one that they can lock.
+    /// Creates a temporary file and locks it while it is in use: other processes remove one that they can lock.
     private func createTemporary() throws(SystemError) -> (path: String, descriptor: Int32) {
         var namesLeft = Self.mostNames
         while true {
@@ -217,7 +218,7 @@ extension FileReplacement {
         }
     }
 
-    /// Locks a new temporary file; returns false if another process removed it before that.
+    /// Locks a new temporary file; returns false if another process removed it before.
     private func lockTemporary(_ descriptor: Int32, at path: String) throws(SystemError) -> Bool {
         guard take(descriptor, pauses: 0) else { return false }
         do throws(SystemError) {
@@ -229,8 +230,8 @@ extension FileReplacement {
         }
     }
 
-    /// For this user only until the file has its owner and group, unless everybody may read it then: permissions that need no change later
-    /// cause no event for those who watch the folder.
+    /// Accessible to this user only until the file has its owner and group, unless the final permissions allow everybody to read it:
+    /// permissions that are not changed later cause no event for watchers of the folder.
     private var firstPermissions: mode_t {
         guard let old, old.permissions & 0o044 == 0o044 else { return 0o600 }
         return 0o644
@@ -247,10 +248,10 @@ extension FileReplacement {
         written = try calls.status(of: descriptor).identity
     }
 
-    /// Gives the new file a time of modification between two ticks of the file system's clock, shortly before the current time, and returns it.
+    /// Sets a modification time between two ticks of the file system's clock, shortly before the current time, and returns it.
     ///
-    /// Any later write changes it, within the same tick too: as long as it is unchanged, the file need not be read again. On a file system
-    /// that stores times less exactly, the time that is found later is another one.
+    /// Any later write changes it, even within the same tick: while it is unchanged, the file need not be read again. On a file system that
+    /// stores times with a lower resolution, the time that is read later differs.
     private func stamp(_ descriptor: Int32) -> Int64? {
         do throws(SystemError) {
             let stamp = try calls.status(of: descriptor).identity.modified - 1 - Int64(salt % 99_991)
@@ -261,10 +262,10 @@ extension FileReplacement {
         }
     }
 
-    /// The identity after renaming, which has changed the inode's time.
+    /// The identity after renaming, which has changed the inode's status change time.
     ///
-    /// If somebody else has changed the file already, or its status is unavailable, it is the identity before renaming, which no file has any
-    /// more, so that the next comparison finds a difference.
+    /// If another process has changed the file already, or its status is unavailable, it is the identity before renaming, which no file has
+    /// any longer, so that the next comparison finds a difference.
     private func identity(of descriptor: Int32, asWritten written: FileIdentity) -> FileIdentity {
         do throws(SystemError) {
             let now = try calls.status(of: descriptor).identity
@@ -279,13 +280,13 @@ extension FileReplacement {
 // MARK: - Other writers
 
 extension FileReplacement {
-    /// Locks an open file or folder, and waits a short time for it. Returns true also where there are no locks.
+    /// Locks an open file or folder, waiting a short time. Returns true also if locks are not supported.
     private func take(_ descriptor: Int32, pauses: Int = mostPauses) -> Bool {
         for pause in 0...pauses {
             if pause > 0 { calls.pause(.milliseconds(1)) }
             if calls.tryLock(descriptor, otherwise: true) { return true }
         }
-        // A program that keeps the property list locked has nothing to do with this.
+        // A program that keeps the property list locked does not affect this.
         return false
     }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Which file it is, and in which state: while two identities are equal, the file has not changed.
+/// The identity and the state of a file: while two identities are equal, the file has not changed.
 ///
 /// The clock of a file system ticks every few milliseconds, or seconds: a file that is changed in place twice within a tick, to the same
 /// size, keeps its identity. A file that is replaced by renaming does not.
@@ -24,14 +24,14 @@ struct FileIdentity: Sendable, Hashable {
         isSameFile(as: other) && (size, modified) == (other.size, other.modified)
     }
 
-    /// Whether a write after that time may leave the identity as it is.
+    /// Whether a write after a time may leave the identity unchanged.
     func mayHideWrites(after time: Date) -> Bool {
-        // The slowest clocks tick every other second. Time stamps may also be taken some time before the bytes are written, and by the clock of
-        // another machine; the time of modification can be set to anything.
+        // The slowest clocks tick every other second. Timestamps may also be taken some time before the bytes are written, and from the
+        // clock of another machine; the modification time can be set to any value.
         time.timeIntervalSince1970 - Double(max(modified, changed)) / 1e9 < 2.05
     }
 
-    /// How long before that time the file was modified, in seconds; 0 for a time in the future.
+    /// The number of seconds between the modification of the file and a time; 0 if the file was modified later.
     func age(at time: Date) -> TimeInterval {
         max(0, time.timeIntervalSince1970 - Double(modified) / 1e9)
     }
@@ -47,7 +47,7 @@ extension FileIdentity {
         }
     }
 
-    /// The identity of the file that a path leads to; nil if there is none.
+    /// The identity of the file to which a path leads; nil if there is none.
     init?(path: String, calls: FileSystemCalls = .live) throws(StorageError) {
         do throws(SystemError) {
             guard let status = try calls.status(at: path, followsLinks: true) else { return nil }
@@ -58,17 +58,17 @@ extension FileIdentity {
     }
 }
 
-/// What the system knows about a file, in the same form on every platform.
+/// The status of a file, in the same form on every platform.
 struct FileStatus: Sendable, Hashable {
     let identity: FileIdentity
     let kind: FileType
-    /// How many names it has; 0 once it was removed.
+    /// The number of names; 0 after the file was removed.
     let links: UInt64
     /// The permission bits, `0o777` at most: a property list is never set-user-ID.
     let permissions: mode_t
     let owner: uid_t
     let group: gid_t
-    /// Whether, as a folder, it lets only their owners rename and remove its files.
+    /// Whether, as a folder, it allows only their owners to rename and remove its files.
     let isSticky: Bool
 
     init(_ status: stat) {
@@ -84,13 +84,13 @@ struct FileStatus: Sendable, Hashable {
         isSticky = status.st_mode & S_ISVTX != 0
     }
 
-    /// Why it must not be replaced, whatever the superuser may do; nil if it may. A file without any permission to write is meant to stay as
-    /// it is.
+    /// The reason why the file must not be replaced, regardless of the superuser's permissions; nil if it may. A file without any
+    /// permission to write is not supposed to change.
     var writingObjection: String? {
         permissions & 0o222 == 0 ? "is read-only for everyone (mode 0\(String(permissions, radix: 8)))" : nil
     }
 
-    /// Whether users other than this one and the superuser control it: its owner, or whoever may write it, unless it is a link.
+    /// Whether users other than this one and the superuser control it: its owner, or a user who may write it, unless it is a link.
     var isOpenToOthers: Bool {
         (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
     }
@@ -99,7 +99,7 @@ struct FileStatus: Sendable, Hashable {
         (owner, group, permissions) == (other.owner, other.group, other.permissions)
     }
 
-    /// Permissions that give group and others only what both have, so that nobody gains access, whichever group a file gets.
+    /// Permissions that grant group and others only what both have, so that no user gains access, whichever group a file gets.
     static func commonPermissions(_ permissions: mode_t) -> mode_t {
         let common = (permissions >> 3) & permissions & 0o7
         return (permissions & 0o700) | common << 3 | common
@@ -129,7 +129,7 @@ extension FileStatus {
                 }
         }
 
-        /// Why it cannot be read or replaced as a file is; nil for a file.
+        /// The reason why it cannot be read or replaced like a file; nil for a file.
         var objection: String? {
             switch self {
             case .file: nil

@@ -9,7 +9,7 @@
         return fsync(descriptor)
     }
 
-    /// The value of `tv_nsec` for a time that is not to be set.
+    /// The value of `tv_nsec` for a time that is not set.
     let omittedTime = -2
 
     /// Whether files can only be created in a folder, and none renamed or removed.

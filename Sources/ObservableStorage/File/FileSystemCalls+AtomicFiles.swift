@@ -1,17 +1,17 @@
 import Foundation
 
-// Reading and replacing whole files so that nobody ever sees a part of one. Nothing here takes the `FileLock` of the path, which a writer holds
-// so as not to undo another one's work.
+// Reading and replacing whole files so that no process ever reads a part of one. These functions do not take the `FileLock` of the path,
+// which a writer holds in order not to overwrite changes of another one.
 
 // MARK: - Reading
 
 extension FileSystemCalls {
-    /// The largest file that is read, in bytes: larger than any property list, and small enough not to exhaust the memory.
+    /// The maximum size of a file that is read, in bytes: larger than any property list, and small enough not to exhaust the memory.
     package static let largestFileSize = 1 << 30
 
     private static let mostAttempts = 20
 
-    /// Reads a whole file, with the identity of exactly what was read; nil if there is no file.
+    /// Reads a whole file, with the identity of exactly the content that was read; nil if there is no file.
     ///
     /// A file that changes meanwhile is read again, for some tens of milliseconds. Only regular files are read: reading never waits for the
     /// other end of a pipe.
@@ -42,7 +42,7 @@ extension FileSystemCalls {
         }
     }
 
-    /// Why a path cannot be opened, if the type of the file says more than the system's error.
+    /// The reason why a path cannot be opened, if the type of the file is more specific than the system's error.
     private func objection(to path: String) -> String? {
         do throws(SystemError) {
             return try status(at: path, followsLinks: true)?.kind.objection
@@ -67,9 +67,9 @@ extension FileSystemCalls {
         return bytes.count == size && after.identity == before.identity ? (bytes, before.identity) : nil
     }
 
-    /// The bytes of a file from its beginning, as many as were expected, or one more if it has grown.
+    /// The bytes of a file from its beginning, as many as expected, or one more if the file has grown.
     private func bytes(of descriptor: Int32, expected size: Int) throws(SystemError) -> Data {
-        // One byte more shows growth, without following a file that keeps growing, and without a call for its end.
+        // One additional byte shows growth, without following a file that keeps growing, and without a call for its end.
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size + 1, alignment: 16)
         var count = 0
         do throws(SystemError) {
@@ -104,9 +104,9 @@ extension FileSystemCalls {
     /// The new file has the owner and permissions of the old one. If there is none, only this user may access it and the folders that are
     /// created for it. A file that this user may not write, or that nobody may, is not replaced.
     ///
-    /// - Parameter base: the identity of the file that is to be replaced when it was read; nil for none. The new file gets the owner and
-    ///   permissions of that file.
-    /// - Returns: nil if the file is not that one any more.
+    /// - Parameter base: the identity that the file to be replaced had when it was read; nil if there is none. The owner and permissions of
+    ///   that file are set on the new one.
+    /// - Returns: nil if the file at the path is a different one now.
     func prepareReplacement(
         of target: ResolvedPath, with bytes: Data, over base: FileIdentity?
     ) throws(StorageError) -> FileReplacement? {
@@ -128,8 +128,8 @@ extension FileSystemCalls {
         }
     }
 
-    /// Rejects anything but a file, and a file that may not be written in place: permission to write its folder is not permission to change
-    /// it.
+    /// Rejects anything but a file, and a file that may not be written in place: permission to write its folder does not imply permission
+    /// to change it.
     private func requireWritable(_ old: FileStatus, at target: ResolvedPath) throws(StorageError) {
         if let objection = old.kind.objection ?? old.writingObjection {
             throw .unwritable(file: target.path, reason: objection)
@@ -137,20 +137,21 @@ extension FileSystemCalls {
         do throws(SystemError) {
             try uninterrupted { () throws(SystemError) in try checkWriting(target.path) }
         } catch let error where error.isMissing {
-            // It was removed just now, and is created anew.
+            // It was removed just now, and is created again.
         } catch {
             throw .unwritable(file: target.path, reason: "\(error.reason) (the file may not be written)")
         }
     }
 }
 
-// MARK: - After writers that died
+// MARK: - Recovery after writers that died
 
 extension FileSystemCalls {
-    /// Completes what a writer began that died while it wrote a file in place: writes the content of the copy into the file, and removes the
-    /// copy.
+    /// Completes the write of a writer that died while it wrote a file in place: writes the content of the copy into the file, and removes
+    /// the copy.
     ///
-    /// Called under the path's lock. The copy has the file's owner and permissions; one that has not was made by somebody else.
+    /// Called under the path's lock. The copy has the file's owner and permissions; one that does not was not created by a writer of the
+    /// file.
     func restore(_ target: ResolvedPath, from copy: ResolvedPath) throws(StorageError) {
         let saved: FileStatus?
         let old: FileStatus?
@@ -179,10 +180,10 @@ extension FileSystemCalls {
 
     /// Removes the temporary files of a path whose writers died.
     ///
-    /// A writer keeps its temporary file locked. One that cannot be removed stays, and does no harm.
+    /// A writer keeps its temporary file locked. One that cannot be removed remains, and does no harm.
     ///
-    /// - Returns: whether no file of this process is left that was in use, by another writer or by a child that has just been forked and holds
-    ///   the descriptors of its parent.
+    /// - Returns: whether there is no remaining file of this process that was in use, by another writer or by a child that has just been
+    ///   forked and holds the descriptors of its parent.
     @discardableResult
     func removeLeftovers(of target: ResolvedPath) -> Bool {
         var isComplete = true
@@ -202,13 +203,13 @@ extension FileSystemCalls {
         return isComplete
     }
 
-    /// Whether a writer has a temporary file locked, or that cannot be determined: in another container, the number in its name may be that of
-    /// a running process.
+    /// Whether a writer has a temporary file locked, or this cannot be determined: in another container, the number in its name may be that
+    /// of a running process.
     private func isInUse(_ path: String) -> Bool {
         do throws(SystemError) {
             guard try status(at: path)?.kind == .file else { return false }
             let descriptor = try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-            // A writer that is about to lock it notices that it has no name any more.
+            // A writer that is about to lock it detects that it has no name any more.
             defer { discard(descriptor) }
             return !tryLock(descriptor, otherwise: true)
         } catch {

@@ -6,12 +6,12 @@ import Foundation
         fsync(descriptor)
     }
 
-    /// The value of `tv_nsec` for a time that is not to be set.
+    /// The value of `tv_nsec` for a time that is not set.
     let omittedTime = (1 << 30) - 2
 
     /// Whether a folder has the attribute that `chattr +a` sets; false if that cannot be determined.
     func isAppendOnlyFolder(_ descriptor: Int32, path: String) -> Bool {
-        // FS_IOC_GETFLAGS and FS_APPEND_FL, which the C library's module does not offer.
+        // FS_IOC_GETFLAGS and FS_APPEND_FL, which the C library's module does not declare.
         let request = UInt(0x8000_6601 | MemoryLayout<Int>.size << 16)
         var flags = 0
         return ioctl(descriptor, request, &flags) == 0 && flags & 0x20 != 0

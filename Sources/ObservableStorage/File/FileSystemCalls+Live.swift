@@ -69,7 +69,7 @@ private func call<Result: SignedInteger>(_ body: () -> Result) throws(SystemErro
 
 @discardableResult
 private func call<Result: SignedInteger>(_ path: String, _ body: (UnsafePointer<CChar>) -> Result) throws(SystemError) -> Result {
-    // C would take the path to end there, and open another file.
+    // C would treat the NUL as the end of the path, and open another file.
     guard !path.utf8.contains(0) else { throw SystemError(EINVAL) }
     // errno is read before the string's memory is freed, which might change it.
     let (result, code) = path.withCString { path in
@@ -92,18 +92,18 @@ private func sleep(for duration: Duration) {
     nanosleep(&time, nil)
 }
 
-/// Closes files some time later, on its queue: closing a file that has no name any more deletes it, which takes as long as writing it.
+/// Closes files some time later, on its queue: closing a file without a name deletes it, which takes as long as writing it.
 ///
 /// The delay leaves the processor to the thread that has a change to deliver, and the disk to the next write.
 ///
-/// Only a limited number waits; one more is closed immediately, because descriptors are limited, and a process that writes faster than the
-/// system deletes has to wait somewhere. A call that needs their descriptors or their space closes them before their time.
+/// Only a limited number of files is kept open; one more is closed immediately, because descriptors are limited, and a process that writes
+/// faster than the system deletes has to wait at some point. A call that needs their descriptors or their space closes them earlier.
 final class DeferredCloser: Sendable {
     private let queue: DispatchQueue
     private let delay: DispatchTimeInterval
     private let mostWaiting: Int
     private let close: @Sendable (Int32) -> Void
-    /// The descriptors that wait, and how many are not closed yet, including those that are being closed.
+    /// The descriptors to be closed, and the number of those not closed yet, including those that are being closed.
     private let waiting = Lock<(descriptors: Set<Int32>, count: Int)>(([], 0))
 
     init(queue: DispatchQueue, delay: DispatchTimeInterval, mostWaiting: Int, close: @escaping @Sendable (Int32) -> Void) {
@@ -113,7 +113,7 @@ final class DeferredCloser: Sendable {
         self.close = close
     }
 
-    /// Closes a file after the delay, or immediately if too many wait already.
+    /// Closes a file after the delay, or immediately if too many are to be closed already.
     func closeLater(_ descriptor: Int32) {
         let mayWait = waiting.withLock { waiting in
             guard waiting.count < mostWaiting else { return false }
@@ -125,7 +125,7 @@ final class DeferredCloser: Sendable {
         queue.asyncAfter(deadline: .now() + delay) { self.closeIfWaiting(descriptor) }
     }
 
-    /// Closes the files that wait, and returns when they are closed; false if there were none.
+    /// Closes the remaining files, and returns after they are closed; false if there were none.
     func closeWaiting() -> Bool {
         guard waiting.withLock({ $0.count > 0 }) else { return false }
         // On the queue, after those that it is closing.
@@ -135,9 +135,9 @@ final class DeferredCloser: Sendable {
         return true
     }
 
-    /// Closes a file unless it was closed before its time. Called on the queue.
+    /// Closes a file unless it was closed earlier. Called on the queue.
     func closeIfWaiting(_ descriptor: Int32) {
-        // Removed first: once it is closed, another file may get its number.
+        // Removed first: after it is closed, its number may be reused for another file.
         guard waiting.withLock({ $0.descriptors.remove(descriptor) }) != nil else { return }
         close(descriptor)
         waiting.withLock { $0.count -= 1 }
@@ -145,7 +145,7 @@ final class DeferredCloser: Sendable {
 }
 
 extension Duration {
-    /// All of it in nanoseconds.
+    /// The whole duration in nanoseconds.
     var wholeNanoseconds: Int {
         Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
     }

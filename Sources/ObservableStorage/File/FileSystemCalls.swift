@@ -1,14 +1,14 @@
 import Foundation
 
-/// The system calls of every file operation, so that tests can make any of them fail.
+/// The system calls of every file operation, so that tests can make each of them fail.
 ///
-/// Each throws what the system reports, `EINTR` included; ``uninterrupted(_:)`` repeats a call that was interrupted.
+/// Each throws the system's error, `EINTR` included; ``uninterrupted(_:)`` repeats a call that was interrupted.
 package struct FileSystemCalls: Sendable {
     var openDescriptor: @Sendable (_ path: String, _ flags: Int32, _ mode: mode_t) throws(SystemError) -> Int32
     var closeDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
-    /// Closes a file some time later, where closing deletes it, which takes as long as writing it.
+    /// Closes a file some time later, if closing deletes it, which takes as long as writing it.
     var closeLater: @Sendable (_ descriptor: Int32) -> Void
-    /// Closes immediately what was to be closed later; false if there was nothing.
+    /// Closes immediately the files to be closed later; returns false if there were none.
     var closeWaiting: @Sendable () -> Bool
     var readBytes: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
     /// Makes the next read start at the beginning.
@@ -23,13 +23,13 @@ package struct FileSystemCalls: Sendable {
     var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
     /// Does not follow a link in the path's last component.
     var setPermissionsOfPath: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
-    /// Sets the time of modification of an open file, in nanoseconds since 1970.
+    /// Sets the modification time of an open file, in nanoseconds since 1970.
     var setModificationTime: @Sendable (_ descriptor: Int32, _ time: Int64) throws(SystemError) -> Void
     var makeFolder: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     var removeEmptyFolder: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Whether files can only be created in an open folder, and none renamed or removed.
     var isAppendOnly: @Sendable (_ folder: Int32, _ path: String) -> Bool
-    /// Throws what writing the file in place would throw, and does not change it.
+    /// Throws the error that writing the file in place would throw, without changing it.
     var checkWriting: @Sendable (_ path: String) throws(SystemError) -> Void
     var renameFile: @Sendable (_ from: String, _ to: String) throws(SystemError) -> Void
     var removeFile: @Sendable (_ path: String) throws(SystemError) -> Void
@@ -45,10 +45,10 @@ package struct FileSystemCalls: Sendable {
     package var awaitLock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     package var unlock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var pause: @Sendable (_ duration: Duration) -> Void
-    /// The time of the clock that time stamps of files are compared with.
+    /// The time of the clock with which timestamps of files are compared.
     var now: @Sendable () -> Date
     var isRunning: @Sendable (_ process: pid_t) -> Bool
-    /// Makes the name of a temporary file unique.
+    /// A number that makes the name of a temporary file unique.
     var random: @Sendable () -> UInt64
 }
 
@@ -66,7 +66,7 @@ package struct SystemError: Error, Sendable, Hashable {
         String(cString: strerror(code))
     }
 
-    /// Whether nothing is at the path.
+    /// Whether there is no file at the path.
     var isMissing: Bool {
         code == ENOENT || code == ENOTDIR
     }
@@ -76,7 +76,7 @@ package struct SystemError: Error, Sendable, Hashable {
         [EMFILE, ENFILE, ENOSPC, EDQUOT].contains(code)
     }
 
-    /// Whether this user or this file system is refused the call, however often it is made.
+    /// Whether this user or this file system is denied the call, regardless of the number of attempts.
     var isDenied: Bool {
         [EPERM, EACCES, EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(code)
     }
@@ -85,7 +85,7 @@ package struct SystemError: Error, Sendable, Hashable {
 // MARK: - Repeating calls
 
 extension FileSystemCalls {
-    /// Makes a call again for as long as signals interrupt it.
+    /// Repeats a call while signals interrupt it.
     func uninterrupted<Result>(_ call: () throws(SystemError) -> Result) throws(SystemError) -> Result {
         while true {
             do throws(SystemError) {
@@ -96,7 +96,7 @@ extension FileSystemCalls {
         }
     }
 
-    /// Makes a call that needs a descriptor or space: if none is left, closes what was to be closed later, and makes it once more.
+    /// Makes a call that needs a descriptor or space: if none is left, closes the files to be closed later, and makes it once more.
     func havingRoom<Result>(_ call: () throws(SystemError) -> Result) throws(SystemError) -> Result {
         do throws(SystemError) {
             return try uninterrupted(call)
@@ -105,7 +105,7 @@ extension FileSystemCalls {
         }
     }
 
-    /// Makes a call; returns false if this user or this file system is refused it.
+    /// Makes a call; returns false if this user or this file system is denied it.
     @discardableResult
     func ifAllowed(_ call: () throws(SystemError) -> Void) throws(SystemError) -> Bool {
         do throws(SystemError) {
@@ -117,13 +117,13 @@ extension FileSystemCalls {
     }
 }
 
-// MARK: - Looking
+// MARK: - Status
 
 extension FileSystemCalls {
-    // Each is lost because the link was replaced between two calls.
+    // Each attempt fails because the link was replaced between two calls.
     private static let mostLooks = 64
 
-    /// The status of what is at a path; nil if there is nothing. A link in the last component is not followed unless that is asked for.
+    /// The status of the file at a path; nil if there is none. A link in the last component is only followed on request.
     func status(at path: String, followsLinks: Bool = false) throws(SystemError) -> FileStatus? {
         do throws(SystemError) {
             return try uninterrupted { () throws(SystemError) in try statusOfPath(path, followsLinks) }
@@ -137,7 +137,7 @@ extension FileSystemCalls {
         try uninterrupted { () throws(SystemError) in try statusOfDescriptor(descriptor) }
     }
 
-    /// The status of what is at a path itself, with the target of a symbolic link; nil if there is nothing.
+    /// The status of the file at a path itself, with the target of a symbolic link; nil if there is none.
     func entry(at path: String) throws(SystemError) -> (status: FileStatus, target: String?)? {
         for _ in 0..<Self.mostLooks {
             guard let status = try status(at: path) else { return nil }
@@ -160,7 +160,7 @@ extension FileSystemCalls {
         return try Self.text(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
 
-    /// The text of a path; throws `EILSEQ` if it is not UTF-8, because it must not be mistaken for another one.
+    /// The text of a path; throws `EILSEQ` if it is not UTF-8, because it must not be confused with another path.
     static func text(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> String {
         guard let text = String(validating: bytes, as: UTF8.self) else { throw SystemError(EILSEQ) }
         return text
@@ -184,7 +184,7 @@ extension FileSystemCalls {
         }
     }
 
-    /// Removes a file, where another error is reported or the file is in nobody's way; returns false if that fails.
+    /// Removes a file whose removal may fail, because another error is reported or the file does no harm; returns false if it fails.
     @discardableResult
     func discardFile(_ path: String) -> Bool {
         do throws(SystemError) {
@@ -205,7 +205,7 @@ extension FileSystemCalls {
         }
     }
 
-    /// Takes the exclusive lock of an open file; returns false if it is held, and `otherwise` where there are no locks.
+    /// Takes the exclusive lock of an open file; returns false if it is held, and `otherwise` if locks are not supported.
     func tryLock(_ descriptor: Int32, otherwise: Bool) -> Bool {
         do throws(SystemError) {
             return try tryLock(descriptor)
@@ -230,7 +230,7 @@ extension FileSystemCalls {
                 var rest = buffer
                 while !rest.isEmpty {
                     let count = try havingRoom { () throws(SystemError) in try writeBytes(descriptor, rest) }
-                    // No file does that for a write of at least one byte; repeating it would never end.
+                    // No file returns that for a write of at least one byte; repeating it would never end.
                     guard count > 0 else { throw SystemError(EIO) }
                     rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 }
@@ -254,10 +254,10 @@ extension FileSystemCalls {
         try synchronizeFolder(folder)
     }
 
-    /// Gives an empty file that was just created its permissions, whatever the umask.
+    /// Sets the permissions of an empty file that was just created, regardless of the umask.
     ///
-    /// As the successor of another file it also gets that file's owner and group, as far as this user may set them. If the group cannot be
-    /// set, group and others get only what both had, so that nobody gains access.
+    /// As the replacement of another file it also gets that file's owner and group, as far as this user may set them. If the group cannot
+    /// be set, group and others get only the permissions that both had, so that no user gains access.
     func setAccess(of descriptor: Int32, to permissions: mode_t, successorOf old: FileStatus?) throws(SystemError) {
         let own = try status(of: descriptor)
         var permissions = permissions
@@ -265,11 +265,11 @@ extension FileSystemCalls {
             permissions = FileStatus.commonPermissions(permissions)
         }
         guard own.permissions != permissions else { return }
-        // A file system without permissions refuses this; whoever mounted it decided who may read its files.
+        // A file system without permissions denies this; they were determined when it was mounted.
         try ifAllowed { () throws(SystemError) in try setPermissions(descriptor, permissions) }
     }
 
-    /// Sets another file's owner and group, or the group alone; returns false if neither is allowed.
+    /// Sets another file's owner and group, or the group alone; returns false if neither is permitted.
     private func setOwner(of descriptor: Int32, _ own: FileStatus, like old: FileStatus) throws(SystemError) -> Bool {
         guard (own.owner, own.group) != (old.owner, old.group) else { return true }
         if try ifAllowed({ () throws(SystemError) in try setOwner(descriptor, old.owner, old.group) }) || own.group == old.group {
@@ -282,7 +282,7 @@ extension FileSystemCalls {
 // MARK: - Folders
 
 extension FileSystemCalls {
-    /// Opens a resolved folder, and creates it and its ancestors if they are missing: for this user only, whatever the umask.
+    /// Opens a resolved folder, and creates it and its ancestors if they are missing: for this user only, regardless of the umask.
     func openFolder(_ path: String) throws(SystemError) -> Int32 {
         do throws(SystemError) {
             return try openFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -294,7 +294,7 @@ extension FileSystemCalls {
                 // Otherwise a power failure could remove the folder with all its files.
                 try synchronizeFolder(parent)
             } catch {
-                // Whoever found it later would take it for durable.
+                // A process that finds it later would assume that it is durable.
                 removeIfEmpty(path)
                 throw error
             }
@@ -317,7 +317,7 @@ extension FileSystemCalls {
         } catch let error where error.code == EEXIST {
             return
         }
-        // Whoever may rename files in the parent may have replaced it by now.
+        // A user who may rename files in the parent may have replaced it meanwhile.
         guard let made = try status(at: path), made.kind == .folder, made.owner == geteuid(), made.permissions != 0o700 else { return }
         try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
     }

@@ -1,16 +1,16 @@
 import Dispatch
 import Foundation
 
-/// A thread that waits in the kernel's queue for the lock of an open file: the call that waits has no time limit.
+/// A thread that waits in the kernel's queue for the lock of an open file: the blocking call has no time limit.
 ///
-/// A waiter that is abandoned cannot be taken out of the queue. The next one of this process that waits for the same file takes it over, with
-/// its place in the queue; otherwise the lock is released as soon as it is acquired.
+/// An abandoned waiter cannot be removed from the queue. The next waiter of this process for the same file takes it over, with its position
+/// in the queue; otherwise the lock is released as soon as it is acquired.
 final class LockWaiter: Sendable {
-    /// The open lock file, which belongs to the caller that waits once the lock is acquired, and to the waiter until then.
+    /// The open lock file, which belongs to the waiter, and to the waiting caller after the lock is acquired.
     let descriptor: Int32
     private let path: String
     private let calls: FileSystemCalls
-    /// How waiting ended, nil before that, and whether the waiter is abandoned.
+    /// The result of waiting, nil before its end, and whether the waiter is abandoned.
     private let state = Lock<(result: Result<Bool, SystemError>?, isAbandoned: Bool)>((nil, false))
     private let ended = DispatchSemaphore(value: 0)
 
@@ -32,7 +32,7 @@ final class LockWaiter: Sendable {
         return waiter
     }
 
-    /// Returns an abandoned waiter for the file, to wait on; nil if there is none.
+    /// Returns an abandoned waiter for the file, to continue waiting; nil if there is none.
     static func takeOver(path: String) -> LockWaiter? {
         while let waiter = abandoned.withLock({ $0[path]?.popLast() }) {
             let isWaiting = waiter.state.withLock { state in
@@ -45,7 +45,7 @@ final class LockWaiter: Sendable {
         return nil
     }
 
-    /// Waits for some time; returns true once the lock is acquired.
+    /// Waits up to a time limit; returns true after the lock is acquired.
     func wait(for duration: Duration) throws(SystemError) -> Bool {
         _ = ended.wait(timeout: .now() + .nanoseconds(max(0, duration.wholeNanoseconds)))
         return try state.withLock { $0.result }?.get() ?? false

@@ -1,8 +1,8 @@
 import Foundation
 
-// The files beside a property list: its lock file, its temporary files, copies, and bad files that were moved aside.
+// The files beside a property list: its lock file, its temporary files, copies, and malformed files that were renamed.
 extension ResolvedPath {
-    // A name has at most 255 bytes; what is added to the stem needs fewer than 55.
+    // A name has at most 255 bytes; the additions to the stem take fewer than 55.
     private static let longestStem = 200
 
     /// The property list's name, shortened if the names that contain it would be too long otherwise.
@@ -60,14 +60,14 @@ extension ResolvedPath {
     }
 }
 
-// MARK: - Bad files
+// MARK: - Malformed files
 
 extension ResolvedPath {
     private var quarantinePrefix: String {
         name + ".corrupt-"
     }
 
-    /// Where a bad file is moved to: `NAME.corrupt-20261120T101500.123456Z`, in UTC, so that names sort by age.
+    /// The new path of a malformed file: `NAME.corrupt-20261120T101500.123456Z`, in UTC, so that names sort by age.
     func quarantine(at date: Date) -> ResolvedPath {
         let microseconds = Int((date.timeIntervalSince1970 * 1_000_000).rounded(.down))
         let digits = String(1_000_000 + microseconds % 1_000_000).dropFirst()
@@ -75,7 +75,7 @@ extension ResolvedPath {
         return ResolvedPath(quarantinePrefix + time.filter { $0 != "-" && $0 != ":" && $0 != "Z" } + "." + digits + "Z", in: folder)
     }
 
-    /// Whether a name is that of a bad file of this property list.
+    /// Whether a name is that of a malformed file of this property list.
     func isQuarantine(_ name: String) -> Bool {
         guard name.hasPrefix(quarantinePrefix) else { return false }
         return name.dropFirst(quarantinePrefix.count).wholeMatch(of: /[0-9]{8}T[0-9]{6}\.[0-9]{6}Z/) != nil

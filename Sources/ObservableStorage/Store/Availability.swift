@@ -1,12 +1,12 @@
 /// Whether a store's storage can be used.
 public enum StorageAvailability: Sendable, Hashable {
-    /// It was opened, and nothing failed since.
+    /// The storage was opened, and nothing has failed since.
     case available
-    /// It could not be opened, or was last not to be read or written: edits are kept in memory, and the store keeps trying.
+    /// The storage could not be opened, or the last read or write failed: edits are kept in memory, and the store tries again.
     case unavailable(StorageError)
 }
 
-/// What is known of a storage's availability, and those who wait for it.
+/// The availability of a storage, and its subscribers.
 final class AvailabilityState: Sendable {
     private let state: Lock<(availability: StorageAvailability, isOpened: Bool)>
     private let publisher = ChangePublisher<StorageAvailability>()
@@ -19,7 +19,7 @@ final class AvailabilityState: Sendable {
         state.withLock { $0.availability }
     }
 
-    /// Whether the storage could be read or written once, so that what is stored is known.
+    /// Whether the storage was read or written at least once, so that the stored entries are known.
     var isOpened: Bool {
         state.withLock { $0.isOpened }
     }
@@ -28,7 +28,7 @@ final class AvailabilityState: Sendable {
         state.withLock { $0.isOpened = true }
     }
 
-    /// Tells those who wait, if it is another one.
+    /// Sets the availability, and notifies subscribers if it is a different one.
     func set(_ availability: StorageAvailability) {
         var deliveries = Deliveries()
         state.withLock { state in
@@ -39,7 +39,7 @@ final class AvailabilityState: Sendable {
         deliveries.deliver()
     }
 
-    /// What it is now, and each newer one.
+    /// The current availability, and each later one.
     var updates: AsyncStream<StorageAvailability> {
         let latest = LatestValue<StorageAvailability>()
         var deliveries = Deliveries()
@@ -60,15 +60,16 @@ final class AvailabilityState: Sendable {
 extension ObservableStore {
     /// Whether the store's storage can be used at present.
     ///
-    /// A store whose storage is unavailable works in memory. It tries again by itself, ever more seldom up to every half minute, whenever
-    /// the storage shows a sign of life, and at each ``flush()``; once that succeeds, the edits made meanwhile are laid over what is stored.
+    /// A store whose storage is unavailable works in memory. It tries again by itself, at intervals that increase to half a minute,
+    /// whenever the storage reports an event, and at each ``flush()``; after that succeeds, the edits made meanwhile are applied to the
+    /// stored entries.
     public nonisolated var availability: StorageAvailability {
         availabilityState.value
     }
 
-    /// The storage's availability now and each newer one, as a stream of its own for each call.
+    /// The storage's current availability and each later one, as a new stream for each call.
     ///
-    /// A slow reader gets the newest one only. The stream does not keep the store alive; it ends when the store is closed or goes, and
+    /// A slow reader receives the newest one only. The stream does not retain the store; it ends when the store is closed or released, and
     /// when its task is cancelled.
     public nonisolated var availabilityUpdates: AsyncStream<StorageAvailability> {
         availabilityState.updates

@@ -1,13 +1,13 @@
 import Dispatch
 import PropertyListCoding
 
-/// The entries of a store in memory: every call is one short critical section, and observers are told after it, each key's in its order.
+/// The entries of a store in memory: every call is one short critical section, after which observers are notified, in order for each key.
 final class EntryCache: Sendable {
-    /// Tells this memory from every other one that the process ever had.
+    /// Identifies this cache among all caches that the process has had.
     let id: UInt64
     private let state: Lock<EntryCacheState>
     private let allObservers: ChangePublisher<EntryChange>
-    // Where nothing is delivered that runs user code.
+    // The store's executor, on which no delivery that may run user code is made.
     private let executor: DispatchQueueExecutor
 
     init(entries: [String: PropertyListValue], executor: DispatchQueueExecutor) {
@@ -18,7 +18,7 @@ final class EntryCache: Sendable {
     }
 
     deinit {
-        // Keys may keep the entries, but not what was stored in them.
+        // Keys may retain the entries, but not the values stored in them.
         let state = state.withLock { state in
             state.entries.touched.map { entry in
                 defer { entry.content = Entry.Content() }
@@ -33,27 +33,27 @@ final class EntryCache: Sendable {
         state.withLock { $0.ensureEntry(name) }
     }
 
-    /// What is stored, in the fallback and registered under a name at one moment.
+    /// The stored, the fallback and the registered value of a name at one moment.
     struct Found: Sendable {
         let entry: StoredEntry
         let own: Entry
         let version: UInt64
         let fallback: Entry?
         let fallbackVersion: UInt64
-        /// Whether the versions tell all: a value that has no entry of its own yet may come from others.
+        /// Whether the versions determine the value: a value without an entry of its own can still come from earlier names.
         let isComplete: Bool
-        /// The revision in which the value that counts came.
+        /// The revision in which the effective value was set.
         let revision: UInt64
-        /// Whether nobody has noted yet that it is good.
+        /// Whether the value has not been recorded as valid yet.
         let isUnconfirmed: Bool
 
-        /// Where the value that counts is stored, and the version of that entry.
+        /// The entry in which the effective value is stored, and its version.
         var source: (entry: Entry?, version: UInt64) {
             if entry.stored != nil { return (own, version) }
             return entry.fallback == nil ? (nil, 0) : (fallback, fallbackVersion)
         }
 
-        /// Keeps what was made of it with the entry that the value comes from.
+        /// Caches a decoded value with the entry from which it was read.
         func keep<Value>(_ value: Value, of key: StorageKey<Value>, _ failure: StorageError?) {
             let definition = key.definition
             let isFallback = fallback != nil && source.entry === fallback
@@ -67,9 +67,9 @@ final class EntryCache: Sendable {
         }
     }
 
-    /// What is stored, in the fallback and registered under a name, and the versions of the entries.
+    /// The stored, the fallback and the registered value of a name, and the versions of the entries.
     ///
-    /// - Parameter type: what the entry is read as.
+    /// - Parameter type: the type as which the entry is read.
     func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
         state.withLock { state in
             let own = state.ensureEntry(name.own)
@@ -83,9 +83,9 @@ final class EntryCache: Sendable {
         }
     }
 
-    /// What was stored and in the fallback before, the newest first.
+    /// The previous stored and fallback values, the newest first.
     ///
-    /// - Parameter includingPresent: whether what is there now comes too, for those who read something newer.
+    /// - Parameter includingPresent: whether the present values are included, for readers of newer ones.
     func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
         state.withLock { state in
             func values(_ name: String) -> [PropertyListValue] {
@@ -96,14 +96,14 @@ final class EntryCache: Sendable {
         }
     }
 
-    /// Notes whether a value could be decoded: earlier ones are kept until one could, and one that could not is reported, once.
+    /// Records whether a value could be decoded: earlier values are kept until one could, and one that could not is reported once.
     ///
     /// - Parameters:
-    ///   - entry: what was decoded.
-    ///   - revision: that in which it came, or a later one.
-    ///   - failure: what is wrong with the value.
-    ///   - good: the earlier value that counts in its place.
-    /// - Returns: whether it has been reported just now.
+    ///   - entry: the decoded entry.
+    ///   - revision: the revision in which the value was set, or a later one.
+    ///   - failure: the reason why the value could not be decoded; nil if it could.
+    ///   - good: the earlier valid value that is used instead.
+    /// - Returns: whether the failure was reported by this call.
     @discardableResult
     func noteDecoded<Value>(
         _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
@@ -124,21 +124,21 @@ final class EntryCache: Sendable {
         return false
     }
 
-    /// Sets the value that stands in for one that is not stored. Nobody is change.
+    /// Sets the value that is used while none is stored. Observers are not notified.
     func register(_ value: PropertyListValue?, for name: String) {
         state.take { $0.register(value, for: name) }
     }
 
-    /// Changes the state and queues what observers are to be told about it; ``deliver(_:)`` tells them.
+    /// Changes the state and queues the changes for observers; ``deliver(_:)`` delivers them.
     ///
     /// - Parameters:
-    ///   - muted: the subscription that is not change.
+    ///   - muted: the subscription that does not receive the changes.
     ///   - body: returns the changes that it made.
-    /// - Returns: what is to be told, and whether a flush has to be scheduled.
+    /// - Returns: the queued deliveries, and whether a flush has to be scheduled.
     func change<Failure: Error>(
         muting muted: UInt64 = 0, _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]
     ) throws(Failure) -> (deliveries: Deliveries, needsFlush: Bool) {
-        // The changes are taken out of the lock with the old values.
+        // The changes are moved out of the lock together with the old values.
         let taken = try state.take { (state) throws(Failure) in
             let changes = try body(&state)
             var (deliveries, removed) = (Deliveries(), [Entry]())
@@ -152,9 +152,9 @@ final class EntryCache: Sendable {
         return (taken.deliveries, taken.needsFlush)
     }
 
-    /// Sets or removes a key's entry; does what ``change(muting:_:)`` does, at less cost where nobody observes.
+    /// Sets or removes a key's entry, as ``change(muting:_:)`` does, at less cost without observers.
     ///
-    /// - Parameter deliveries: what is to be delivered, afterwards.
+    /// - Parameter deliveries: set to the deliveries that the caller has to make afterwards.
     /// - Returns: whether a flush has to be scheduled.
     func edit(
         _ key: KeyReference, _ value: PropertyListValue?, muting muted: UInt64, _ deliveries: inout Deliveries?
@@ -183,19 +183,19 @@ final class EntryCache: Sendable {
         return needsFlush
     }
 
-    /// Changes what observers are not told about.
+    /// Makes changes that are not reported to observers.
     func update<Result: Sendable>(_ body: (inout EntryCacheState) -> Result) -> Result {
         state.withLock { body(&$0) }
     }
 
-    /// Tells observers what has been queued for them, on this thread unless it belongs to the store or another one is telling them.
+    /// Makes queued deliveries, on this thread unless it is the store's queue or another thread is delivering.
     func deliver(_ deliveries: Deliveries) {
-        // Whoever is not told leaves the queue alone: asking for it takes longer than writing.
+        // Without deliveries the queue is not queried: that takes longer than writing.
         if deliveries.isEmpty { return }
         if executor.isCurrent { deliveries.handOver() } else { deliveries.deliver() }
     }
 
-    // What was decoded may run a user-defined deinit when it is released, which the store's queue does not.
+    // Releasing a decoded value may run a user-defined deinit, which must not run on the store's queue.
     private func releaseReadings(of entries: [Entry]) {
         if entries.isEmpty { return }
         guard executor.isCurrent else { return entries.forEach { $0.releaseReadings() } }
@@ -203,7 +203,7 @@ final class EntryCache: Sendable {
     }
 }
 
-// Telling observers.
+// Notifying observers.
 extension EntryCache {
     private func post(
         _ change: EntryChange, among changes: [EntryChange], to state: EntryCacheState, muting muted: UInt64,
@@ -217,7 +217,7 @@ extension EntryCache {
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
     }
 
-    /// A change as those see it who observe the entry, or one that falls back to it; nil if they do not.
+    /// A change as it appears to observers of the entry, or of one that falls back to it; nil if it does not affect them.
     private static func change(
         _ change: EntryChange, among changes: [EntryChange], asSeenBy name: EntryName, _ state: EntryCacheState
     ) -> EntryChange? {
@@ -227,17 +227,17 @@ extension EntryCache {
             let old = changes.first { $0.key == fallback }.map(\.old.stored) ?? now.fallback
             return change.with(fallback: (old, now.fallback), earlier: state.earlier(fallback), registered: now.registered)
         }
-        // A value of its own hides the fallback; one that came or went in the same step is told instead.
+        // A value of its own hides the fallback; one that was set or removed in the same step is reported instead.
         guard now.stored == nil, !changes.contains(where: { $0.key == name.own }) else { return nil }
         return change.asFallback(of: name.own)
     }
 
-    /// Whether anybody observes any entry.
+    /// Whether any entry is observed.
     var isObserved: Bool {
         state.withLock { $0.hasAllObservers || $0.entries.touched.contains { !$0.content.observers.isEmpty } }
     }
 
-    /// Ends every observation, now and from now on.
+    /// Ends every observation; later ones end immediately.
     func finish() {
         let (ends, entries, _) = state.take { state in
             var ends = Deliveries()
@@ -255,10 +255,10 @@ extension EntryCache {
         releaseReadings(of: entries)
     }
 
-    /// Subscribes to one entry. With `initial`, what is there now comes first, as a change from itself.
+    /// Subscribes to one entry. With `initial`, the current value is delivered first, as a change from itself.
     ///
     /// - Parameters:
-    ///   - others: subscriptions that last as long as this one.
+    ///   - others: subscriptions that are cancelled with this one.
     ///   - onDecode: called with each value that is decoded for observers.
     func observe<Value>(
         _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [],

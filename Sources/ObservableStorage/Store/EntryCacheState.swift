@@ -1,15 +1,15 @@
 import Dispatch
 import PropertyListCoding
 
-/// What a store holds in memory, as a value: entries, their revision, and when their edits are written.
+/// The contents of a store in memory, as a value: entries, their revision, and the schedule of writing their edits.
 struct EntryCacheState: Sendable {
     var entries: EntryTable
     var revision: UInt64 = 0
     private(set) var registered: [String: PropertyListValue] = [:]
     var isClosed = false
-    /// Whether anybody observes all entries.
+    /// Whether there are observers of all entries.
     var hasAllObservers = false
-    /// Whether observations have ended for good.
+    /// Whether observations have ended permanently.
     var isFinished = false
     var flushes = FlushSchedule()
     private var refusedMigrations: [String: PropertyListValue] = [:]
@@ -18,24 +18,24 @@ struct EntryCacheState: Sendable {
         self.entries = EntryTable(entries, store: store)
     }
 
-    /// The entry of a name, made if there is none.
+    /// The entry of a name, created if there is none.
     mutating func ensureEntry(_ name: String) -> Entry {
         entries.ensureEntry(name)
     }
 
-    /// What is stored, in the fallback and registered under a name.
+    /// The stored, the fallback and the registered value of a name.
     func entry(_ name: EntryName) -> StoredEntry {
         name.entry(registered: registered[name.registered]) { entries[$0] }
     }
 
-    /// What was under a name before, for readers who cannot decode what is there.
+    /// The previous values of a name, for readers that cannot decode the present one.
     func earlier(_ name: String) -> [PropertyListValue] {
         entries.entry(name)?.content.history.earlier ?? []
     }
 
-    /// Sets the value that stands in for one that is not stored.
+    /// Sets the value that is used while none is stored.
     ///
-    /// - Returns: the one that stood in before.
+    /// - Returns: the previous one.
     mutating func register(_ value: PropertyListValue?, for name: String) -> PropertyListValue? {
         entries.entry(name)?.noteChange()
         defer { registered[name] = value }
@@ -45,8 +45,8 @@ struct EntryCacheState: Sendable {
     /// Edits entries in memory, as one revision, and keeps the edits for the next flush.
     ///
     /// - Parameters:
-    ///   - principal: the entry of which the others are a part, if they are: its earlier names.
-    ///   - condition: what still has to be stored when they are written, or else they are forgotten.
+    ///   - principal: the entry to which the others belong, as its earlier names; nil if they are independent.
+    ///   - condition: the values that must still be stored when the edits are written; otherwise the edits are discarded.
     mutating func edit(
         _ edits: EntryEdits, of principal: String? = nil, origin: ChangeOrigin = .local, condition: EntryEdits = [:]
     ) throws(StorageError) -> [EntryChange] {
@@ -55,7 +55,7 @@ struct EntryCacheState: Sendable {
             edits, origin: origin, edit: revision + 1, condition: condition.isEmpty ? nil : whatIsStored(of: condition), of: principal)
     }
 
-    // What was made of an edit that is not written yet depends on what that edit depends on, which is nothing for an edit by a user.
+    // An edit made from an unwritten edit has the condition of that edit, which is empty for an edit by user code.
     private func whatIsStored(of condition: EntryEdits) -> EntryEdits {
         condition.reduce(into: EntryEdits()) { stored, expected in
             if let edit = entries.pending(expected.key) {
@@ -66,12 +66,12 @@ struct EntryCacheState: Sendable {
         }
     }
 
-    /// Whether nobody has changed what edits were made of.
+    /// Whether the entries still have the expected values.
     func isCurrent(_ expected: EntryEdits) -> Bool {
         expected.allSatisfy { entries[$0.key] == $0.value }
     }
 
-    /// The edits that remove the entries whose names begin with some components.
+    /// The edits that remove the entries whose names begin with the components.
     func removals(under prefix: KeyPrefix) -> EntryEdits {
         let names = entries.names
         return names.reduce(into: EntryEdits(minimumCapacity: names.count)) { removals, name in
@@ -79,7 +79,7 @@ struct EntryCacheState: Sendable {
         }
     }
 
-    /// Applies what is on disk already, as one revision. An edit that is still to be written wins over it.
+    /// Applies values that are on disk already, as one revision. A pending edit of the same entry takes precedence.
     mutating func merge(_ edits: EntryEdits, origin: ChangeOrigin) -> [EntryChange] {
         apply(entries.hasPending ? edits.filter { entries.pending($0.key) == nil } : edits, origin: origin)
     }
@@ -100,7 +100,7 @@ struct EntryCacheState: Sendable {
         return changes.sorted { $0.key < $1.key }
     }
 
-    /// A change of an entry that has been made.
+    /// The change that describes an edit already made to an entry.
     func change(
         _ entry: Entry, from old: Entry.Replaced, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64
     ) -> EntryChange {
@@ -111,7 +111,7 @@ struct EntryCacheState: Sendable {
             revision: revision, entry: entry, version: entry.version)
     }
 
-    /// What is there under a name now, as a change from itself.
+    /// The current value of a name, as a change from itself.
     mutating func current(_ name: EntryName) -> EntryChange {
         let entry = entry(name)
         let source = entries.ensureEntry(entry.stored == nil ? name.fallback ?? name.own : name.own)
@@ -123,7 +123,7 @@ struct EntryCacheState: Sendable {
 }
 
 extension EntryCacheState {
-    /// Forgets edits that cannot be stored, but for those made anew meanwhile, and has what is stored instead, as one revision.
+    /// Discards edits that cannot be stored, except those repeated meanwhile, and restores the stored values, as one revision.
     mutating func takeBack(_ edits: [String: PendingEdit], for stored: StorageEntries) -> [EntryChange] {
         let current = edits.filter { entries.pending($0.key)?.revision == $0.value.revision }
         entries.noteStored(current)
@@ -131,65 +131,65 @@ extension EntryCacheState {
         return apply(current.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }, origin: .local)
     }
 
-    /// Notes that what reading a key would have changed cannot be stored.
+    /// Records that a value that reading a key would write cannot be stored.
     ///
-    /// - Returns: whether that is to be reported, which is so once for each value.
+    /// - Returns: whether that has to be reported, which is true once for each value.
     mutating func noteRefused(_ value: PropertyListValue, of name: String) -> Bool {
         guard refusedMigrations[name] != value else { return false }
         refusedMigrations[name] = value
         return true
     }
 
-    /// Whether what reading a key would change was refused already, so that it is not tried at each reading.
+    /// Whether a value that reading a key would write was refused before, so that it is not tried at each read.
     func isRefused(_ value: PropertyListValue, of name: String) -> Bool {
         refusedMigrations[name] == value
     }
 
-    /// Forgets edits that are on disk now, but for those made anew meanwhile, which need not wait for a later attempt.
+    /// Removes edits that are now on disk, except those repeated meanwhile, which need not wait for a later attempt.
     mutating func noteStored(_ edits: [String: PendingEdit]) {
         entries.noteStored(edits)
         flushes.cancelTimed()
     }
 
-    /// Forgets all edits that are in memory only, and returns them.
+    /// Discards all edits that are in memory only, and returns them.
     mutating func discardPending() -> [String: PendingEdit] {
         let edits = entries.pending
         noteStored(edits)
         return edits
     }
 
-    /// Whether somebody has to queue a flush; true once until that flush begins.
+    /// Whether the caller has to queue a flush; true once until that flush begins.
     mutating func needsFlushScheduled() -> Bool {
         entries.hasPending && flushes.enqueue()
     }
 
-    /// Sets a time for a flush and returns its number; nil if none is needed then.
+    /// Schedules a flush and returns its number; nil if none is needed at that time.
     mutating func scheduleFlush(at time: DispatchTime) -> UInt64? {
         entries.hasPending ? flushes.schedule(at: time) : nil
     }
 }
 
-/// When the edits in memory are written next: one attempt at most is on its way, queued or at a set time.
+/// The schedule of writing pending edits: at most one attempt is scheduled, queued or timed.
 struct FlushSchedule: Sendable {
     // On the store's queue.
     private var isQueued = false
-    // The number tells the attempt from an earlier one, which is void.
+    // The number distinguishes the attempt from an earlier one, which is cancelled.
     private var timed: (number: UInt64, time: DispatchTime)?
     private var lastNumber: UInt64 = 0
 
-    /// Queues an attempt; returns false if there is one, which takes all edits with it.
+    /// Queues an attempt; returns false if one is scheduled, which will write all edits.
     mutating func enqueue() -> Bool {
         if isQueued || timed != nil { return false }
         isQueued = true
         return true
     }
 
-    /// Notes that the queued attempt begins.
+    /// Records that the queued attempt begins.
     mutating func beginQueued() {
         isQueued = false
     }
 
-    /// Sets a time for an attempt and returns its number; nil if one is queued, or comes earlier.
+    /// Schedules an attempt and returns its number; nil if one is queued, or scheduled for an earlier time.
     mutating func schedule(at time: DispatchTime) -> UInt64? {
         if isQueued { return nil }
         if let timed, timed.time <= time { return nil }
@@ -198,14 +198,14 @@ struct FlushSchedule: Sendable {
         return lastNumber
     }
 
-    /// Notes that an attempt begins whose time has come; returns false if it is void.
+    /// Records that a timed attempt begins; returns false if it was cancelled.
     mutating func begin(_ number: UInt64) -> Bool {
         guard timed?.number == number else { return false }
         timed = nil
         return true
     }
 
-    /// Makes the timed attempt void: writing has just succeeded, and what is edited from now on need not wait for it.
+    /// Cancels the timed attempt: a write has just succeeded, so later edits need not wait for it.
     mutating func cancelTimed() {
         timed = nil
     }

@@ -1,26 +1,26 @@
 import Dispatch
 import Foundation
 
-/// Errors that no caller is there to catch. Those that come while nobody listens wait for the first who does, and are logged if nobody does
+/// Errors without a caller to throw to. Errors reported without a subscriber are kept for the first one, and logged if there is none
 /// within a second, or by the end of the process.
 final class FailureReports: Sendable {
     private static let maximumUndelivered = 16
     private static let maximumLogged = 64
-    // Those with something to log; the end of the process does not wait for their time.
+    // Instances with errors to log; the end of the process does not wait for their delay.
     private static let waiting = Lock<[ObjectIdentifier: FailureReports]>([:])
-    // Held while something is logged, which the end of the process waits for.
+    // Held while errors are logged, for which the end of the process waits.
     private static let logging = Lock(())
 
     private let publisher = ChangePublisher<StorageError>()
-    // Those for the first who listens; those that will be logged unless somebody listens before; and those that are not logged again,
-    // because an attempt that is repeated fails for the same reason.
+    // Errors kept for the first subscriber; errors that are logged unless there is a subscriber before; and errors that are not logged
+    // again, because a repeated attempt fails for the same reason.
     private let state = Lock<(undelivered: [StorageError], unlogged: [StorageError], logged: Set<StorageError>)>(([], [], []))
     private let log: @Sendable (String) -> Void
     private let afterGrace: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 
     /// - Parameters:
-    ///   - log: writes a line where a person will see it.
-    ///   - afterGrace: does something when a listener had time enough to come.
+    ///   - log: writes a line to a log.
+    ///   - afterGrace: runs a closure after the time given to subscribers.
     init(
         log: @escaping @Sendable (String) -> Void = FailureReports.log,
         afterGrace: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void = {
@@ -31,7 +31,7 @@ final class FailureReports: Sendable {
         self.afterGrace = afterGrace
     }
 
-    /// Tells an error to everyone who listens.
+    /// Delivers an error to all subscribers.
     func report(_ error: StorageError) {
         var deliveries = Deliveries()
         let isFirst = state.withLock { state in
@@ -46,18 +46,18 @@ final class FailureReports: Sendable {
         }
         deliveries.deliver()
         guard isFirst else { return }
-        // A forked child has none of the threads that would log it later.
+        // A forked child has none of the threads that would log the error later.
         guard !StoreRegistry.isEnding, !StoreRegistry.all.isForkedChild else { return logUndelivered() }
         Self.waiting.withLock { $0[ObjectIdentifier(self)] = self }
         afterGrace { self.logUndelivered() }
     }
 
-    /// Lets failures that were logged be logged again: what has come right may fail anew.
+    /// Allows failures to be logged again after a recovery: the same failure may occur again.
     func recovered() {
         state.withLock { $0.logged = Set($0.unlogged) }
     }
 
-    /// The errors from now on, after those that nobody has heard yet.
+    /// The errors from now on, after those not delivered yet.
     var stream: AsyncStream<StorageError> {
         let (stream, continuation) = AsyncStream.makeStream(of: StorageError.self)
         var deliveries = Deliveries()
@@ -75,7 +75,7 @@ final class FailureReports: Sendable {
         publisher.finish()
     }
 
-    /// Logs everything that nobody has listened to, whosever it is, and returns when that is done, by whichever thread.
+    /// Logs all errors not delivered yet, of all instances, and returns after they are logged, by any thread.
     static func logAllUndelivered() {
         let reports = logging.withLock { _ in waiting.withLock { Array($0.values) } }
         for reports in reports { reports.logUndelivered() }
@@ -99,16 +99,16 @@ final class FailureReports: Sendable {
     extension FailureReports {
         private static let logger = Logger(subsystem: "ObservableStorage", category: "failures")
 
-        /// Writes a line to the system's log.
+        /// Writes a line to the system log.
         static func log(_ line: String) {
             logger.error("\(line, privacy: .public)")
         }
     }
 #else
     extension FailureReports {
-        /// Writes a line to standard error, all at once.
+        /// Writes a line to standard error, in one write.
         static func log(_ line: String) {
-            // A file's name may hold anything; a line stays one.
+            // A file name may contain line breaks; a message must remain one line.
             let text = String(line.map { $0.isNewline ? " " : $0 }) + "\n"
             text.utf8.withContiguousStorageIfAvailable { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
         }

@@ -1,14 +1,14 @@
 import PropertyListCoding
 
-/// Those who observe an entry with one key. What changes is given the key's type once for all of them.
+/// The observers of an entry through one key. A change is converted to the key's type once for all of them.
 final class KeyObservers<Value: Sendable>: EntryObservers {
-    /// Takes a change of which the new value has been decoded, what is wrong with that value, and the earlier one that counts in its place.
+    /// Receives a change whose new value was decoded, the reason if that failed, and the earlier valid value that is used instead.
     typealias OnDecode = @Sendable (_ change: EntryChange, _ failure: StorageError?, _ good: PropertyListValue?) -> Void
 
     private let storageKey: StorageKey<Value>
     private let onDecode: OnDecode
     private let publisher: ChangePublisher<Change<Value>>
-    // The new value of the last change, which is the old one of the next, where decoding it takes a codec.
+    // The new value of the last change, which is the old value of the next, for a codec that is not native.
     private let last = Lock<(stored: PropertyListValue, value: Value)?>(nil)
 
     var key: UInt64 { storageKey.definition.id }
@@ -26,7 +26,7 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
             })
     }
 
-    /// Subscribes, and queues what is there now as a first change if there is to be one.
+    /// Subscribes, and queues the current value as a first change if `initial` is given.
     func add(
         initial: EntryChange?, _ observer: Observer<Change<Value>>, to deliveries: inout Deliveries,
         onCancel: @escaping @Sendable () -> Void
@@ -35,7 +35,7 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
         let hasSlot = observer.slot != nil
         let makeInitial: @Sendable () -> Change<Value> = { [self] in
             let change = typed(initial, isChange: false)
-            // Later a bad value leaves in the slot what is there, but the first one is the value that reading gives.
+            // Later an invalid value leaves the slot unchanged, but the first value is the one that reading returns.
             guard hasSlot, case .undecodable = change.kind else { return change }
             return Change(
                 key: change.key, oldValue: change.oldValue, newValue: change.newValue, kind: .set, origin: change.origin,
@@ -52,7 +52,7 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
         publisher.postFinish(to: &deliveries)
     }
 
-    /// Ends the observation at once, for an entry that will not change any more.
+    /// Ends the observation immediately, for an entry that will not change any more.
     func finish() {
         var none = Deliveries()
         postFinish(to: &none)
@@ -77,20 +77,21 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
                 return last
             }
         }
-        // A value that this process sets without user code is known to be good.
+        // A value that this process sets without user code is known to be valid.
         if failure != nil || change.origin != .local || key.definition.typeWhenSet == nil { onDecode(change, failure, good) }
         return typed
     }
 }
 
 extension EntryChange {
-    /// The change as a key sees it.
+    /// The change with the key's type.
     func typed<Value>(for key: StorageKey<Value>) -> Change<Value> {
         let decode = { (stored: PropertyListValue) throws(StorageError) in try key.decoded(stored) }
         return typed(for: key, decodingOld: decode, decodingNew: decode).change
     }
 
-    /// The change as a key sees it; what is wrong with the new value, and the earlier one that counts in its place, if that is one.
+    /// The change with the key's type; the reason if its new value cannot be decoded, and the earlier valid value that is used instead, if
+    /// any.
     fileprivate func typed<Value>(
         for key: StorageKey<Value>, decodingOld decodeOld: (PropertyListValue) throws(StorageError) -> Value,
         decodingNew decodeNew: (PropertyListValue) throws(StorageError) -> Value
@@ -98,7 +99,7 @@ extension EntryChange {
         let earlierValues = { (self.earlier, self.earlierFallback) }
         let before = key.value(of: old, decodeOld, orLastOf: earlierValues)
         let after = key.value(of: new, decodeNew, orLastOf: earlierValues)
-        // A bad value in place of a good one leaves readers what they had.
+        // After an invalid value that replaces a valid one, readers keep the previous value.
         let value = after.failure == nil || isRemoval ? after.value : before.value
         let kind = isRemoval ? ChangeKind.removed : after.failure.map(ChangeKind.undecodable) ?? .set
         let change = Change(

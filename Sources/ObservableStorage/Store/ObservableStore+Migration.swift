@@ -1,13 +1,13 @@
 import PropertyListCoding
 
 extension ObservableStore {
-    /// Changes a key's value in one step, whatever other threads do; see ``update(_:)`` for other processes.
+    /// Changes a key's value atomically with respect to other threads; see ``update(_:)`` for other processes.
     ///
-    /// The closure runs again if another thread was faster, on its value; only the last run counts.
+    /// The closure runs again, with the new value, if another thread has changed the value meanwhile; only the last run takes effect.
     ///
-    /// - Returns: what the closure returns.
-    /// - Throws: what the closure throws, and nothing changes; ``StorageError`` when the value cannot be stored, or what is stored is not a
-    ///   value of the key's type, which is kept then.
+    /// - Returns: the result of the closure.
+    /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the value cannot be stored, or the stored value is not
+    ///   of the key's type, in which case it is kept.
     @discardableResult
     public nonisolated func modify<Value, Result>(
         _ key: StorageKey<Value>, _ body: (inout Value) throws -> Result
@@ -26,9 +26,9 @@ extension ObservableStore {
         }
     }
 
-    /// Moves an entry to its present name and shape, or writes the default, as the key asks for.
+    /// Moves an entry to its present name and type, or writes the default, as defined by the key.
     nonisolated func migrateIfNeeded<Value>(_ key: StorageKey<Value>) {
-        // Of a storage that could not be opened nobody knows what is stored there.
+        // If the storage could not be opened, the stored values are unknown.
         guard key.definition.needsMigration, availabilityState.isOpened else { return }
         if let fallback = key.fallback { migrateIfNeeded(fallback) }
         do {
@@ -47,11 +47,11 @@ extension ObservableStore {
                 if isDone { return }
             }
         } catch {
-            // A closed store keeps what it has; reading gives the value all the same.
+            // A closed store is left unchanged; reading returns the value nevertheless.
         }
     }
 
-    /// Makes edits that depend on what is there; does nothing and returns false where there are none to be made of it.
+    /// Makes edits that depend on the present entries; does nothing and returns false if `makeEdits` returns nil.
     private nonisolated func edit(
         of principal: String, origin: ChangeOrigin, condition: EntryEdits = [:], _ makeEdits: (EntryCacheState) -> EntryEdits?
     ) throws(StorageError) -> Bool {
@@ -66,7 +66,7 @@ extension ObservableStore {
 }
 
 extension EntryCache {
-    /// What reading has to change as it will be read once it is stored; nil if it cannot be stored, which is reported once.
+    /// The edits that reading has to make, with the values as stored; nil if one cannot be stored, which is reported once.
     func storable(_ migration: MigrationOnRead?, in backend: any StorageBackend, _ reports: FailureReports) -> MigrationOnRead? {
         guard let migration else { return nil }
         var storable = migration.edits
@@ -83,17 +83,17 @@ extension EntryCache {
     }
 }
 
-/// A numbered step that brings a whole store from an earlier layout to a newer one, once.
+/// A numbered step that migrates a whole store from an earlier layout to a newer one, once.
 public struct StoreMigration: Sendable {
-    /// The version that the store has after the step; the first one is 1.
+    /// The version that the store has after the step; the first is 1.
     public let version: Int
     let body: @Sendable (inout StoreTransaction) throws -> Void
 
-    /// Makes a step.
+    /// Creates a step.
     ///
     /// - Parameters:
     ///   - version: the version that the store has after it.
-    ///   - body: edits the entries; what it throws leaves everything as it was.
+    ///   - body: edits the entries; if it throws, nothing changes.
     public init(to version: Int, _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void) {
         self.version = version
         self.body = body
@@ -104,17 +104,17 @@ extension ObservableStore {
     private static let versionKey = StorageKey("ObservableStorage.version", default: 0)
     private static let importsKey = StorageKey<[String]>("ObservableStorage.imports", default: [])
 
-    /// The number of the last migration that the stored entries have been through; 0 before the first.
+    /// The number of the last migration applied to the stored entries; 0 before the first.
     public nonisolated var version: Int {
         self[Self.versionKey]
     }
 
-    /// Runs the migrations that the stored entries have not been through yet, in the order of their numbers, as one transaction.
+    /// Runs the migrations that were not applied to the stored entries yet, in the order of their numbers, as one transaction.
     ///
-    /// They count once across all processes, and either all of them do or none does; they run again if somebody else changed the file
-    /// meanwhile. What they change has the origin ``ChangeOrigin/migration``.
+    /// They take effect once across all processes, and either all of them do or none does; they run again if another process changed the
+    /// file meanwhile. Their changes have the origin ``ChangeOrigin/migration``.
     ///
-    /// - Throws: what a migration throws, and nothing changes; ``StorageError`` as ``update(_:)`` does.
+    /// - Throws: the error of a migration, and nothing changes; ``StorageError`` as ``update(_:)`` does.
     public nonisolated func migrate(_ migrations: [StoreMigration]) async throws {
         guard let last = migrations.map(\.version).max(), version < last else { return }
         try await update(origin: .migration) { transaction in
@@ -126,14 +126,14 @@ extension ObservableStore {
         }
     }
 
-    /// Copies the entries of another storage into this one, once: a store of an earlier version, a domain of `UserDefaults`.
+    /// Copies the entries of another storage into this one, once: of a store of an earlier version, or a domain of `UserDefaults`.
     ///
-    /// Entries that are stored here already are kept. What is copied has the origin ``ChangeOrigin/migration``.
+    /// Entries that are already stored here are kept. Copied entries have the origin ``ChangeOrigin/migration``.
     ///
     /// - Parameters:
-    ///   - backend: the other storage, which stays as it is.
-    ///   - name: tells this import from others; what has been imported under a name is not imported again.
-    /// - Throws: ``StorageError`` when the other storage cannot be read or this one not be written.
+    ///   - backend: the other storage, which is not changed.
+    ///   - name: identifies this import; an import that was made under the same name is not repeated.
+    /// - Throws: ``StorageError`` if the other storage cannot be read or this one cannot be written.
     public nonisolated func importEntries(from backend: any StorageBackend, once name: String) async throws {
         guard !self[Self.importsKey].contains(name) else { return }
         let entries: StorageEntries

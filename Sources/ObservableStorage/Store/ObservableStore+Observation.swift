@@ -2,26 +2,26 @@ public import Dispatch
 public import PropertyListCoding
 
 extension ObservableStore {
-    /// A key's value now and each newer one, as a stream of its own for each call.
+    /// A key's current value and each newer one, as a new stream for each call.
     ///
-    /// A slow reader gets the newest value only; the last one always arrives. Values that cannot be decoded are skipped. The stream does not
-    /// keep the store alive; it ends when the store is closed or goes, and when its task is cancelled.
+    /// A slow reader receives the newest value only; the last one is always delivered. Values that cannot be decoded are skipped. The
+    /// stream does not retain the store; it ends when the store is closed or released, and when its task is cancelled.
     public nonisolated func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
         let latest = LatestValue<Value>()
         let token = observe(key, initial: true, Observer(slot: latest.slot, onFinish: { _ in latest.finish() }))
         return latest.stream(onEnd: token)
     }
 
-    /// Every change of a key from now on, in order, as a stream of its own for each call.
+    /// Every change of a key from now on, in order, as a new stream for each call.
     ///
-    /// Ends like ``values(of:)``. What is not read yet stays in memory, the old and the new value of each change, without a bound: a stream that is
-    /// kept and not read grows with every change, until it is let go or the store is closed. Where a reader may fall behind, bound it by
-    /// `bufferingPolicy`, or use ``values(of:)``, which keeps one value.
+    /// Ends like ``values(of:)``. Changes that are not read yet stay in memory, the old and the new value of each, without a limit: a
+    /// stream that is retained and not read grows with every change, until it is released or the store is closed. For a reader that may be
+    /// slow, set a `bufferingPolicy`, or use ``values(of:)``, which keeps one value.
     ///
     /// - Parameters:
     ///   - key: the key.
-    ///   - bufferingPolicy: what to keep for a slow reader; by default everything. What it drops is told to nobody, but the old value of the next
-    ///     change shows that something is missing, as does its revision.
+    ///   - bufferingPolicy: the changes to keep for a slow reader; by default all. Dropped changes are not reported, but the old value of
+    ///     the next change, and its revision, show that changes are missing.
     public nonisolated func changes<Value>(
         of key: StorageKey<Value>, bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
@@ -31,13 +31,13 @@ extension ObservableStore {
         return stream
     }
 
-    /// Tells an observer each change of a key from now on, and when there will be no more.
+    /// Delivers each change of a key from now on to an observer, and the end of the changes.
     nonisolated func observe<Value>(
         _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
         let movers = movers(of: key)
         migrateIfNeeded(key)
-        // Made here, so that what is read without user code stays so.
+        // Created here, so that reading without user code remains so.
         if key.isReadWithoutUserCode { _ = key.defaultValue }
         return cache.observe(
             key, initial: initial, with: movers,
@@ -46,7 +46,7 @@ extension ObservableStore {
             }, observer)
     }
 
-    /// What moves a value that somebody stores under an earlier name of a key to where its observers see it.
+    /// Moves a value that is stored under an earlier name of a key to the key's entry, for its observers.
     private nonisolated func movers<Value>(of key: StorageKey<Value>) -> [ObservationToken] {
         let name = key.definition.entryName
         guard name.hasEarlier else { return [] }
@@ -57,17 +57,17 @@ extension ObservableStore {
         }
     }
 
-    /// Every change of every entry from now on, in order; those of one transaction have the same revision.
+    /// Every change of every entry from now on, in order; the changes of one transaction have the same revision.
     ///
-    /// A stream of its own for each call, which keeps everything for a slow reader, as ``changes(of:bufferingPolicy:)`` does, and ends like
+    /// A new stream for each call, which keeps all changes for a slow reader, as ``changes(of:bufferingPolicy:)`` does, and ends like
     /// ``values(of:)``.
     public nonisolated var allChanges: AsyncStream<Change<PropertyListValue?>> {
         allChanges(bufferingPolicy: .unbounded)
     }
 
-    /// Every change of every entry from now on, like ``allChanges``, with a bound on what is kept for a slow reader.
+    /// Every change of every entry from now on, like ``allChanges``, with a limit on the changes kept for a slow reader.
     ///
-    /// - Parameter bufferingPolicy: what to keep, of the changes of all keys together.
+    /// - Parameter bufferingPolicy: the changes to keep, of all keys together.
     public nonisolated func allChanges(
         bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy
     ) -> AsyncStream<Change<PropertyListValue?>> {
@@ -79,20 +79,20 @@ extension ObservableStore {
 
     /// Calls a closure with each change of a key from now on, until the token is cancelled or released.
     ///
-    /// A listener that takes long delays other listeners of its key, and nobody else: neither readers of streams, nor other keys, nor the
-    /// storage. When very many changes wait for it, whoever makes another one waits for a moment, except inside a listener.
+    /// A slow listener delays other listeners of its key only: neither readers of streams, nor other keys, nor the storage. If very many
+    /// changes are queued for it, making another change waits briefly, except inside a listener.
     ///
     /// - Parameters:
     ///   - key: the key.
-    ///   - initial: whether the current value comes first, as a change from itself.
-    ///   - queue: where to call; by default on the thread that makes the change, before its write returns, unless another thread is
-    ///     telling listeners of the key at that moment. What comes meanwhile, and what others change, is told on a thread apart.
-    ///   - listener: gets the changes in order, one at a time; under no lock, so it may read, write and subscribe.
+    ///   - initial: whether the current value is delivered first, as a change from itself.
+    ///   - queue: the queue of the calls; by default the thread that makes the change, before its write returns, unless another thread is
+    ///     calling listeners of the key at that time. Changes made meanwhile, and external changes, are delivered on a separate thread.
+    ///   - listener: receives the changes in order, one at a time; no lock is held, so it may read, write and subscribe.
     public nonisolated func addUpdateListener<Value>(
         for key: StorageKey<Value>, initial: Bool = false, on queue: DispatchQueue? = nil,
         _ listener: @escaping @Sendable (Change<Value>) -> Void
     ) -> ObservationToken {
-        // On a queue that runs several things at once, the changes still come one after the other.
+        // On a concurrent queue, the changes are still delivered one after the other.
         let serial = queue.map { DispatchQueue(label: "ObservableStore listener", target: $0) }
         return observe(key, initial: initial, .listener(on: serial, listener))
     }

@@ -5,8 +5,8 @@ extension ObservableStore {
     ///
     /// A storage that could not be opened is opened first.
     ///
-    /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:)`` when an
-    ///   edit since the last flush was of a value that cannot be stored there: that one was taken back, all others are on disk.
+    /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:)``
+    ///   if a value set since the last flush cannot be stored there: that edit was reverted, and all others are on disk.
     public func flush() throws(StorageError) {
         try writeEdits()
         if let refusal = refusal.take() { throw refusal }
@@ -18,11 +18,11 @@ extension ObservableStore {
         }
     }
 
-    /// Writes what is in memory only, ends every stream, and stops watching. Later edits are refused.
-    ///
-    /// - Parameter discardsEdits: whether the store is closed even if the edits cannot be written. They are lost then, which is reported in
+    /// Writes the pending edits, ends every stream, and stops watching. Later edits are rejected.
+    /// - Parameter discardsEdits: whether the store is closed even if the edits cannot be written. They are lost then, which is reported
+    ///   in ``failures``.
     ///   ``failures``.
-    /// - Throws: ``StorageError`` when the edits cannot be written; the store stays open then and nothing is lost.
+    /// - Throws: ``StorageError`` if the edits cannot be written; the store then stays open, and nothing is lost.
     public func close(discardingEdits discardsEdits: Bool = false) throws(StorageError) {
         cache.update { $0.isClosed = true }
         do throws(StorageError) {
@@ -33,7 +33,7 @@ extension ObservableStore {
                 noteUnwritten(error.with(.kept))
                 throw error.with(.kept)
             }
-            // They leave the lock before they are released.
+            // The edits are moved out of the lock before they are released.
             let edits = cache.update { $0.discardPending() }
             reports.report(error.with(.lost(keys: edits.keys.sorted())))
         }
@@ -41,23 +41,24 @@ extension ObservableStore {
         finishObservations()
     }
 
-    /// Errors that no caller is there to catch: failed write-behind, property setters, a file that stays bad, a fallback to polling.
+    /// Errors without a caller to throw to: failed background writes, property setters, a file that stays malformed, a fallback to polling.
     ///
-    /// A stream of its own for each call, until the store is closed or goes. It begins with what nobody has heard yet. What nobody asks for
-    /// within a second, or by the end of the process, is logged once: to standard error, and to the system's log on Apple's systems.
+    /// A new stream for each call, until the store is closed or released. It begins with the errors not delivered yet. An error without a
+    /// subscriber within a second, or by the end of the process, is logged once: to standard error, and to the system log on Apple's
+    /// systems.
     public nonisolated var failures: AsyncStream<StorageError> {
         reports.stream
     }
 
-    /// How long the normal end of the process may wait for edits that are not on disk yet; 2 seconds unless it is set.
+    /// How long a normal exit of the process may wait for edits that are not on disk yet; 2 seconds by default.
     ///
-    /// What cannot be written in that time is lost, and logged. For all stores of the process.
+    /// Edits that cannot be written in that time are lost, which is logged. Applies to all stores of the process.
     public static var exitTimeout: Duration {
         get { StoreRegistry.exitTimeout.withLock { $0 } }
         set { StoreRegistry.exitTimeout.withLock { $0 = newValue } }
     }
 
-    /// Writes the pending edits as soon as the queue comes to it; keeps the store alive until then.
+    /// Writes the pending edits as soon as the queue is free; retains the store until then.
     nonisolated func scheduleFlush() {
         guard !StoreRegistry.isEnding else { return StoreRegistry.all.writeAtEnd([lastWrite]) }
         guard !StoreRegistry.all.isForkedChild else {
@@ -73,7 +74,7 @@ extension ObservableStore {
         }
     }
 
-    /// Writes the pending edits after a time, unless they are written before; does not keep the store alive until then.
+    /// Writes the pending edits after a delay, unless they are written before; does not retain the store until then.
     func scheduleFlush(after delay: DispatchTimeInterval, isHinted: Bool = false) {
         let time = DispatchTime.now() + delay
         guard let number = cache.update({ $0.scheduleFlush(at: time) }) else { return }
@@ -86,7 +87,7 @@ extension ObservableStore {
         }
     }
 
-    /// Tries again soon what could not be written: the storage has shown that something about it has changed.
+    /// Tries soon again to write pending edits, after an event of the storage.
     func hastenFlush() {
         if cache.update({ $0.entries.hasPending }), let delay = flushBackoff.hint() { scheduleFlush(after: delay, isHinted: true) }
     }
@@ -95,7 +96,7 @@ extension ObservableStore {
         do {
             try writeEdits()
         } catch {
-            // It has been reported.
+            // The error was already reported.
             scheduleFlush(after: flushBackoff.fail())
         }
     }
@@ -127,10 +128,10 @@ extension ObservableStore {
 }
 
 extension ObservableStore {
-    /// How often a bad file is read before it counts as one that stays bad: most are just being written.
+    /// How many times a malformed file is read before it is reported: most are being written at that moment.
     private static let patience = 4
 
-    /// Takes a report of the backend; those on the store's own queue enter the actor without a hop.
+    /// Receives an event of the backend; an event on the store's own queue enters the actor without a hop.
     nonisolated func receive(_ event: StorageEvent) {
         switch event {
         case .failed(let error):
@@ -142,18 +143,18 @@ extension ObservableStore {
         }
     }
 
-    /// Changes memory and tells observers about it.
+    /// Changes the entries in memory, and notifies observers.
     nonisolated func tell<Failure: Error>(_ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]) throws(Failure) {
         follow(try cache.change(body))
     }
 
-    /// Does what a change of memory calls for.
+    /// Schedules a flush and delivers changes, as a change of the entries in memory requires.
     nonisolated func follow(_ outcome: (deliveries: Deliveries, needsFlush: Bool)) {
         if outcome.needsFlush { scheduleFlush() }
         cache.deliver(outcome.deliveries)
     }
 
-    /// Reads what is stored now and tells what others changed. What cannot be read leaves the last good values in force.
+    /// Reads the stored entries and reports external changes. If reading fails, the last valid values are kept.
     private func lookAgain() {
         guard !cache.update({ $0.isClosed }) else { return }
         if isCommitting { return lookLater(after: .nanoseconds(0)) }
@@ -164,14 +165,14 @@ extension ObservableStore {
             guard !isLookTimed else { return }
             isLookTimed = true
             lookLater(after: loadBackoff.fail())
-            // Of one that could not be opened only a new reason is deliveries.
+            // If the storage was never opened, only a different reason is reported.
             if availabilityState.isOpened ? loadBackoff.failures == Self.patience : availability != .unavailable(error) {
                 noteUnreadable(error)
             }
         }
     }
 
-    /// Reads what is stored now and tells what others changed.
+    /// Reads the stored entries and reports external changes.
     func load() throws(StorageError) {
         let latest: StorageEntries
         do {
@@ -181,7 +182,7 @@ extension ObservableStore {
         }
         let external = latest.changes(since: base)
         base = latest
-        // Before anybody is told: what is told may migrate.
+        // Before observers are notified: they may read keys, which may migrate entries.
         availabilityState.noteOpened()
         if !external.isEmpty { tell { $0.merge(external, origin: .external) } }
         noteReadable()
@@ -189,11 +190,11 @@ extension ObservableStore {
 
     private func noteReadable() {
         loadBackoff.succeed()
-        // Whether it can be written shows when the edits are.
+        // If edits are pending, writing them determines whether the storage is available.
         if !cache.update({ $0.entries.hasPending }) { noteAvailable() }
     }
 
-    /// Notes that nothing is wrong with the storage at present.
+    /// Records that the storage can be used at present.
     func noteAvailable() {
         guard availability != .available else { return }
         availabilityState.set(.available)

@@ -1,14 +1,15 @@
 import PropertyListCoding
 
 extension ObservableStore {
-    /// Runs a transaction: reads what is stored, applies the closure to it and writes it, with no other process in between.
+    /// Runs a transaction: reads the stored entries, applies the closure to them and writes them, with no edit of another process in
+    /// between.
     ///
-    /// What the closure changed is one revision, which has been delivered when this returns, unless a listener takes long. It runs once more, on
-    /// what is stored then, if somebody else was faster; only the last run counts.
+    /// The changes of the closure are one revision, which has been delivered when this method returns, unless a listener is slow. The
+    /// closure runs again, on the latest entries, if another writer changed them meanwhile; only the last run takes effect.
     ///
-    /// - Returns: what the closure returns, when the changes are on disk.
-    /// - Throws: what the closure throws, and nothing changes; ``StorageError`` when the file cannot be locked, read or written;
-    ///   ``StorageError/nestedUpdate`` when called from inside a transaction of the same store.
+    /// - Returns: the result of the closure, after the changes are on disk.
+    /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the file cannot be locked, read or written;
+    ///   ``StorageError/nestedUpdate`` if called inside a transaction of the same store.
     public nonisolated func update<Result: Sendable>(
         _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> Result {
@@ -21,7 +22,7 @@ extension ObservableStore {
     ) async throws -> Result {
         if TransactionContext.isOpen(of: self) { throw StorageError.nestedUpdate }
         let (result, deliveries) = try await transact(origin, body)
-        // The store's queue tells nobody: what runs in listeners must not keep it.
+        // Not delivered on the store's queue, which listeners must not block.
         cache.deliver(deliveries)
         await deliveries.wait()
         return result
@@ -47,11 +48,11 @@ extension ObservableStore {
         }
     }
 
-    /// Lays the pending edits over the latest entries, applies a transaction to them, and stores the outcome.
+    /// Applies the pending edits and a transaction to the latest entries, and stores the result.
     ///
-    /// A pending edit that the backend refuses is taken back, so that it keeps no other one from being stored.
+    /// A pending edit that the backend rejects is reverted, so that it does not prevent others from being stored.
     ///
-    /// - Returns: what the transaction returns, and what observers are to be change.
+    /// - Returns: the result of the transaction, and the deliveries for observers.
     func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> (Result, Deliveries) {
         while true {
             var attempt: Attempt = (cache.update { $0.entries.pending }, StorageEntries(), nil)
@@ -63,7 +64,7 @@ extension ObservableStore {
         }
     }
 
-    /// The pending edits that a commit writes, the entries that it found, and the edits of the transaction, once that has run.
+    /// The pending edits that a commit writes, the entries that it read, and the edits of the transaction, nil until it has run.
     private typealias Attempt = (own: [String: PendingEdit], found: StorageEntries, edits: EntryEdits?)
 
     private func commit<Result>(
@@ -71,7 +72,7 @@ extension ObservableStore {
     ) throws -> (Result, Deliveries) {
         let own = attempt.own
         let registered = cache.update { $0.registered }
-        // The closure takes no part of the actor along, which would make the result the actor's.
+        // The closure captures no state of the actor, which would isolate its result to the actor.
         let (known, cache, reports, backend) = (base, self.cache, self.reports, self.backend)
         var outcome: (result: Result, external: EntryEdits, edits: EntryEdits)?
         isCommitting = true
@@ -96,7 +97,7 @@ extension ObservableStore {
         loadBackoff.succeed()
         availabilityState.noteOpened()
         base = stored
-        // What is stored may differ from what was set: XML cuts dates to whole seconds.
+        // A stored value may differ from the value set: XML truncates dates to whole seconds.
         let rounded = own.reduce(into: EntryEdits()) { rounded, edit in
             let isOwn = outcome.external[edit.key] == nil && outcome.edits[edit.key] == nil
             if isOwn, stored[edit.key] != edit.value.value { rounded.updateValue(stored[edit.key], forKey: edit.key) }
@@ -112,8 +113,8 @@ extension ObservableStore {
         return (outcome.result, change.deliveries)
     }
 
-    /// Puts what is stored in the place of an edit that cannot be, and of what was edited with it, and tells why; false if it is none of the
-    /// pending ones.
+    /// Reverts a pending edit that cannot be stored, and the edits made with it, to the stored values, and reports the error; returns false
+    /// if the error does not concern a pending edit.
     private func takeBack(_ attempt: Attempt, because error: StorageError) -> Bool {
         guard case .unencodable(let key, _) = error, let edits = attempt.edits, edits[key] == nil, let edit = attempt.own[key] else {
             return false

@@ -1,23 +1,23 @@
 public import PropertyListCoding
 
 extension ObservableStore: KeyValueAccess {
-    /// The value of a key: what is stored, or else registered, or else the key's default.
+    /// The value of a key: the stored value, or else the registered one, or else the key's default.
     ///
-    /// Where what is stored cannot be decoded, it is the last good value that the store has had, or else what counts while nothing is stored;
-    /// ``failures`` has the error, once for each stored value. Setting the key replaces what is stored. What modifies the value in place
+    /// If the stored value cannot be decoded, this is the last valid value that the store had, or else the value used while none is stored;
+    /// ``failures`` reports the error, once for each stored value. Setting the key replaces the stored value. Modifying the value in place
     /// (`+=`, `append`) does not: it is reported instead.
     ///
-    /// A value that cannot be encoded changes nothing and is reported in ``failures``.
+    /// A value that cannot be encoded changes nothing, and is reported in ``failures``.
     public nonisolated subscript<Value>(key: StorageKey<Value>) -> Value {
-        // Inlined into its users, who know the type, which a key's reading is of.
+        // Inlined into its callers, which know the type of the key's reading.
         @inlinable get {
             guard let reading = currentReading(of: key) else { return currentValue(of: key) }
             return reading.value()
         }
-        // A setter that is not inlined takes the key over, and so would the get and set that `+=` is without `_modify`. In a loop without end
-        // at the top level of a program, Swift 6.3 never ends to optimize a call that takes a constant over (Tests/UserPrograms).
+        // A setter that is not inlined consumes the key, as would the get and set that `+=` calls without `_modify`. In an endless loop at
+        // the top level of a program, Swift 6.3 never finishes optimizing a call that consumes a constant (Tests/UserPrograms).
         @inlinable set { assign(newValue, to: key) }
-        // Tells a modification from an assignment: a getter and a setter alone would not.
+        // Distinguishes a modification from an assignment, which a getter and a setter alone would not.
         _modify {
             let (found, failure, isReported) = valueToModify(of: key)
             var value = found
@@ -38,7 +38,7 @@ extension ObservableStore: KeyValueAccess {
         return (value, failure, isReported)
     }
 
-    /// Stores what a modification has made, unless it was made in place of a value that cannot be decoded.
+    /// Stores the result of a modification, unless it was based on a stored value that cannot be decoded.
     private nonisolated func endModification<Value>(
         of key: StorageKey<Value>, _ value: Value, _ failure: StorageError?, _ isReported: Bool
     ) {
@@ -54,9 +54,9 @@ extension ObservableStore: KeyValueAccess {
         readValue(of: key).value
     }
 
-    /// The value of a key: what is stored, or else registered, or else the key's default.
+    /// The value of a key: the stored value, or else the registered one, or else the key's default.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
+    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if the stored value is not of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
         if let reading = currentReading(of: key) {
             if let failure = reading.failure { throw failure }
@@ -67,9 +67,10 @@ extension ObservableStore: KeyValueAccess {
         return value
     }
 
-    /// Reads a value anew, and remembers it.
+    /// Reads a value from the entries, and caches it.
     ///
-    /// - Returns: the value; what is wrong with what is stored, and whether that was reported just now; and what there was.
+    /// - Returns: the value; the reason if the stored value cannot be decoded, and whether it was reported by this call; and the entry
+    ///   read.
     nonisolated func readValue<Value>(
         of key: StorageKey<Value>
     ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
@@ -90,14 +91,14 @@ extension ObservableStore: KeyValueAccess {
         return (value, failure, isReported, found.entry)
     }
 
-    /// Sets a key's value, at once for every reader in this process; it is stored soon after. Setting nil removes it.
+    /// Sets a key's value, immediately for all readers in this process; it is written soon after. Setting nil removes the entry.
     ///
-    /// Setting what is stored already is no change.
+    /// Setting a value equal to the stored one is not a change.
     ///
     /// - Parameters:
     ///   - value: the new value.
     ///   - key: the key.
-    ///   - token: the writer's own subscription, which is not told about this change.
+    ///   - token: the writer's own subscription, which does not receive this change.
     /// - Throws: ``StorageError/unencodable(key:reason:)`` or ``StorageError/closed``; nothing changes then.
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
@@ -106,8 +107,8 @@ extension ObservableStore: KeyValueAccess {
         try edit(key, stored, muting: token)
     }
 
-    /// Removes what is stored for a key, under earlier names too, so that it has its default again. Does nothing in a closed store but report
-    /// it in ``failures``.
+    /// Removes a key's stored value, under earlier names too, so that the key has its default again. In a closed store, this is only
+    /// reported in ``failures``.
     public nonisolated func remove<Value>(_ key: StorageKey<Value>, muting token: ObservationToken? = nil) {
         reporting { () throws(StorageError) in try edit(key, nil, muting: token) }
     }
@@ -119,7 +120,7 @@ extension ObservableStore: KeyValueAccess {
         if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
         var deliveries: Deliveries?
         if try cache.edit(definition, stored, muting: token?.subscription ?? 0, &deliveries) { scheduleFlush() }
-        // Not before: a listener may take long.
+        // After the flush is scheduled, because a listener may be slow.
         if let deliveries { cache.deliver(deliveries) }
     }
 
@@ -132,27 +133,28 @@ extension ObservableStore: KeyValueAccess {
         }
     }
 
-    /// Removes everything that is stored, as one revision, so that every key has its default again.
+    /// Removes all entries, as one revision, so that every key has its default again.
     public nonisolated func reset() {
         reset(under: KeyPrefix([]))
     }
 
-    /// Removes what is stored under some names, as one revision.
+    /// Removes the entries of some names, as one revision.
     nonisolated func reset(_ keys: [String]) {
         removeAll { _ in keys.reduce(into: EntryEdits()) { $0.updateValue(nil, forKey: $1) } }
     }
 
-    /// Removes what is stored under every name that begins with some components, as one revision.
+    /// Removes the entries whose names begin with the components, as one revision.
     nonisolated func reset(under prefix: KeyPrefix) {
         removeAll { $0.removals(under: prefix) }
     }
 
-    /// Whether a value is stored for a key, under an earlier name too, decodable or not.
+    /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
     public nonisolated func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
         cache.update { state in key.definition.entryName.counting { state.entries[$0] } != nil }
     }
 
-    /// Sets what a key's value is while none is stored, before the key's own default. Never written, and nobody is change.
+    /// Sets the value of a key while none is stored, which precedes the key's own default. It is not written, and observers are not
+    /// notified.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
@@ -160,12 +162,12 @@ extension ObservableStore: KeyValueAccess {
         cache.register(stored, for: key.definition.entryName.registered)
     }
 
-    /// Everything that is stored, by name, as it is at one moment.
+    /// All stored values by name, at one moment.
     public nonisolated var entries: [String: PropertyListValue] {
         cache.update { $0.entries.values }
     }
 
-    /// Counts the changes in memory since the store was opened, a transaction as one.
+    /// The number of changes in memory since the store was opened; a transaction counts as one.
     public nonisolated var revision: UInt64 {
         cache.update { $0.revision }
     }

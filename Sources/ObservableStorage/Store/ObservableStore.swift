@@ -1,12 +1,12 @@
 public import Foundation
 import PropertyListCoding
 
-/// Values by key, kept in a property list, that tells its readers about every change, whoever made it.
+/// Values by key, stored in a property list. Observers are notified of every change, including those by other processes.
 ///
-/// Reading, writing and subscribing are synchronous, from any thread, and never wait for the disk: they work on memory. What is
-/// written there is stored at once when the store is idle, together with what came meanwhile when it is busy, and at the latest when
-/// the process ends normally. What waits (loading, flushing, transactions, other processes' changes) runs on the actor, whose
-/// executor is a serial dispatch queue of its own.
+/// Reading, writing and subscribing are synchronous, from any thread, and never wait for the disk: they access memory. Edits are written
+/// immediately if the store is idle, together with later ones if it is busy, and at the latest when the process exits normally. Operations
+/// that wait (loading, flushing, transactions, changes by other processes) run on the actor, whose executor is a serial dispatch queue of
+/// its own.
 ///
 /// ```swift
 /// let store = try ObservableStore(at: url)
@@ -20,15 +20,15 @@ public actor ObservableStore {
     nonisolated let reports = FailureReports()
     nonisolated let availabilityState: AvailabilityState
     nonisolated let backend: any StorageBackend
-    /// What the backend held when it was last asked.
+    /// The entries of the backend when they were last read or written.
     var base: StorageEntries
     var flushBackoff = Backoff()
     var loadBackoff = Backoff()
-    /// Whether a failed look is to be repeated at a time that is set already.
+    /// Whether another read, after a failed one, is already scheduled.
     var isLookTimed = false
-    /// An edit that the backend has refused and that no call has thrown yet.
+    /// An error of an edit that the backend rejected, not thrown by any call yet.
     var refusal: StorageError?
-    /// Whether the backend runs an edit, so that what it reports meanwhile has to wait.
+    /// Whether the backend is running an edit, during which its events have to wait.
     var isCommitting = false
     private nonisolated let watch = Lock<ObservationToken?>(nil)
 
@@ -39,7 +39,7 @@ public actor ObservableStore {
 
     /// Opens a store on a backend and watches it.
     ///
-    /// - Throws: what the backend throws when it cannot be read. Nothing is written.
+    /// - Throws: the error of the backend if it cannot be read. Nothing is written.
     public init(backend: any StorageBackend) throws(StorageError) {
         let entries: StorageEntries
         do {
@@ -50,7 +50,7 @@ public actor ObservableStore {
         self.init(backend: backend, entries: entries)
     }
 
-    /// Opens a store on a backend that could not be read: it works in memory, and opens the backend as soon as that can be done.
+    /// Opens a store on a backend that could not be read: it works in memory, and opens the backend as soon as possible.
     init(backend: any StorageBackend, unavailableBecause error: StorageError) {
         self.init(backend: backend, entries: StorageEntries(), availability: .unavailable(error))
         reports.report(error)
@@ -67,18 +67,18 @@ public actor ObservableStore {
         watch.withLock { $0 = token }
     }
 
-    /// Opens the property list at a place and watches it; a missing file is an empty store, and appears at the first write.
+    /// Opens the property list at a URL and watches it; a missing file is an empty store, and is created by the first write.
     ///
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed.
-    ///   - onCorruption: what to do about a file that is no readable property list.
+    ///   - onCorruption: what to do if the file is not a readable property list.
     ///   - lockTimeout: how long to wait for other processes that write the file.
-    /// - Throws: ``StorageError`` naming the file, the place and the reason. The file is not touched.
+    /// - Throws: ``StorageError`` naming the file, the offset and the reason. The file is not changed.
     public init(at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10)) throws(StorageError) {
         try self.init(backend: PropertyListFile(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout))
     }
 
-    /// What it would write at the end of the process.
+    /// The write that the store makes at the end of the process.
     nonisolated var lastWrite: LastWrite {
         LastWrite(cache: cache, backend: backend, reports: reports, executor: executor)
     }
@@ -86,7 +86,7 @@ public actor ObservableStore {
     deinit {
         stopWatching()
         if cache.update({ $0.entries.hasPending }) {
-            // Nobody is left to try again later: this is the last attempt, and what it cannot write is lost.
+            // There is no later attempt: edits that this one cannot write are lost.
             StoreRegistry.all.write(on: executor.queue) { [lastWrite, availabilityState] in
                 lastWrite.make()
                 Self.finish(lastWrite.cache, lastWrite.reports, availabilityState)
@@ -94,7 +94,7 @@ public actor ObservableStore {
         } else {
             finishObservations()
         }
-        // Not before: the end of the process, which may come meanwhile on another thread, waits for what is known to the registry.
+        // Removed last: the process may exit meanwhile on another thread, and waits for the stores in the registry only.
         StoreRegistry.all.remove(ObjectIdentifier(self))
     }
 
@@ -115,16 +115,17 @@ public actor ObservableStore {
 }
 
 extension ObservableStore {
-    /// The application's own store, opened on first use, where its settings belong: see ``init(suiteName:)`` with the application's name.
+    /// The application's own store, opened on first use in the standard folder for settings: ``init(suiteName:)`` with the application's
+    /// name.
     ///
-    /// If it cannot be opened, values live in memory until it can; see ``availability``.
+    /// If it cannot be opened, values are kept in memory until it can; see ``availability``.
     public static let standard = ObservableStore(suiteName: Bundle.applicationDomain)
 
-    /// Opens the store of a suite where settings belong: `NAME.plist` in the configuration folder on Linux, which is the file of
-    /// `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` is the same file.
+    /// Opens the store of a suite in the standard folder for settings: `NAME.plist` in the configuration folder on Linux, which is the file
+    /// of `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` uses the same file.
     ///
-    /// If it cannot be opened, values live in memory until it can: ``flush()`` throws the reason, ``failures`` has it, and ``availability``
-    /// tells when that is over.
+    /// If it cannot be opened, values are kept in memory until it can: ``flush()`` throws the reason, ``failures`` reports it, and
+    /// ``availability`` changes after it was opened.
     public init(suiteName: String) {
         let file = PropertyListFile(suiteName: suiteName)
         do {
@@ -138,16 +139,16 @@ extension ObservableStore {
 extension ObservableStore {
     private static let sharedStores = Lock<[ResolvedPath: WeakReference<ObservableStore>]>([:])
 
-    /// The one store of this process for a property list, opened on first use; every path to the same file gives the same store.
+    /// The one store of this process for a property list, opened on first use; every path to the same file returns the same store.
     ///
-    /// It lives as long as somebody keeps it; once it is closed, the next call opens another one. Which file a path leads to is
-    /// decided when this is called: a store follows the links of the path that it was opened with.
+    /// It exists as long as it is retained; after it is closed, the next call opens another one. The file to which a path leads is
+    /// determined when this method is called: a store follows the links of the path with which it was opened.
     ///
-    /// - Throws: ``StorageError`` when the file cannot be read.
+    /// - Throws: ``StorageError`` if the file cannot be read.
     public static func shared(at url: URL) throws(StorageError) -> ObservableStore {
         let path = try PropertyListFile.resolvedPath(of: url)
         if let open = openStore(at: path) { return open }
-        // Opening reads the file, which takes too long for a lock: whoever comes second uses what the first one opened.
+        // Opening reads the file, which is too slow inside a lock: a second thread uses the store that the first one opened.
         let opened = try ObservableStore(at: url)
         return openStore(at: path, or: opened)
     }
@@ -158,7 +159,7 @@ extension ObservableStore {
     }
 
     private static func openStore(at path: ResolvedPath, or opened: ObservableStore) -> ObservableStore {
-        // The stores are taken out of the lock: whoever releases a store last ends it.
+        // The stores are moved out of the lock: releasing the last reference to one runs its deinit.
         let (store, _) = sharedStores.take { stores in
             let alive = stores.compactMapValues(\.object)
             let known = alive[path].flatMap { $0.isClosed ? nil : $0 } ?? opened

@@ -2,33 +2,33 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The stores of this process, and what the end of the process does with what they have not written yet.
+/// The stores of this process, whose pending edits are written at the end of the process.
 final class StoreRegistry: Sendable {
-    /// How long the end of the process waits for what is not written yet.
+    /// How long the end of the process waits for pending edits.
     static let exitTimeout = Lock(Duration.seconds(2))
 
     private static let hasEnded = Atomic(false)
 
-    // Without the stores themselves: one that is going already has still to be written, and can't be kept any more. And when the process
-    // ends whatever is written by then; nil before its end has begun.
+    // Without references to the stores: one that is being deinitialized has edits to write, and cannot be retained any more. The deadline
+    // of all writes at the end of the process; nil before it has begun.
     private let state = Lock<(stores: [ObjectIdentifier: LastWrite], deadline: DispatchTime?)>(([:], nil))
-    /// The last writes of stores that have gone.
+    /// The last writes of released stores.
     private let lastWrites = DispatchGroup()
-    // Dispatch does not survive a fork: the child has none of the queues' threads, and its edits are those of the parent.
+    // Dispatch does not survive a fork: the child has none of the queues' threads, and its pending edits are those of the parent.
     private let process = getpid()
 
-    /// The stores of the process; the first use registers their last writes with `atexit`.
+    /// The stores of the process; first use registers their last writes with `atexit`.
     static let all: StoreRegistry = {
         atexit { StoreRegistry.all.finish() }
         return StoreRegistry()
     }()
 
-    /// Whether the process ends, so that what is set now, by another handler of `atexit`, has to be written at once.
+    /// Whether the process is exiting, so that values set now, by another handler of `atexit`, have to be written immediately.
     static var isEnding: Bool {
         hasEnded.load(ordering: .acquiring)
     }
 
-    /// Whether this is a child that the process has forked, which writes nothing.
+    /// Whether this is a forked child of the process, which writes nothing.
     var isForkedChild: Bool {
         getpid() != process
     }
@@ -41,12 +41,12 @@ final class StoreRegistry: Sendable {
         state.take { $0.stores.removeValue(forKey: store) }
     }
 
-    /// Does the last write of a store that has gone, on its queue; the end of the process waits for it.
+    /// Makes the last write of a released store, on its queue; the end of the process waits for it.
     func write(on queue: DispatchQueue, _ lastWrite: @escaping @Sendable () -> Void) {
         queue.async(group: lastWrites, execute: lastWrite)
     }
 
-    /// Writes what a store has in memory only, for as long as the end of the process may take.
+    /// Writes the pending edits of stores, within the time limit of the end of the process.
     func writeAtEnd(_ stores: [LastWrite]) {
         let deadline = state.withLock { $0.deadline } ?? .now()
         let group = DispatchGroup()
@@ -68,34 +68,34 @@ final class StoreRegistry: Sendable {
     }
 }
 
-/// The last write of a store, which the end of the process makes, or the store when it goes: what it has in memory only goes to the backend,
-/// and nobody is told of changes any more.
+/// The last write of a store, made at the end of the process or when the store is released: its pending edits are passed to the backend,
+/// and observers are no longer notified.
 struct LastWrite: Sendable {
     let cache: EntryCache
     let backend: any StorageBackend
     let reports: FailureReports
     let executor: DispatchQueueExecutor
 
-    /// Writes the pending edits for the process that is about to end, and leaves the group when done.
+    /// Writes the pending edits for a process that is about to exit, and leaves the group afterwards.
     func makeBeforeExit(_ group: DispatchGroup) {
         if !executor.isCurrent {
             executor.queue.async(group: group) { make() }
         } else if backend.allowsNestedEdits {
-            // The process ends inside an edit of this very store.
+            // The process exits inside an edit of this store.
             make()
         } else {
             DispatchQueue.global().async(group: group) { make() }
         }
     }
 
-    /// Reports what the end of the process could not wait for.
+    /// Reports the edits for which the end of the process could not wait.
     func reportUnwritten() {
         let keys = cache.update { $0.entries.pending.keys.sorted() }
         guard !keys.isEmpty else { return }
         reports.report(.unwritable(file: backend.name, reason: "the process ended before it was done", edits: .lost(keys: keys)))
     }
 
-    /// Writes the pending edits; reports what cannot be written.
+    /// Writes the pending edits; reports those that cannot be written.
     func make() {
         var edits = cache.update { $0.entries.pending }
         while !edits.isEmpty {
@@ -107,7 +107,7 @@ struct LastWrite: Sendable {
                 }
                 return cache.update { $0.noteStored(counting) }
             } catch StorageError.unencodable(let key, let reason) where edits[key] != nil {
-                // What cannot be stored keeps no other edit from being stored, but those that were made with it.
+                // An edit that cannot be stored prevents no other edit from being stored, except those made with it.
                 reports.report(.unencodable(key: key, reason: reason))
                 let refused = edits[key]
                 edits = edits.filter { refused?.takes(along: $0.value, of: key, $0.key) != true }

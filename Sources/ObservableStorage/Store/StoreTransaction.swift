@@ -1,11 +1,11 @@
 public import PropertyListCoding
 import Synchronization
 
-/// The entries inside a transaction: the latest ones, with the transaction's own edits over them.
+/// The entries inside a transaction: the latest ones, with the transaction's own edits applied.
 ///
-/// Copies are views of the same transaction. Nothing that is done to one once the transaction has ended counts.
+/// Copies are views of the same transaction. Edits made after the transaction has ended have no effect.
 public struct StoreTransaction: KeyValueAccess {
-    // One for all views: a view of a group inside a group costs no copy of the entries.
+    // Shared by all views: a view of a nested group does not copy the entries.
     private final class Contents {
         var latest: StorageEntries
         var failure: StorageError?
@@ -17,7 +17,7 @@ public struct StoreTransaction: KeyValueAccess {
 
     private let contents: Contents
     private let registered: [String: PropertyListValue]
-    // Not the store, which would make what the closure returns its own.
+    // Not the store, which would isolate the closure's result to it.
     private let backend: any StorageBackend
     private let cache: EntryCache
     private let reports: FailureReports
@@ -33,10 +33,10 @@ public struct StoreTransaction: KeyValueAccess {
         self.reports = reports
     }
 
-    /// The value of a key, as a store has it.
+    /// The value of a key, as in a store.
     ///
-    /// A value that cannot be encoded makes the whole transaction fail at its end, and so does modifying in place (`+=`, `append`) a value that
-    /// cannot be decoded.
+    /// Setting a value that cannot be encoded makes the whole transaction fail at its end, and so does modifying in place (`+=`, `append`)
+    /// a value that cannot be decoded.
     public subscript<Value>(key: StorageKey<Value>) -> Value {
         get { read(key).value }
         nonmutating set {
@@ -56,9 +56,9 @@ public struct StoreTransaction: KeyValueAccess {
         }
     }
 
-    /// The value of a key: what is stored, or else registered, or else the key's default.
+    /// The value of a key: the stored value, or else the registered one, or else the key's default.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` when what is stored is not a value of the key's type.
+    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if the stored value is not of the key's type.
     public func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
         let (value, failure) = read(key)
         if let failure { throw failure }
@@ -81,7 +81,7 @@ public struct StoreTransaction: KeyValueAccess {
         return (value, failure)
     }
 
-    // What the store has in memory too is decoded for both.
+    // A value that the store also has in memory is decoded once for both.
     private func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
         guard !key.definition.traits.codec.isNative else { return try key.decoded(stored) }
         let found = cache.read(key.definition.entryName, as: nil)
@@ -98,19 +98,19 @@ public struct StoreTransaction: KeyValueAccess {
         apply(key.edits(storing: stored) { contents.latest[$0] })
     }
 
-    /// Removes what is stored for a key, under earlier names too.
+    /// Removes a key's stored value, under earlier names too.
     public func remove<Value>(_ key: StorageKey<Value>) {
         apply(key.removals)
     }
 
-    /// Whether a value is stored for a key, under an earlier name too, decodable or not.
+    /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
     public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
         key.definition.entryName.counting { contents.latest[$0] } != nil
     }
 
-    /// Everything that is stored, by name.
+    /// All stored values by name.
     public var entries: [String: PropertyListValue] {
-        // Asked for again and again, they are put together once.
+        // The edits are merged once, for repeated access.
         contents.latest.gather()
         return contents.latest.values
     }
@@ -120,7 +120,7 @@ public struct StoreTransaction: KeyValueAccess {
         return key.definition.entryName.entry(registered: registered[key.definition.entryName.registered]) { contents.latest[$0] }
     }
 
-    // As reading a store does, but as a part of the transaction.
+    // As when reading from a store, but as a part of the transaction.
     private func migrateIfNeeded<Value>(_ key: StorageKey<Value>) {
         guard key.definition.needsMigration else { return }
         if let fallback = key.fallback { migrateIfNeeded(fallback) }
@@ -132,14 +132,14 @@ public struct StoreTransaction: KeyValueAccess {
         for (name, value) in edits { contents.latest[name] = value }
     }
 
-    /// The edits of the transaction, or the first error that a setter met.
+    /// The edits of the transaction; throws the first error of a setter.
     func finish() throws(StorageError) -> EntryEdits {
         if let failure = contents.failure { throw failure }
         return contents.latest.editedKeys.reduce(into: [:]) { $0.updateValue(contents.latest[$1], forKey: $1) }
     }
 }
 
-/// Marks the tasks that run or were started inside a transaction, for as long as it is open.
+/// Identifies the tasks that run or were started inside a transaction, for as long as it is open.
 final class TransactionContext: Sendable {
     @TaskLocal private static var current: TransactionContext?
 

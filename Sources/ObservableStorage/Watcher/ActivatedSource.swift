@@ -2,7 +2,7 @@ import Dispatch
 
 /// A Dispatch source that is activated when it is created and cancelled when it is released, as Dispatch requires.
 ///
-/// The unchecked conformance holds because the source is configured before anybody else can use it. Afterwards it is only cancelled, which
+/// The unchecked conformance holds because the source is configured before other threads can use it. Afterwards it is only cancelled, which
 /// any thread may do any number of times.
 final class ActivatedSource: @unchecked Sendable {
     private let source: any DispatchSourceProtocol
@@ -10,7 +10,7 @@ final class ActivatedSource: @unchecked Sendable {
     /// Activates a source.
     ///
     /// - Parameters:
-    ///   - source: has no handlers yet, and is used by nobody else.
+    ///   - source: a source without handlers that is not used elsewhere.
     ///   - released: called once, after the last event, when the source's descriptor may be closed.
     ///   - handler: called on the source's queue with its data.
     init(

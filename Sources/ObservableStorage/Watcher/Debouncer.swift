@@ -1,10 +1,10 @@
-/// Decides when events are reported: immediately, or once an open writer has been quiet for long enough, or busy for too long.
+/// Determines when events are reported: immediately, or after an open writer has been quiet for long enough, or busy for too long.
 ///
-/// It uses no clock: it gets the time, and returns what to do.
+/// It uses no clock: it receives the time, and returns the action.
 struct Debouncer: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// What to do now.
+    /// The action to perform now.
     enum Action: Sendable, Hashable {
         case none
         /// Call ``woke(at:)`` at that time. Only one such call is pending at a time.
@@ -30,10 +30,10 @@ struct Debouncer: Sendable {
         self.limit = limit
     }
 
-    /// Takes events, after what they require to be watched is watched.
+    /// Processes events, after the watches that they require were added.
     ///
     /// - Parameters:
-    ///   - target: what is at the path now.
+    ///   - target: the state of the file at the path.
     ///   - mayDelay: whether a writer may delay a report that is due already.
     mutating func changed(_ events: PathEvents, target: TargetState, mayDelay: Bool = true, at now: Instant) -> Action {
         let news = target == .unchanged ? events.subtracting(PathEvents.reregistering) : events
@@ -44,7 +44,7 @@ struct Debouncer: Sendable {
         return news.isEmpty || !mayDelay ? .none : modified(at: now)
     }
 
-    /// Takes a modification by a writer that may modify the file further.
+    /// Processes a modification by a writer that may modify the file further.
     mutating func modified(at now: Instant) -> Action {
         let start = firstWrite ?? now
         let due = min(now + quiet, start + limit)
@@ -55,7 +55,7 @@ struct Debouncer: Sendable {
         return .wake(at: due)
     }
 
-    /// Continues at the time that was asked for.
+    /// Continues at the requested time.
     mutating func woke(at now: Instant) -> Action {
         isWaking = false
         guard let due else { return .none }
@@ -67,7 +67,7 @@ struct Debouncer: Sendable {
         return .report
     }
 
-    /// Notes that everything so far is reported, for whatever reason.
+    /// Records that all events so far were reported, for any reason.
     mutating func reported() {
         firstWrite = nil
         due = nil

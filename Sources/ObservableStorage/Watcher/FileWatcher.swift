@@ -1,16 +1,16 @@
 public import Dispatch
 
-/// Reports when the file at a path may have changed, whoever changed it.
+/// Reports when the file at a path may have changed, by any process.
 ///
 /// A path is watched, not an inode: the file may be replaced, deleted, missing from the start, or reached through symbolic
-/// links, and so may any folder above it. Compare what you find with what you had, because an event may be delivered
+/// links, and so may any folder above it. Compare the file with its earlier state, because an event may be delivered
 /// without a change. Some changes are not reported immediately: writes through a memory map, and the end of a write in place, which is
-/// reported after a short quiet time of 50 ms on Apple's systems. On Linux, the same holds for what is written to a file, or changes behind a
-/// link, that was renamed to the path just before. What is mounted over the file or a folder of the path, or unmounted, is detected on Linux
-/// with `/proc/self/mountinfo`; where there is no `/proc`, a timer compares the file every other second as well.
+/// reported after a short quiet time of 50 ms on Apple's systems. On Linux, the same holds for writes to a file, or changes at the target
+/// of a link, that was renamed to the path just before. Mounting over, or unmounting from, the file or a folder of the path is detected on
+/// Linux with `/proc/self/mountinfo`; without `/proc`, a timer compares the file every other second as well.
 ///
-/// If the system cannot report changes, a timer compares the file. Watching is tried again when the file changes, or whatever prevents it from
-/// being watched, and otherwise after a delay that grows to half a minute.
+/// If the system cannot report changes, a timer compares the file. Watching is tried again when the file changes, or the file or folder
+/// that prevents it from being watched, and otherwise after a delay that increases to half a minute.
 public final class FileWatcher: Sendable {
     /// How changes are detected.
     public enum Mechanism: Sendable, Hashable {
@@ -18,31 +18,32 @@ public final class FileWatcher: Sendable {
         case inotify
         /// Apple's systems: Dispatch sources on the folders and the file.
         case vnode
-        /// Anywhere: a timer that compares what identifies the file's state.
+        /// Any platform: a timer that compares the identity of the file.
         case polling
     }
 
-    /// What a watcher reports.
+    /// An event that a watcher reports.
     public enum Event: Sendable, Hashable {
-        /// The file may be another one, or have other content, or be gone.
+        /// The file may have been replaced, modified or removed.
         case changed
-        /// The system cannot report changes, for the reason in ``StorageError/unwatchable(file:reason:)``; a timer compares the file from now
-        /// on. Reported once each time.
+        /// The system cannot report changes, for the reason in ``StorageError/unwatchable(file:reason:)``; from now on a timer compares the
+        /// file. Reported once for each fallback.
         case fallback(StorageError)
         /// After a fallback, the system reports changes again, by this mechanism; ``changed`` follows.
         case recovered(Mechanism)
-        /// Some changes are never visible at this path, as ``StorageError/mountedFile(file:)`` says; the others are reported. Reported once.
+        /// Some changes are never visible at this path, as described by ``StorageError/mountedFile(file:)``; the others are reported.
+        /// Reported once.
         case incomplete(StorageError)
     }
 
     private let session: FileWatcherSession
 
-    /// Starts watching, and reports ``Event/changed`` once everything is in place.
+    /// Starts watching, and reports ``Event/changed`` after the path is watched.
     ///
     /// - Parameters:
-    ///   - path: where the file is or will be; a relative path starts at the current working folder.
+    ///   - path: the path of the file, which need not exist; a relative path is resolved against the current working folder.
     ///   - queue: a serial queue, on which the path is resolved and the handler called.
-    ///   - handler: called for each event; many changes in a row cause few calls, and the last change is always followed by one.
+    ///   - handler: called for each event; many consecutive changes cause few calls, and the last change is always followed by one.
     public convenience init(path: String, queue: DispatchQueue, handler: @escaping @Sendable (Event) -> Void) {
         self.init(path: path, queue: queue, options: FileWatcherOptions(), handler: handler)
     }
@@ -57,7 +58,7 @@ public final class FileWatcher: Sendable {
         session.cancel()
     }
 
-    /// How changes are detected at present.
+    /// The present mechanism.
     public var mechanism: Mechanism {
         session.mechanism
     }
@@ -77,7 +78,7 @@ extension FileWatcher {
     ///
     /// Events that arrive faster than they are read are combined. Watching ends with the reading task, or when the stream is released.
     ///
-    /// - Parameter path: where the file is or will be; a relative path starts at the current working folder.
+    /// - Parameter path: the path of the file, which need not exist; a relative path is resolved against the current working folder.
     public static func events(at path: String) -> AsyncStream<Event> {
         events { FileWatcher(path: path, queue: DispatchQueue(label: "ObservableStorage.FileWatcher"), handler: $0) }
     }
@@ -99,7 +100,7 @@ extension FileWatcher {
                 guard await iterator.next() != nil else { return nil }
             }
         } onCancel: {
-            // This closure also keeps the watcher for as long as the stream exists.
+            // This closure also retains the watcher while the stream exists.
             watcher.cancel()
             arrival.finish()
         }
@@ -119,17 +120,17 @@ extension FileWatcher.Event {
 
 // MARK: - Options
 
-/// How a watcher detects changes, and how soon it reports them. Tests choose their own.
+/// How a watcher detects changes, and how soon it reports them. Tests use other values.
 struct FileWatcherOptions: Sendable {
     /// The system's service that reports changes; nil to poll instead.
     var service: WatchService? = .system
-    /// How long an open writer has to be quiet before its changes are reported, and a file that replaced another before it is watched.
+    /// How long an open writer has to be quiet before its changes are reported, and before a file that replaced another is watched.
     var quiet: Duration = .milliseconds(50)
     /// How long an open writer that is never quiet can delay that.
     var limit: Duration = .milliseconds(500)
     /// How often the file is compared if the system does not report changes.
     var pollInterval: Duration = .milliseconds(500)
-    /// How often the file is compared in addition, if a layer of the file system may be changed underneath, or mounts are not reported.
+    /// How often the file is also compared if a layer of the file system may be changed underneath, or mounts are not reported.
     var layerInterval: Duration = .seconds(2)
     /// Whether a registration that failed is tried again after a delay, and not only when something changes.
     var retriesWithBackoff = true

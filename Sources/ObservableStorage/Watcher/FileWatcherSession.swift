@@ -1,6 +1,6 @@
 import Dispatch
 
-/// The work of one watcher: it takes events on any thread, and on its queue watches the path again, waits for writers, and reports.
+/// The state of one watcher: it receives events on any thread, and on its queue watches the path again, waits for writers, and reports.
 final class FileWatcherSession: Sendable {
     private struct State {
         /// Nil once cancelled.
@@ -9,7 +9,7 @@ final class FileWatcherSession: Sendable {
         var registration: (any WatchRegistration)?
         var poll: ActivatedSource?
         var debouncer: Debouncer
-        /// Whether the file at the end of the path is to be watched once writers are quiet.
+        /// Whether the file at the end of the path has to be watched after its writers are quiet.
         var isUpdateDue = false
         /// Events to deliver before the next ``FileWatcher/Event/changed``.
         var notices: [FileWatcher.Event] = []
@@ -22,7 +22,7 @@ final class FileWatcherSession: Sendable {
     }
 
     private let path: String
-    /// Why the path cannot be used at all.
+    /// The reason why the path cannot be used at all.
     private let rejection: WatchError?
     private let queue: DispatchQueue
     private let options: FileWatcherOptions
@@ -77,7 +77,7 @@ final class FileWatcherSession: Sendable {
         }
         registration?.cancel()
         poll?.cancel()
-        // What the handler captures is released here, after the lock.
+        // The captures of the handler are released here, after the lock.
         _ = handler
     }
 }
@@ -85,7 +85,7 @@ final class FileWatcherSession: Sendable {
 // MARK: - Events
 
 extension FileWatcherSession {
-    /// Takes events on any thread; several are processed together.
+    /// Receives events on any thread; several are processed together.
     private func receive(_ events: PathEvents) {
         let isFirst = state.withLock { state in
             state.events.formUnion(events)
@@ -105,7 +105,7 @@ extension FileWatcherSession {
             return (state.events, state.isUpdateDue)
         }
         let target = events.needsUpdate ? update(after: events) : .ready
-        // Watching the new file is not delayed by those who still write to the one that was replaced.
+        // Watching the new file is not delayed by writers of the replaced one.
         switch state.withLock({ $0.debouncer.changed(events, target: target, mayDelay: !wasUpdateDue, at: .now) }) {
         case .none: break
         case .wake(let instant): wake(at: instant)
@@ -135,11 +135,11 @@ extension FileWatcherSession {
             return (state.notices, state.isUpdateDue)
         }
         for event in notices + [.changed] {
-            // Asked for each event, because the handler may cancel the watcher.
+            // Read for each event, because the handler may cancel the watcher.
             let handler = state.withLock { $0.handler }
             handler?(event)
         }
-        // Once the new file is watched there is another report, for what was written before and reported by nothing.
+        // After the new file is watched there is another report, for earlier writes that caused no event.
         if isUpdateDue, case .wake(let instant) = state.withLock({ $0.debouncer.modified(at: .now) }) { wake(at: instant) }
     }
 }
@@ -161,7 +161,7 @@ extension FileWatcherSession {
         registered(registration)
     }
 
-    /// Watches what the path leads to now, and returns what stands there.
+    /// Watches the path as it resolves now, and returns the state of its file.
     private func update(after events: PathEvents) -> TargetState {
         let registration = state.withLock { state in
             state.isUpdateDue = false
@@ -170,7 +170,7 @@ extension FileWatcherSession {
         guard let registration else { return .ready }
         do throws(WatchError) {
             let target = try registration.update(after: events)
-            // Not after the first registration: otherwise one that fails at each update would be tried again without delay.
+            // Not after the first registration: otherwise one that fails at each update would be tried again without a delay.
             state.withLock { $0.backoff.succeed() }
             registered(registration)
             return target
@@ -181,7 +181,7 @@ extension FileWatcherSession {
         }
     }
 
-    /// Polls as well for changes that the registration does not report, and notes those that are never visible.
+    /// Also polls for changes that the registration does not report, and records those that are never visible.
     private func registered(_ registration: any WatchRegistration) {
         if registration.isPartial { poll(every: options.layerInterval) }
         let mountedFile = registration.mountedFile
@@ -255,7 +255,7 @@ extension FileWatcherSession {
 
     private func polled(isFile: Bool) {
         if state.withLock({ $0.registration != nil }) {
-            // The path may lead to the file in another way, which was not reported.
+            // The path may resolve in another way, which was not reported.
             receive(.rerouted)
         } else if options.service == nil || !recover(), isFile {
             report()

@@ -9,20 +9,21 @@
     struct InotifyEvent: Sendable, Hashable {
         let watch: Int32
         let mask: UInt32
-        /// The name in the folder; nil if the event concerns what is watched itself.
+        /// The name in the folder; nil if the event concerns the watched file or folder itself.
         let name: String?
 
-        /// The mask for the folder of a name that exists: events of its names, not of writing its files. New names are not among them, because
-        /// others who write files beside it create temporary ones each time, and no other file gets this name unless it is removed or replaced.
+        /// The mask for the folder of a name that exists: events of its names, not of writes to its files. New names are not included,
+        /// because writers of files beside it create temporary ones each time, and no other file gets this name unless it is removed or
+        /// replaced.
         static let folder = UInt32(
             IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_MASK_ADD | IN_ONLYDIR | IN_DONT_FOLLOW)
         /// The mask for the folder of a name that is missing.
         static let folderOfMissing = folder | UInt32(IN_CREATE)
-        /// The mask for the file itself: all writing, by its other names too.
+        /// The mask for the file itself: all writes, including those through its other names.
         static let file = UInt32(
             IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_MASK_ADD | IN_DONT_FOLLOW)
 
-        /// Calls a closure for each event in what was read from an instance.
+        /// Calls a closure for each event in the bytes read from an instance.
         static func forEach(in buffer: UnsafeRawBufferPointer, _ body: (InotifyEvent) -> Void) {
             let headerSize = MemoryLayout<inotify_event>.size
             var offset = 0
@@ -43,7 +44,8 @@
             mask & UInt32(flags) != 0
         }
 
-        /// What has happened to a path, if the event concerns its file or its last name; if it concerns neither, it concerns the way there.
+        /// The events of a path, if the event concerns its file or its last name; if it concerns neither, it concerns a folder or link on
+        /// the path.
         func events(isFile: Bool, isLast: Bool) -> PathEvents {
             if contains(IN_Q_OVERFLOW | IN_UNMOUNT) || !(isFile || isLast) { return .rerouted }
             var events: PathEvents = []
@@ -57,9 +59,9 @@
         }
     }
 
-    /// The subscribers of each watch and name. Finding them takes the same time however many there are.
+    /// The subscribers of each watch and name. Finding them takes constant time, regardless of their number.
     ///
-    /// The kernel returns the same watch for an inode by whatever path, so it is kept as long as it has a subscriber.
+    /// The kernel returns the same watch for an inode by any path, so it is kept while it has a subscriber.
     struct InotifyTable<Registration: AnyObject> {
         /// A name in a watched folder, or a watched file if there is no name.
         struct WatchKey: Sendable, Hashable {

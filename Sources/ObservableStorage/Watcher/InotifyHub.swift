@@ -12,7 +12,7 @@
 
         private static let bufferSize = 64 * 1024
 
-        /// The instance for everything that this process watches.
+        /// The shared instance of this process.
         static let shared = InotifyHub(calls: .system)
 
         let calls: InotifyCalls
@@ -29,7 +29,7 @@
             self.files = files
         }
 
-        /// The hub as a watcher uses it.
+        /// The service that watchers use, backed by this hub.
         var service: WatchService {
             WatchService(mechanism: .inotify) { path, handler throws(WatchError) in try self.register(path, handler: handler) }
         }
@@ -50,13 +50,14 @@
 
         /// Watches a folder for a name, or a file itself, for a subscriber.
         ///
-        /// Once it returns, no event of the mask is missed; events of masks for which the same inode is watched already are reported as well.
+        /// After it returns, no event of the mask is missed; events of masks with which the same inode is already watched are reported as
+        /// well.
         ///
-        /// - Returns: nil if it does not exist any more, or is not a folder any more.
+        /// - Returns: nil if the file or folder does not exist any more, or is not a folder any more.
         func add(
             _ subscriber: InotifyRegistration, path: String, name: String?, for mask: UInt32
         ) throws(WatchError) -> WatchKey? {
-            // The kernel's answer and the subscription are one step, or an event in between would find no subscriber.
+            // The kernel's result and the subscription are one step, or an event in between would find no subscriber.
             let result = state.withLock { state -> Int32 in
                 let instance = open(&state.instance)
                 guard instance >= 0 else { return instance }
@@ -73,7 +74,7 @@
             }
         }
 
-        /// Ends subscriptions, and the watches without any other.
+        /// Ends subscriptions, and the watches that have no others.
         func remove(_ subscriber: InotifyRegistration, keys: some Sequence<WatchKey>) {
             state.withLock { state in
                 for key in keys where state.table.remove(subscriber, for: key) {
@@ -98,7 +99,7 @@
             if let instance { return instance.descriptor }
             let descriptor = calls.open()
             guard descriptor >= 0 else { return descriptor }
-            // If it were closed before the source is released, its number could be used again and Dispatch would miss those events.
+            // If it were closed before the source is released, its number could be reused and Dispatch would miss those events.
             instance = ActivatedSource(
                 DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue), released: { [files] in files.discard(descriptor) },
                 handler: { [weak self] _ in self?.readEvents(from: descriptor) })
@@ -129,11 +130,11 @@
         }
     }
 
-    /// The kernel's side of inotify; a negative result is the negated error number.
+    /// The kernel's inotify functions; a negative result is the negated error number.
     struct InotifyCalls: Sendable {
         /// Creates an instance and returns its descriptor.
         var open: @Sendable () -> Int32
-        /// Watches a path, in addition to what is watched of its inode already, and returns the watch.
+        /// Watches a path, in addition to the events of its inode that are already watched, and returns the watch.
         var watch: @Sendable (_ instance: Int32, _ path: String, _ mask: UInt32) -> Int32
         /// Ends a watch.
         var unwatch: @Sendable (_ instance: Int32, _ watch: Int32) -> Int32

@@ -4,7 +4,7 @@
     final class InotifyRegistration: WatchRegistration {
         private typealias WatchKey = InotifyHub.WatchKey
 
-        /// What is watched for the path, and where it leads.
+        /// The watches of the path, and the result of resolving it.
         private struct Route {
             var folderKeys: Set<WatchKey> = []
             /// The last name of the path, once every folder before it exists, and the key of its folder.
@@ -13,27 +13,28 @@
             var fileKey: WatchKey?
             var isPartial = false
             var target = TargetState.ready
-            /// Each link that was followed, and the name that was looked up last: everything that was looked up is on the path to one of them.
+            /// Each link that was followed, and the name that was looked up last: all names that were looked up are on the path to one of
+            /// them.
             var ends: [String] = []
             /// The file, if it is a mount point.
             var mountedFile: String?
 
-            /// The keys that this route needs and another one does not.
+            /// The keys that this route needs and the other one does not.
             func keys(beyond other: Route) -> Set<WatchKey> {
-                // Usually only the file is another one, and comparing a set with itself takes no time.
+                // Usually only the file differs, and comparing a set with itself takes no time.
                 var keys = folderKeys == other.folderKeys ? [] : folderKeys.subtracting(other.folderKeys)
                 if let fileKey, fileKey != other.fileKey { keys.insert(fileKey) }
                 return keys
             }
         }
 
-        // How often a path may change while it is resolved before it counts as unwatchable.
+        // The number of times a path may change while it is resolved before it is considered unwatchable.
         private static let maximumAttempts = 64
 
         private let hub: InotifyHub
         private let path: String
         private let handler: @Sendable (PathEvents) -> Void
-        /// The current route, whether another one is being made, which may lack what is mounted meanwhile, and whether watching has ended.
+        /// The current route, whether a new one is being created, which may miss mounts made meanwhile, and whether watching has ended.
         private let state = Lock<(route: Route, isUpdating: Bool, isCancelled: Bool)>((Route(), false, false))
 
         init(hub: InotifyHub, path: String, handler: @escaping @Sendable (PathEvents) -> Void) {
@@ -71,14 +72,14 @@
             hub.remove(self, keys: route.keys(beyond: Route()))
         }
 
-        /// Takes an event that concerns this path. Called by the hub, on its queue, without its lock.
+        /// Processes an event that concerns this path. Called by the hub, on its queue, without its lock.
         func receive(_ event: InotifyEvent) {
             let (lastKey, fileKey) = state.withLock { ($0.route.lastKey, $0.route.fileKey) }
             let isLast = event.name != nil && lastKey == WatchKey(watch: event.watch, name: event.name)
             handler(event.events(isFile: fileKey?.watch == event.watch, isLast: isLast))
         }
 
-        /// Takes the paths where something was mounted or unmounted. Called by the hub, on any thread, without its lock.
+        /// Processes the paths of mounts and unmounts. Called by the hub, on any thread, without its lock.
         func mountsChanged(at points: Set<String>) {
             let isConcerned = state.withLock { state in
                 state.isUpdating || state.route.ends.contains { end in points.contains { Self.leads(end, through: $0) } }
@@ -105,12 +106,12 @@
             return route.target
         }
 
-        /// Watches the file that has the name now; returns nil if the name is that of a link or a folder, or of nothing, so that the path has to
-        /// be resolved again.
+        /// Watches the file that has the name now; returns nil if the name is that of a link or a folder, or does not exist, so that the
+        /// path has to be resolved again.
         private func watchFileAgain(_ current: Route) throws(WatchError) -> Route? {
             guard let last = current.last else { return nil }
             return try attempt(from: current) { route throws(WatchError) in
-                // Looked up first: its folder reports if it is removed after that, but not new names, unless it is watched for them.
+                // Looked up first: its folder reports a later removal, but new names only if it is watched for them.
                 guard let status = try hub.files.watchedEntry(at: last.path)?.status, status.isTarget else { return false }
                 try watchFile(last, in: &route)
                 route.target = TargetState(of: status)
@@ -126,7 +127,7 @@
             throw WatchError(reason: "the folders on its path keep changing")
         }
 
-        /// Lets a closure extend a route. What it has added is given up if it fails, or returns false.
+        /// Extends a route by a closure. Watches that it has added are ended if it fails, or returns false.
         private func attempt(
             from route: Route, _ extend: (inout Route) throws(WatchError) -> Bool
         ) throws(WatchError) -> Route? {
@@ -141,7 +142,8 @@
             return nil
         }
 
-        /// Watches each folder before looking up a name in it, so that no change in between is missed; returns false if a folder was removed.
+        /// Watches each folder before looking up a name in it, so that no change in between is missed; returns false if a folder was
+        /// removed.
         private func walk(_ route: inout Route) throws(WatchError) -> Bool {
             var walk = PathWalk(path)
             var devices: Set<UInt64> = []
@@ -154,7 +156,8 @@
                     entry = try hub.files.watchedEntry(at: step.path)
                 }
                 guard folder.key != nil || folder.isForbidden else { return false }
-                // A folder that may be searched but not read cannot be watched, which only matters if something else than a folder is in it.
+                // A folder that may be searched but not read cannot be watched, which only matters if it contains anything but a folder of
+                // the path.
                 if folder.isForbidden, entry?.status.kind != .folder {
                     throw WatchError(reason: "\(step.folder): not readable", path: step.folder)
                 }
@@ -186,14 +189,14 @@
             }
         }
 
-        /// Notes if not all changes of a file system are reported; throws if others can change it from elsewhere.
+        /// Records whether some changes of a file system are not reported; throws if they can be made remotely.
         private func requireReports(of device: UInt64, at path: String, in route: inout Route) throws(WatchError) {
             guard let type = hub.calls.fileSystemType(device) else { return }
             if MountInfo.isRemote(type) { throw WatchError(reason: "\(path) is on \(type), where others make changes unnoticed") }
             if MountInfo.isLayered(type) { route.isPartial = true }
         }
 
-        /// Watches the file itself, if it exists and is readable; its folder reports if that changes.
+        /// Watches the file itself, if it exists and is readable; its folder reports changes of that.
         private func watchFile(_ file: ResolvedPath, in route: inout Route) throws(WatchError) {
             route.fileKey = nil
             do throws(WatchError) {
@@ -203,7 +206,7 @@
             }
         }
 
-        /// Gives up what a route needs beyond the current one.
+        /// Ends the watches of a route that the current one does not need.
         private func discard(_ route: Route) {
             let kept = state.withLock { $0.route }
             hub.remove(self, keys: route.keys(beyond: kept))

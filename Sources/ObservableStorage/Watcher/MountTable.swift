@@ -6,32 +6,32 @@
         import Musl
     #endif
 
-    /// The mounted file systems of this process, and a thread that waits for changes of them for as long as the process lives.
+    /// The mounted file systems of this process, and a thread that waits for changes of them until the process ends.
     ///
     /// For each open descriptor of `/proc/self/mountinfo` the kernel reports a change once, to the first poll for `POLLPRI`, which Dispatch
-    /// cannot make. An `epoll` descriptor in between, which Dispatch can read, is polled twice each time Dispatch arms its source again, so that
-    /// a change just before goes to the first poll and is lost. Hence a thread that waits, one of Dispatch's.
+    /// cannot make. An `epoll` descriptor in between, which Dispatch can read, is polled twice each time Dispatch arms its source again, so
+    /// that a change just before is reported to the first poll and is lost. Hence a thread that waits, one of Dispatch's.
     final class MountTable: Sendable {
-        /// Takes the paths where something was mounted or unmounted, and returns whether it is to be called again.
+        /// Receives the paths of mounts and unmounts, and returns whether it has to be called again.
         typealias Listener = @Sendable (_ points: Set<String>) -> Bool
 
         static let shared = MountTable()
 
-        // If containers start and end all the time, the table is read twenty times a second at most.
+        // If containers start and end all the time, the table is read at most twenty times a second.
         private static let interval = Duration.milliseconds(50)
 
         private let calls: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.MountTable")
-        /// Read again only if something was mounted or unmounted, which its descriptor reports: that stays open while the process lives.
+        /// Read again only after a mount or unmount, which its descriptor reports: that remains open until the process ends.
         private let known = Lock<(descriptor: Int32?, types: [UInt64: String], points: Set<String>)>((nil, [:], []))
-        /// Whether a thread waits for changes, and whom it calls.
+        /// Whether a thread waits for changes, and the listeners that it calls.
         private let listening = Lock<(isRunning: Bool, listeners: [Listener])>((false, []))
 
         init(calls: FileSystemCalls = .live) {
             self.calls = calls
         }
 
-        /// The type of the file system with a file's device number; nil if it is unknown, as those of the parts of a btrfs are.
+        /// The type of the file system with a file's device number; nil if it is unknown, as for the subvolumes of a btrfs.
         func fileSystemType(of device: UInt64) -> String? {
             update()
             return known.withLock { $0.types[device] }
@@ -45,7 +45,7 @@
             return known.withLock { $0.points.contains(path) }
         }
 
-        /// The type of each device; of several mounts of one, that of the first.
+        /// The type of each device; for several mounts of one device, the type of the first.
         static func types(_ mounts: [MountInfo]) -> [UInt64: String] {
             Dictionary(mounts.map { ($0.device, $0.type) }) { first, _ in first }
         }
@@ -64,7 +64,7 @@
 
         // MARK: Listening
 
-        /// Calls a listener from now on, on a queue of the table's; returns false if the system does not report mounts, as without `/proc`.
+        /// Calls a listener from now on, on a queue of the table; returns false if the system does not report mounts, as without `/proc`.
         func add(_ listener: @escaping Listener) -> Bool {
             listening.withLock { state in
                 if !state.isRunning {
@@ -89,7 +89,7 @@
             listening.withLock { $0.isRunning = false }
         }
 
-        /// Returns when something was mounted or unmounted; false if somebody else closed the descriptor.
+        /// Returns after a mount or unmount; false if other code closed the descriptor.
         private static func waitForChange(_ descriptor: Int32) -> Bool {
             var request = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
             while poll(&request, 1, -1) < 0, errno == EINTR {}
@@ -124,7 +124,7 @@
             "smbfs", "vboxsf", "virtiofs", "vmhgfs",
         ]
 
-        /// Whether others can change a file system of a type from elsewhere, which inotify never reports.
+        /// Whether a file system of a type can be changed remotely, which inotify never reports.
         static func isRemote(_ type: String) -> Bool {
             remoteFamilies.contains(family(of: type))
         }
@@ -176,7 +176,7 @@
                         bytes.append(contentsOf: buffer[..<count])
                     }
                 } catch {
-                    // The next change is a reason to read it again.
+                    // The next change causes another read.
                 }
             }
             return parse(String(decoding: bytes, as: UTF8.self))

@@ -2,13 +2,13 @@ import Dispatch
 import Foundation
 
 extension ActivatedSource {
-    /// A timer that compares what identifies the state of a file.
+    /// A timer that compares the identity of a file.
     ///
     /// - Parameters:
     ///   - path: the file; links are followed.
     ///   - cause: the file or folder because of which the file cannot be watched, if there is one.
-    ///   - queue: where the files are compared.
-    ///   - interval: how often.
+    ///   - queue: the queue on which the files are compared.
+    ///   - interval: the interval of the comparisons.
     ///   - changed: called on the queue if either may have changed, with whether the file may have.
     static func polling(
         _ path: String, cause: String? = nil, queue: DispatchQueue, interval: Duration, calls: FileSystemCalls = .live,
@@ -35,21 +35,21 @@ extension ActivatedSource {
     }
 }
 
-/// Compares what a timer observes with what it observed before.
+/// Compares the observations of a timer with the previous ones.
 struct PollComparison: Sendable {
-    /// The identity of the file, nil if there is none, or the error: a file that cannot be examined is not a missing one.
+    /// The identity of the file, nil if there is none, or the error: a file whose status is unavailable is not a missing one.
     typealias FileState = Result<FileIdentity?, SystemError>
 
     private var last: FileState
-    // A write of the same length within one tick of the file system's clock leaves no trace, so what is new, or existed at the start, is
-    // reported once more, and until such a write would leave one.
+    // A write of the same length within one tick of the file system's clock is not detectable, so a file that is new, or existed at the
+    // start, is reported once more, and until such a write would be detectable.
     private var repeats = true
 
     init(_ observation: FileState) {
         last = observation
     }
 
-    /// Whether the file may have changed, by an observation that was made after that time.
+    /// Whether the file may have changed, by an observation that was made after a time.
     mutating func isChanged(_ observation: FileState, at time: Date) -> Bool {
         let isDifferent = observation != last
         defer {

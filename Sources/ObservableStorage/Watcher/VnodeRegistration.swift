@@ -3,7 +3,7 @@
     import Foundation
 
     extension WatchService {
-        /// Watches paths with Dispatch sources on open descriptors, the way of Apple's systems.
+        /// The service that watches paths with Dispatch sources on open descriptors, as on Apple's systems.
         static func vnode(calls: FileSystemCalls = .live) -> WatchService {
             WatchService(mechanism: .vnode) { path, handler throws(WatchError) in
                 let registration = VnodeRegistration(path: path, calls: calls, handler: handler)
@@ -15,19 +15,19 @@
 
     /// The open folders and file that one path needs.
     ///
-    /// A source takes effect some time after it was created, and reports when: then the path is resolved again, until nothing new is found.
+    /// A source takes effect some time after it was created, and reports when: then the path is resolved again, until no changes are found.
     final class VnodeRegistration: WatchRegistration {
-        /// What has to be watched at each path, and its identity.
+        /// The role of the watch at each path, and the identity of its file.
         private typealias Survey = [String: (role: VnodeWatch.Role, identity: FileIdentity?)]
 
-        // How often a path may change while it is resolved before it counts as unwatchable.
+        // The number of times a path may change while it is resolved before it is considered unwatchable.
         private static let maximumAttempts = 64
 
         private let path: String
         private let calls: FileSystemCalls
         private let handler: @Sendable (PathEvents) -> Void
         private let queue = DispatchQueue(label: "ObservableStorage.VnodeRegistration", qos: .userInitiated)
-        /// What is watched at each path, the file at the end, and whether watching has ended.
+        /// The watch at each path, the file at the end, and whether watching has ended.
         private let state = Lock<(watches: [String: VnodeWatch], file: FileStatus?, isCancelled: Bool)>(([:], nil, false))
 
         init(path: String, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void) {
@@ -56,7 +56,7 @@
             for watch in watches.values { watch.cancel() }
         }
 
-        /// Resolves the path; returns what has to be watched, and the file.
+        /// Resolves the path; returns the watches that it needs, and the file.
         private func survey() throws(WatchError) -> (survey: Survey, file: FileStatus?) {
             var survey: Survey = [:]
             var devices: Set<UInt64> = []
@@ -80,7 +80,7 @@
             return (survey, file)
         }
 
-        /// Opens what is not open yet, and closes the rest; returns nil if something was replaced meanwhile.
+        /// Opens missing watches, and closes the ones no longer needed; returns nil if a file or folder was replaced meanwhile.
         private func adopt(_ survey: Survey, _ file: FileStatus?) throws(WatchError) -> TargetState? {
             let (current, oldFile) = state.withLock { ($0.watches, $0.file) }
             var watches: [String: VnodeWatch] = [:]
@@ -113,7 +113,8 @@
             do throws(WatchError) {
                 return try VnodeWatch(path: path, role: role, queue: queue, calls: calls, handler: handler)
             } catch {
-                // A folder that may be searched but not read cannot be watched, which only matters if something else than a folder is in it.
+                // A folder that may be searched but not read cannot be watched, which only matters if it contains anything but a folder of
+                // the path.
                 if role == .passage, error.isForbidden { return nil }
                 throw error
             }
@@ -124,7 +125,7 @@
                 let values = try URL(fileURLWithPath: path).resourceValues(forKeys: [.volumeIsLocalKey])
                 guard values.volumeIsLocal == false else { return }
             } catch {
-                // Unknown because the file is just being replaced; it counts as local.
+                // Unknown because the file is just being replaced; it is considered local.
                 return
             }
             throw WatchError(reason: "\(path) is on a network file system, where others make changes unnoticed")

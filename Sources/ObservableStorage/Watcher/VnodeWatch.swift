@@ -4,13 +4,13 @@
 
     /// A folder or file that is open and watched.
     final class VnodeWatch: Sendable {
-        /// Why something is watched. What has several roles has the last one, whose events include those of the others.
+        /// The reason why a file or folder is watched. With several roles it has the last one, whose events include those of the others.
         enum Role: Int, Sendable, Hashable {
-            /// A folder on the path, in which a folder is looked up: whether it stays where it is.
+            /// A folder on the path, in which a folder is looked up: watched for being moved or removed.
             case passage
-            /// A folder in which a link, the file or a missing name is looked up: also the names in it.
+            /// A folder in which a link, the file or a missing name is looked up: also watched for changes of its names.
             case directory
-            /// The file: everything that happens to it.
+            /// The file: watched for all events.
             case file
 
             var mask: DispatchSource.FileSystemEvent {
@@ -21,7 +21,7 @@
                 }
             }
 
-            /// What has happened to the path.
+            /// The events of the path.
             func events(_ mask: DispatchSource.FileSystemEvent) -> PathEvents {
                 var events: PathEvents = []
                 if self == .file, !mask.isDisjoint(with: [.write, .extend, .attrib]) { events.insert(.modified) }
@@ -31,11 +31,11 @@
         }
 
         let role: Role
-        /// The identity of what is open.
+        /// The identity of the open file or folder.
         let identity: FileIdentity
         private let source: ActivatedSource
 
-        /// Opens what is at the path; returns nil if nothing is there any more.
+        /// Opens the file or folder at the path; returns nil if it does not exist any more.
         init?(
             path: String, role: Role, queue: DispatchQueue, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void
         ) throws(WatchError) {
@@ -56,7 +56,7 @@
             }
             self.role = role
             let events = DispatchSource.makeFileSystemObjectSource(fileDescriptor: descriptor, eventMask: role.mask, queue: queue)
-            // What happened before the kernel knew of the source is found by resolving the path once more.
+            // Changes before the kernel has registered the source are found by resolving the path once more.
             events.setRegistrationHandler { handler(.rerouted) }
             source = ActivatedSource(events, released: { calls.discard(descriptor) }) { data in
                 handler(role.events(DispatchSource.FileSystemEvent(rawValue: data)))

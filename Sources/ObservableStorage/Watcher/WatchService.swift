@@ -3,9 +3,9 @@ import Foundation
 /// A service of the system that reports changes along a path.
 struct WatchService: Sendable {
     let mechanism: FileWatcher.Mechanism
-    /// Watches everything whose change can change where the path leads or what the file contains.
+    /// Watches every file and folder whose change can affect where the path leads or the content of its file.
     ///
-    /// The handler is called on any thread, and has to be quick.
+    /// The handler is called on any thread, and must return quickly.
     let register:
         @Sendable (_ path: String, _ handler: @escaping @Sendable (PathEvents) -> Void) throws(WatchError) -> any WatchRegistration
 }
@@ -27,23 +27,23 @@ struct WatchService: Sendable {
     }
 #endif
 
-/// Everything that is watched for one path.
+/// The watches of one path.
 protocol WatchRegistration: AnyObject, Sendable {
-    /// Whether some changes are not reported, so that a timer has to look for them as well.
+    /// Whether some changes are not reported, so that a timer has to compare the file as well.
     var isPartial: Bool { get }
 
     /// The file, if it is a mount point, as a single file in a container is; nil if that cannot be determined.
     var mountedFile: String? { get }
 
-    /// Watches what the path leads to now. Called on one thread at a time.
+    /// Watches the path as it resolves now. Called on one thread at a time.
     func update(after events: PathEvents) throws(WatchError) -> TargetState
 
-    /// Stops watching for good, and also what another thread is just starting to watch.
+    /// Stops watching permanently, including watches that another thread is just adding.
     func cancel()
 }
 
 extension WatchRegistration {
-    /// Watches what the path leads to for the first time; what cannot be watched is cancelled.
+    /// Watches the path for the first time; if that fails, the registration is cancelled.
     func start() throws(WatchError) {
         do throws(WatchError) {
             _ = try update(after: .rerouted)
@@ -54,7 +54,7 @@ extension WatchRegistration {
     }
 }
 
-/// What stood at the end of a path when it was watched again.
+/// The state of the file at the end of a path when it was watched again.
 enum TargetState: Sendable, Hashable {
     /// Nothing on the path or at its end has changed.
     case unchanged
@@ -64,7 +64,7 @@ enum TargetState: Sendable, Hashable {
     case ready
 }
 
-/// What has happened to a path since it was processed last.
+/// The events of a path since it was last processed.
 struct PathEvents: OptionSet, Sendable, Hashable {
     let rawValue: UInt8
 
@@ -82,10 +82,10 @@ struct PathEvents: OptionSet, Sendable, Hashable {
     static let registered = PathEvents(rawValue: 32)
     /// The file's name was removed.
     static let removed = PathEvents(rawValue: 64)
-    /// The watched file itself was removed or renamed. Its folder reports that as well, unless it knows the file by another spelling.
+    /// The watched file itself was removed or renamed. Its folder reports that as well, unless the name is spelled differently there.
     static let ended = PathEvents(rawValue: 128)
 
-    /// Events after which the path is watched again before they are reported: nothing else may report what happens next.
+    /// Events after which the path is watched again before they are reported: otherwise the following changes may not be reported.
     static let reregistering: PathEvents = [.created, .removed, .rerouted]
 
     /// Whether the path has to be watched again before the events are reported.
@@ -93,24 +93,24 @@ struct PathEvents: OptionSet, Sendable, Hashable {
         !isDisjoint(with: Self.reregistering)
     }
 
-    /// Whether the file is another one, which is to be watched once writers are quiet: whoever replaces a whole file, as every store does,
-    /// replaces it again rather than modifying it, which the folder reports.
+    /// Whether the file is a different one, to be watched after its writers are quiet: a writer that replaces whole files, as every store
+    /// does, replaces it again rather than modifying it, which the folder reports.
     var needsUpdateLater: Bool {
         !isDisjoint(with: [.replaced, .ended]) && !needsUpdate
     }
 }
 
-/// Why a path cannot be watched.
+/// The reason why a path cannot be watched.
 struct WatchError: Error, Sendable, Hashable {
     let reason: String
-    /// Whether this process has no permission.
+    /// Whether the reason is missing permission of this process.
     var isForbidden = false
     /// The file or folder that cannot be watched, if it is a particular one.
     var path: String?
 }
 
 extension WatchError {
-    /// What the system reported about a path.
+    /// An error that the system reported for a path.
     init(_ error: SystemError, at path: String) {
         let reason = error.code == EILSEQ ? "the target of the link \(path) is not UTF-8" : "\(path): \(error.reason)"
         self.init(reason: reason, isForbidden: error.code == EACCES || error.code == EPERM, path: path)
@@ -118,8 +118,8 @@ extension WatchError {
 }
 
 extension FileSystemCalls {
-    /// The status of what is at a path itself, with the target of a link; nil also for what is just being replaced, and for what this process
-    /// may not see: the folders that are watched already report when that changes.
+    /// The status of the file at a path itself, with the target of a link; nil also while it is being replaced, and if this process has no
+    /// permission to see it: the watched folders already report when that changes.
     func watchedEntry(at path: String) throws(WatchError) -> (status: FileStatus, target: String?)? {
         do throws(SystemError) {
             return try entry(at: path)

@@ -1,12 +1,12 @@
 extension BinaryReader {
-    /// What differs from an earlier version of the property list: the value of each entry that was set, nil for one that was removed.
+    /// The differences from an earlier version of the property list: the value of each entry that was set, nil for one that was removed.
     ///
-    /// Entries are compared as they are encoded, and only those that have changed are decoded. Returns nil if the comparison is not
-    /// conclusive; the whole has to be read then. The same holds after an error, which may not be the first in the bytes.
+    /// Entries are compared in their encoded form, and only changed ones are decoded. Returns nil if the comparison is not conclusive; then
+    /// the whole property list has to be read. The same holds after an error, which may not be the first in the bytes.
     ///
     /// - Parameters:
     ///   - earlier: a property list that was read without an error.
-    ///   - entries: what was read from it, by name.
+    ///   - entries: the entries that were read from it, by name.
     mutating func changes(
         since earlier: BinaryReader, of entries: (String) -> PropertyListValue?
     ) throws(PropertyListError) -> [String: PropertyListValue?]? {
@@ -57,7 +57,7 @@ extension BinaryReader {
     }
 }
 
-/// Compares objects of two versions of a binary property list as they are encoded.
+/// Compares objects of two versions of a binary property list in their encoded form.
 ///
 /// Most bytes of both are equal, and at the same distance from the beginning or the end. Objects there are not compared again.
 private struct BinaryComparison {
@@ -67,10 +67,10 @@ private struct BinaryComparison {
     private let prefix: Int
     /// The number of bytes with which the objects of both end.
     private let suffix: Int
-    /// The expansion cost of what was found equal, or more, since UTF-16 grows by half when it becomes UTF-8.
+    /// The expansion cost of the objects found equal, or more, since UTF-16 grows by half when it becomes UTF-8.
     private(set) var cost = 1
 
-    // Deeper containers count as different: a stack of what is still to be compared would cost more than it saves.
+    // Deeper containers are considered different: a stack of pending comparisons would cost more than it saves.
     private static let maximumDepth = 16
 
     init(of later: BinaryReader, since earlier: BinaryReader) {
@@ -81,13 +81,13 @@ private struct BinaryComparison {
         suffix = prefix == min(old.count, new.count) ? 0 : old.commonSuffixLength(with: new)
     }
 
-    /// The number of references, from two positions on, that name equal objects, up to the first that do not.
+    /// The number of consecutive references, from two positions on, that refer to equal objects.
     ///
-    /// An object that equals a valid one is valid. What is shared is compared at each reference; the cost to which the earlier version was
-    /// held bounds that.
+    /// An object that equals a valid one is valid. Shared objects are compared at each reference; the limit on the cost of the earlier
+    /// version also limits this.
     ///
     /// - Parameters:
-    ///   - count: how many are compared.
+    ///   - count: the number of references to compare.
     ///   - step: 1 to go forward, -1 to go backward.
     ///   - depth: the number of containers around them.
     mutating func countOfEqual(

@@ -74,14 +74,14 @@ extension OutputBuffer {
 extension UInt64 {
     /// The number of bytes, 1, 2, 4 or 8, that hold the integer.
     var minimumSize: Int {
-        // Without a branch: sizes come in no order that a processor could predict.
+        // Without a branch: the order of sizes is not predictable for a processor.
         1 << ((self > 0xFF ? 1 : 0) + (self > 0xFFFF ? 1 : 0) + (self > 0xFFFF_FFFF ? 1 : 0))
     }
 }
 
 /// Hashes the bytes of leaves, several times as fast as `Hasher`.
 ///
-/// Each word is multiplied by a secret and folded, so that nobody can prepare leaves with the same hash.
+/// Each word is multiplied by a secret and folded, so that leaves with the same hash cannot be prepared.
 struct LeafHash {
     // From `Hasher`, which has another seed in every process.
     private let seed = UInt64(truncatingIfNeeded: Hasher().finalize())
@@ -91,7 +91,7 @@ struct LeafHash {
         return UInt64(truncatingIfNeeded: hasher.finalize()) | 1
     }()
 
-    /// The hash of a text or data; the marker tells one from the other.
+    /// The hash of a text or data; the marker distinguishes the two.
     @inline(__always)
     func callAsFunction(of bytes: UnsafeRawBufferPointer, marker: UInt8) -> UInt32 {
         let count = bytes.count
@@ -117,9 +117,9 @@ struct LeafHash {
 
 /// Finds the object that has the same bytes as a leaf, so that equal leaves are written once: a hash table with open addressing.
 ///
-/// It refers to the output and copies nothing. The bytes of a leaf tell where it ends, so that an equal prefix is an equal leaf.
+/// It refers to the output and copies nothing. The bytes of a leaf determine its end, so that an equal prefix is an equal leaf.
 struct LeafTable: ~Copyable {
-    /// The hash makes most comparisons of bytes needless, and growing; the object is its number plus 1, or 0 for a free slot.
+    /// The hash makes most comparisons of bytes unnecessary, also when growing; the object is its number plus 1, or 0 for a free slot.
     private typealias Slot = (hash: UInt32, object: UInt32)
 
     private var slots: ScratchArray<Slot>

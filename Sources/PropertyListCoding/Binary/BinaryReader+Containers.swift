@@ -1,9 +1,9 @@
 /// Decodes values without recursion.
 ///
-/// An object is decoded at most twice and then shared wherever it is referred to, so that memory stays linear in the input; the expansion
-/// cost and the depth of the value are counted along the way.
+/// An object is decoded at most twice and then shared by all references to it, so that memory stays linear in the input; the expansion
+/// cost and the depth of the value are counted during decoding.
 extension BinaryReader {
-    /// What decoding knows of an object.
+    /// The state of decoding an object.
     struct ObjectState: Equatable {
         private let code: UInt32
 
@@ -91,7 +91,7 @@ extension BinaryReader {
         shared.append(node)
     }
 
-    /// Takes the size of an object from the bytes that may still be read.
+    /// Subtracts the size of an object from the bytes that may still be read.
     mutating func spend(_ size: Int, at offset: Int) throws(PropertyListError) {
         byteBudget -= size
         guard byteBudget >= 0 else { throw PropertyListError(offset: offset, reason: "objects overlap") }

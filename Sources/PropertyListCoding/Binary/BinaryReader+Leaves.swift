@@ -67,7 +67,7 @@ extension BinaryReader {
     private func integer(at offset: Int, size: Int) throws(PropertyListError) -> PropertyListInteger {
         guard size == 16 else {
             let bits = try bits(at: offset, size: size)
-            // Only 8 bytes carry a sign.
+            // Of these sizes, only 8 bytes are signed.
             return size == 8 ? PropertyListInteger(Int64(bitPattern: bits)) : PropertyListInteger(bits)
         }
         guard objectsEnd - offset > size else { throw .cutShort(offset) }
@@ -83,7 +83,7 @@ extension BinaryReader {
 
 // Text and data.
 extension BinaryReader {
-    /// The largest text or data that takes no memory of its own; larger ones are decoded at most twice.
+    /// The maximum size of text or data that needs no allocation; larger ones are decoded at most twice.
     private static var inlineSize: Int { 15 }
 
     @inline(__always)
@@ -120,8 +120,8 @@ extension BinaryReader {
         return data
     }
 
-    /// Marks a text or data as visited, or shares its value if it was before: few are, and to share all of them would cost more than to
-    /// decode some twice.
+    /// Marks a text or data as visited, or shares its value if it was visited before: few are, and to share all of them would cost more
+    /// than to decode some twice.
     private mutating func markVisited(_ object: Int, _ leaf: PropertyListValue, size: Int, at offset: Int) throws(PropertyListError) {
         addCost(ofLeafSize: size)
         if states[object] == .unvisited {

@@ -1,18 +1,18 @@
-/// Reads a binary property list: finds the objects that its references name.
+/// Reads a binary property list: finds the objects to which its references refer.
 ///
-/// Every offset, reference and count is checked before it is used, and nothing is allocated that the bytes do not pay for.
+/// Every offset, reference and count is checked before it is used, and every allocation is limited by the size of the input.
 struct BinaryReader {
     let bytes: ByteView
     /// The object that is the value.
     let root: Int
     let objectCount: Int
     let referenceSize: Int
-    /// Where each object begins.
+    /// The offset at which each object begins.
     let offsets: PackedIntegers
     /// The offset at which the objects end and the table of their offsets begins.
     let objectsEnd: Int
 
-    // What decoding keeps track of.
+    // State of decoding.
     /// The bytes of text, data and references that may still be read; only objects that overlap have more of them.
     var byteBudget: Int
     var states: [ObjectState]
@@ -75,7 +75,7 @@ struct BinaryReader {
         return Int(truncatingIfNeeded: offset)
     }
 
-    /// The object that a reference names.
+    /// The object to which a reference refers.
     @inline(__always)
     func object(_ index: Int, in references: PackedIntegers) throws(PropertyListError) -> Int {
         let object = references[index]

@@ -7,7 +7,7 @@ struct BinaryWriter: ~Copyable {
     /// The size up to which text or data is written once and shared.
     private let maximumSharedSize: Int
     private var output: OutputBuffer
-    /// Where each object begins; those of containers are filled in at the end.
+    /// The offset at which each object begins; those of containers are set at the end.
     private var offsets: ScratchArray<Int>
     /// The containers whose children are written, with their part of the references: keys first, if there are any, then values.
     private var containers: [(object: Int, isDictionary: Bool, references: Range<Int>)] = []
@@ -23,7 +23,7 @@ struct BinaryWriter: ~Copyable {
     static func write(_ value: PropertyListValue, with edits: [String: PropertyListValue?] = [:]) throws(PropertyListError) -> Data {
         var writer = try BinaryWriter(of: value, with: edits, maximumSharedSize: .max)
         if writer.cost > DecodingLimits.maximumCost(forInput: writer.output.count) {
-            // A reader would take so much sharing for an attack; the references to shorter texts cover their cost.
+            // A reader would reject so much sharing as an attack; the references to shorter texts cover their cost.
             writer = try BinaryWriter(of: value, with: edits, maximumSharedSize: DecodingLimits.freelySharedSize)
         }
         return writer.output.data()
@@ -33,7 +33,7 @@ struct BinaryWriter: ~Copyable {
         of value: PropertyListValue, with edits: [String: PropertyListValue?], maximumSharedSize: Int
     ) throws(PropertyListError) {
         self.maximumSharedSize = maximumSharedSize
-        // Roughly what it will take: growing by doubling costs as much as all the rest.
+        // An estimate of the size: growing by doubling costs as much as all the rest.
         let count = value.childCount + edits.count
         let entryCount = value.isDictionary ? count : 0
         output = OutputBuffer(capacity: 1024 + count * 64)
@@ -140,10 +140,10 @@ extension BinaryWriter {
     }
 
     // Inlined: see BinaryLeaves, binary.write 1.08.
-    /// Counts a leaf, and returns the object that has its bytes already, or nil after noting that the next object has them.
+    /// Counts a leaf, and returns the object that already has its bytes, or nil after recording that the next object has them.
     @inline(__always)
     private mutating func known(_ bytes: UnsafeRawBufferPointer, hash: UInt32) -> Int? {
-        // UTF-16 grows by half when a reader makes UTF-8 of it.
+        // UTF-16 grows by half when a reader converts it to UTF-8.
         let size = bytes[0] >> 4 == 6 ? bytes.count.saturatingSum(bytes.count / 2) : bytes.count
         cost = cost.saturatingSum(DecodingLimits.cost(ofLeafSize: size))
         guard size <= maximumSharedSize else { return nil }

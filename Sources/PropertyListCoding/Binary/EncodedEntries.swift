@@ -1,6 +1,6 @@
 import Foundation
 
-/// The entries of a dictionary as encoded leaves: encoded in the order that they have in memory, read in the order of their keys.
+/// The entries of a dictionary as encoded leaves: encoded in their order in memory, read in the order of their keys.
 ///
 /// Looking each entry up in the dictionary in the order of the keys would wait for memory every time.
 struct EncodedEntries: ~Copyable {
@@ -70,7 +70,7 @@ struct EncodedEntries: ~Copyable {
         sorter.sort(in: bytes.bytes)
     }
 
-    /// Appends what a copy with the edits would hold, without making the copy; an entry that was set keeps its key.
+    /// Appends the entries of a copy with the edits, without making the copy; an entry that was set keeps its key.
     private mutating func append(_ dictionary: [String: PropertyListValue], with edits: [String: PropertyListValue?]) {
         var replaced: [(index: Dictionary<String, PropertyListValue>.Index, value: PropertyListValue?)] = []
         for (key, value) in edits {

@@ -59,7 +59,7 @@ struct ByteView {
         return start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
     }
 
-    /// Whether a text is found at an offset.
+    /// Whether the bytes at an offset equal a text.
     func has(_ text: StaticString, at offset: Int) -> Bool {
         guard offset >= 0, offset <= count, text.utf8CodeUnitCount <= count - offset else { return false }
         return self[offset..<offset + text.utf8CodeUnitCount].elementsEqual(
@@ -80,7 +80,7 @@ struct ByteView {
 }
 
 /// Big-endian integers of one size, one after the other: their bounds are checked once, and each takes one load.
-///
+/// Like the view from which they were created, they must not outlive the memory.
 /// Like the view they come from, they must not outlive the memory.
 struct PackedIntegers {
     private let start: UnsafeRawPointer

@@ -2,13 +2,13 @@
 ///
 /// One sorter serves all dictionaries of a property list, one after the other.
 struct KeySorter: ~Copyable {
-    /// Where the UTF-8 of a key is found.
+    /// The position of a key's UTF-8.
     private typealias Text = (start: Int, count: Int)
 
     private var texts: ScratchArray<Text>
-    /// Apart from the texts, because they are moved several times: with both in one, binary.write takes 1.1 times as long.
+    /// Separate from the texts, because they are moved several times: with both in one, binary.write takes 1.1 times as long.
     private var keys: ScratchArray<Key>
-    /// Room to distribute the keys into.
+    /// Space into which the keys are distributed.
     private var spare: ScratchArray<Key>
 
     // Smaller groups, and those with longer common prefixes, are sorted by comparison.
@@ -16,7 +16,7 @@ struct KeySorter: ~Copyable {
     private static let fewestToDistribute = 65
     private static let maximumDepth = 8
 
-    /// Creates a sorter in an arena that has room for so many keys; it may take more.
+    /// Creates a sorter in an arena with space for a number of keys; it may grow larger.
     init(capacity: Int, in arena: ScratchArena) {
         texts = ScratchArray(capacity: capacity, in: arena)
         keys = ScratchArray(capacity: capacity, in: arena)
@@ -34,13 +34,13 @@ struct KeySorter: ~Copyable {
         keys[position].index
     }
 
-    /// Adds a key by where its UTF-8 is found in the bytes that `sort(in:)` is given.
+    /// Adds a key by the position of its UTF-8 in the bytes passed to `sort(in:)`.
     mutating func append(from start: Int, count: Int) {
         keys.append(Key(index: keys.count))
         texts.append((start, count))
     }
 
-    /// Removes the keys, and makes room for others.
+    /// Removes the keys, and reserves space for others.
     mutating func removeAll(reserving capacity: Int) {
         texts.removeAll()
         texts.reserve(capacity)
@@ -64,7 +64,7 @@ struct KeySorter: ~Copyable {
 extension KeySorter {
     struct Key: BitwiseCopyable {
         let index: Int
-        /// The 8 bytes after the prefix that a group of keys has in common, most significant first: nearly every comparison is decided here.
+        /// The 8 bytes after the common prefix of a group of keys, most significant first: they determine nearly every comparison.
         var word: UInt64 = 0
 
         func byte(at shift: UInt64) -> Int {
@@ -85,7 +85,7 @@ extension KeySorter {
             }
         }
         let sorted = keys.distribute(with: spare)
-        // Keys that are the same as far as they are sorted have a longer common prefix, and are sorted by what follows it.
+        // Keys that are equal in the sorted bytes have a longer common prefix, and are sorted by the bytes after it.
         var start = 0
         while start < keys.count {
             var end = start + 1
@@ -125,7 +125,7 @@ extension UnsafeMutableBufferPointer<KeySorter.Key> {
     fileprivate func distribute(with spare: Self) -> UInt64 {
         var (keys, spare) = (self, spare)
         let first = self[0].word
-        // The parentheses count: both operators have the same precedence.
+        // The parentheses are necessary: both operators have the same precedence.
         let differences = reduce(0) { $0 | ($1.word ^ first) }
         var shifts = stride(from: UInt64(0), to: 64, by: 8).filter { differences >> $0 & 0xFF != 0 }
         // Without: binary.write 1.05, as one key that begins with another letter costs eight passes over all.

@@ -76,7 +76,7 @@ struct OutputBuffer: ~Copyable {
         count += 1 + size
     }
 
-    /// Appends a byte and others after it.
+    /// Appends a byte followed by others.
     mutating func append(_ first: UInt8, _ others: UnsafeRawBufferPointer) {
         reserve(1 + others.count)
         start.storeBytes(of: first, toByteOffset: count, as: UInt8.self)
@@ -88,7 +88,7 @@ struct OutputBuffer: ~Copyable {
     @inline(__always)
     mutating func append(_ integer: UInt64, size: Int) {
         precondition(size >= 1 && size <= 8)
-        // Stores all 8 bytes, which takes no branch; what follows overwrites the surplus.
+        // Stores all 8 bytes, which takes no branch; the next bytes overwrite the surplus.
         reserve(8)
         start.storeBytes(of: (integer << UInt64(64 - 8 * size)).bigEndian, toByteOffset: count, as: UInt64.self)
         count += size
@@ -106,7 +106,7 @@ struct OutputBuffer: ~Copyable {
         count = newCount
     }
 
-    /// Makes room for more bytes.
+    /// Reserves space for more bytes.
     @inline(__always)
     mutating func reserve(_ additional: Int) {
         if capacity - count < additional { grow(additional) }

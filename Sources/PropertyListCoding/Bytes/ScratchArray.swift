@@ -5,17 +5,17 @@ struct ScratchArray<Element: BitwiseCopyable>: ~Copyable {
     private(set) var count = 0
     private var capacity: Int
     private var start: UnsafeMutablePointer<Element>
-    /// The owner of the memory; nil once the array has outgrown it and has memory of its own.
+    /// The owner of the memory; nil after the array has outgrown it and has allocated its own.
     private var arena: ScratchArena?
 
-    /// Creates an array in an arena that has room for so many elements; it may grow larger.
+    /// Creates an array in an arena with space for a number of elements; it may grow larger.
     init(capacity: Int, in arena: ScratchArena) {
         self.capacity = capacity
         self.arena = arena
         start = arena.allocate(Element.self, count: capacity)
     }
 
-    /// Creates an array with memory of its own.
+    /// Creates an array with its own memory.
     init(repeating element: Element, count: Int) {
         (self.count, capacity) = (count, count)
         start = .allocate(capacity: count)
@@ -58,7 +58,7 @@ struct ScratchArray<Element: BitwiseCopyable>: ~Copyable {
         count = 0
     }
 
-    /// Makes room for more elements.
+    /// Reserves space for more elements.
     mutating func reserve(_ additional: Int) {
         if capacity - count < additional { grow(additional) }
     }
@@ -95,7 +95,7 @@ final class ScratchArena {
         return (start + used).bindMemory(to: type, capacity: count)
     }
 
-    /// The part of an arena that so many elements take.
+    /// The space that a number of elements takes in an arena.
     static func size<Element: BitwiseCopyable>(of type: Element.Type, count: Int) -> Int {
         (count * MemoryLayout<Element>.stride + alignment - 1) & ~(alignment - 1)
     }

@@ -13,7 +13,7 @@ private let invalidByte: UInt8 = 0xFF
 private let spaceByte: UInt8 = 0xFE
 
 extension Data {
-    /// Decodes base64 as `<data>` holds it, with white space anywhere; returns nil if it is cut short or has other characters.
+    /// Decodes base64 as in `<data>`, with white space anywhere; returns nil if it is incomplete or has other characters.
     init?(base64 text: UnsafeRawBufferPointer) {
         let values = base64Values
         var output: [UInt8] = []

@@ -88,7 +88,7 @@ extension XMLReader {
             default: return nil
             }
         }
-        // `Double` would also take hexadecimal.
+        // `Double` would also parse hexadecimal.
         for byte in text where !(0x30...0x39 ~= byte || byte == 0x2E || byte == 0x2B || byte == 0x2D || byte | 0x20 == 0x65) {
             return nil
         }

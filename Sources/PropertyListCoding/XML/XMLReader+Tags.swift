@@ -37,7 +37,7 @@ struct XMLTag {
 extension XMLReader {
     var isAtEnd: Bool { offset >= bytes.count }
 
-    /// The error that the document ends too early.
+    /// The error for a document that ends too early.
     func ended(_ where: String) -> PropertyListError {
         PropertyListError(offset: bytes.count, reason: "the document ends \(`where`)")
     }
@@ -59,10 +59,10 @@ extension XMLReader {
             offset += 1
         }
         let nameEnd = offset
-        // Foundation takes the first `>` for the end even inside quotes.
+        // Foundation treats the first `>` as the end even inside quotes.
         guard let end = bytes.firstIndex(of: 0x3E, or: 0x3E, from: offset) else { throw ended("inside a tag") }
         offset = end + 1
-        // A zero in front would leave no trace in the packed name.
+        // A leading zero would not be visible in the packed name.
         guard nameEnd - nameStart <= 7, bytes[nameStart] != 0, let element = XMLElement(rawValue: packed) else {
             throw PropertyListError(offset: start, reason: unknown(nameStart..<nameEnd))
         }
@@ -123,7 +123,7 @@ extension XMLReader {
     /// Skips the document type, and returns whether there was one. Its entities are not read, so none is expanded.
     mutating func skipDocumentType() throws(PropertyListError) -> Bool {
         guard bytes.has("<!DOCTYPE", at: offset) else { return false }
-        // Foundation takes the first `>` for the end even inside quotes.
+        // Foundation treats the first `>` as the end even inside quotes.
         guard var end = bytes.firstIndex(of: 0x3E, or: 0x5B, from: offset) else { throw ended("inside the document type") }
         if bytes[end] == 0x5B {
             offset = end + 1
@@ -219,7 +219,7 @@ extension XMLReader {
         offset = first
         var value: UInt32 = 0
         while offset < bytes.count, let digit = bytes[offset].digit(isHexadecimal: isHexadecimal) {
-            // Stays above every scalar once it is, however many digits follow.
+            // Remains above every scalar, regardless of the number of digits that follow.
             value = min(value * (isHexadecimal ? 16 : 10) + UInt32(digit), 0x110000)
             offset += 1
         }

@@ -1,10 +1,10 @@
 /// Reads Apple's XML property lists from valid UTF-8.
 ///
-/// Lenient where Foundation is: the `<plist>` around the root may be missing, attributes are ignored, whatever follows
-/// `</plist>` is ignored, and of two entries with the same key the later one counts.
+/// Lenient like Foundation: the `<plist>` around the root may be missing, attributes are ignored, everything after
+/// `</plist>` is ignored, and of two entries with the same key the later one is used.
 struct XMLReader {
     let bytes: ByteView
-    /// The offset of what is read next.
+    /// The offset of the next byte to read.
     var offset: Int
 
     init(_ bytes: ByteView, from start: Int) {

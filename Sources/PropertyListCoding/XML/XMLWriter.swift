@@ -1,13 +1,13 @@
 import Foundation
 
-/// Writes Apple's XML, in the layout that Foundation gives it.
+/// Writes Apple's XML, in the layout of Foundation.
 struct XMLWriter: ~Copyable {
     private var output: OutputBuffer
     private var sorter: KeySorter
     /// The keys of a dictionary, one after the other, to be sorted.
     private var keys = OutputBuffer()
 
-    // Indenting every line of a deep container would make the file as many times larger as it is deep.
+    // Indenting every line of a deep container would increase the size of the file by a factor of its depth.
     private static let maximumTabs = 16
 
     private static let header: StaticString = """
@@ -27,7 +27,7 @@ struct XMLWriter: ~Copyable {
     }
 
     private init(for value: PropertyListValue) {
-        // Roughly what it will take: growing by doubling costs as much as all the rest.
+        // An estimate of the size: growing by doubling costs as much as all the rest.
         output = OutputBuffer(capacity: 1024 + value.childCount * 96)
         let count = value.isDictionary ? value.childCount : 0
         sorter = KeySorter(capacity: count, in: ScratchArena(size: KeySorter.scratchSize(for: count)))
@@ -122,7 +122,7 @@ extension XMLWriter {
 
 // Leaves.
 extension XMLWriter {
-    /// Appends text as it is.
+    /// Appends text without escaping it.
     private mutating func put(_ text: StaticString) {
         output.append(text)
     }
@@ -164,7 +164,7 @@ extension XMLWriter {
     }
 
     private mutating func put(uid: UInt64, depth: Int) throws(PropertyListError) {
-        // It reads as a dictionary, so it has to keep within the depth of one.
+        // It reads as a dictionary, so the same limit of depth applies to it.
         guard depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
         put("<dict>\n" as StaticString)
         indent(depth + 1)
@@ -220,7 +220,7 @@ extension XMLWriter {
 
     private mutating func put(escaped text: String) throws(PropertyListError) {
         var text = text
-        // Without a reference it would be taken for a byte order mark.
+        // Without a reference it would be read as a byte order mark.
         if text.unicodeScalars.first == "\u{FEFF}" {
             put("&#xFEFF;" as StaticString)
             text.unicodeScalars.removeFirst()
@@ -235,7 +235,7 @@ extension XMLWriter {
                 case 0x26: escape = "&amp;"
                 case 0x3C: escape = "&lt;"
                 case 0x3E: escape = "&gt;"
-                // As it is, a reader would take it for the end of a line.
+                // Unescaped, a reader would treat it as the end of a line.
                 case 0x0D: escape = "&#13;"
                 case 0x09, 0x0A: continue
                 case 0xEF:

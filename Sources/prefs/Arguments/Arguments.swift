@@ -22,8 +22,8 @@ extension Arguments {
     /// operand, and so is a lone dash.
     ///
     /// - Parameters:
-    ///   - arguments: those after the command's name.
-    ///   - options: as the usage shows them: with a placeholder after the name, as in `--count N`, for an option that has a value.
+    ///   - arguments: the arguments after the command's name.
+    ///   - options: as shown in the usage: with a placeholder after the name, as in `--count N`, for an option that has a value.
     init(parsing arguments: [String], options: [String]) throws(CommandError) {
         let options = options + ["--help"]
         var rest = arguments[...]
@@ -64,10 +64,10 @@ extension Arguments {
 
 // MARK: - The operand FILE
 
-// Commands that read or edit once use the file directly: they need neither a store nor a file watcher.
+// Commands that read or edit once access the file directly: they need neither a store nor a file watcher.
 extension PropertyListFile {
-    /// Interprets the operand FILE: a path if it contains a `/` or ends in `.plist`, and otherwise the name of a domain, whose file is the one
-    /// that `ObservableStore(suiteName:)` uses.
+    /// Interprets the operand FILE: a path if it contains a `/` or ends in `.plist`, and otherwise the name of a domain, whose file is that
+    /// of `ObservableStore(suiteName:)`.
     convenience init(operand: String) {
         let isPath = operand.utf8.contains(UInt8(ascii: "/")) || operand.hasSuffix(".plist")
         if isPath { self.init(path: operand) } else { self.init(suiteName: operand) }

@@ -1,23 +1,23 @@
 /// One of the tool's commands, with its parsed arguments.
 protocol Command: Sendable {
     static var name: String { get }
-    /// The operands as the usage shows them.
+    /// The operands as shown in the usage.
     static var operands: String { get }
-    /// How many operands the command accepts.
+    /// The numbers of operands that the command accepts.
     static var operandCount: ClosedRange<Int> { get }
-    /// The options as the usage shows them: with a placeholder after the name, as in `--count N`, for an option that has a value.
+    /// The options as shown in the usage: with a placeholder after the name, as in `--count N`, for an option that has a value.
     static var options: [String] { get }
     /// The command with its operands and options.
     static var usage: String { get }
-    /// What the command does, in one line.
+    /// The function of the command, in one line.
     static var summary: String { get }
     /// Further explanation, in any number of lines.
     static var details: String { get }
 
-    /// Interprets arguments whose options and number of operands have been checked.
+    /// Interprets arguments whose options and number of operands were checked.
     init(_ arguments: Arguments) throws(CommandError)
 
-    /// Runs the command to its end.
+    /// Runs the command to completion.
     func run(_ output: Output) async throws
 }
 

@@ -41,7 +41,7 @@ struct WatchCommand: Command {
     }
 
     func run(_ output: Output) async throws {
-        // These end the process even while it is blocked in writing to a reader that does not read.
+        // These end the process even while a write to a reader that does not read is blocking.
         let signals = Self.onTerminationSignals { exit(0) }
         output.onClose { exit(0) }
         let store = try ObservableStore(backend: file)
@@ -73,7 +73,7 @@ struct WatchCommand: Command {
         }
     }
 
-    /// Reads a store's entries with their revision, again if a change came in between.
+    /// Reads a store's entries with their revision, and again if a change was made in between.
     private static func snapshot(of store: ObservableStore) -> (entries: [String: PropertyListValue], revision: UInt64) {
         var revision = store.revision
         while true {

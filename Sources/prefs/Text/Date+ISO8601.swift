@@ -76,7 +76,7 @@ private func isDigit(_ character: Character) -> Bool {
 }
 
 extension Substring {
-    /// Parses a number of exactly so many digits.
+    /// Parses a number with the given number of digits.
     fileprivate mutating func number(_ count: Int) -> Int? {
         let digits = prefix(count)
         guard digits.count == count, digits.allSatisfy(isDigit) else { return nil }

@@ -75,7 +75,7 @@ extension JSONReader {
         return Self.reference(entries) ?? .dictionary(entries)
     }
 
-    /// Steps over an opening bracket.
+    /// Consumes an opening bracket.
     private mutating func enter(_ depth: Int) throws(CommandError) {
         guard depth <= Self.maximumDepth else { throw error("it is nested deeper than \(Self.maximumDepth) levels") }
         offset += 1
@@ -183,7 +183,7 @@ extension JSONReader {
         while let next, [0x20, 0x09, 0x0a, 0x0d].contains(next) { offset += 1 }
     }
 
-    /// Steps over a text if it comes next, and returns whether it does.
+    /// Consumes a text if it comes next, and returns whether it does.
     private mutating func skip(_ text: StaticString) -> Bool {
         let isNext = text.withUTF8Buffer { bytes[offset...].starts(with: $0) }
         if isNext { offset += text.utf8CodeUnitCount }

@@ -1,8 +1,8 @@
 import Foundation
 import PropertyListCoding
 
-// Values as JSON, each always as the same text, on a single line: keys are sorted by their UTF-8 bytes, integers are exact, and a real is the
-// shortest text that parses to the same real, never to an integer.
+// Values as JSON, each always as the same text, on a single line: keys are sorted by their UTF-8 bytes, integers are exact, and a real is
+// the shortest text that parses to the same real, never to an integer.
 
 extension PropertyListValue {
     /// The JSON of the value, without spaces.
@@ -16,7 +16,7 @@ extension PropertyListValue {
 extension [String: PropertyListValue] {
     /// The JSON of a whole property list, with one entry a line.
     ///
-    /// - Parameter colour: returns a key in quotes as it is to be shown.
+    /// - Parameter colour: returns the text to display for a key in quotes.
     func json(key colour: (String) -> String = { $0 }) -> [UInt8] {
         var text = Array("{".utf8)
         var separator = "\n  "
