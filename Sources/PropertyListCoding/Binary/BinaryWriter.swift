@@ -113,6 +113,7 @@ extension BinaryWriter {
     }
 
     /// Writes a key and its value, both encoded already, unless there are equal ones.
+    @inline(__always)
     private mutating func objects(for entry: EncodedEntries.Entry) -> (key: Int, value: Int) {
         let value = entries.bytes(from: entry.middle, to: entry.end)
         if let key = known(entries.bytes(from: entry.start, to: entry.middle), hash: entry.keyHash) {

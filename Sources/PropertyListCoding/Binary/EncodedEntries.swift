@@ -105,6 +105,7 @@ struct EncodedEntries: ~Copyable {
         entries.append(entry)
     }
 
+    @inline(__always)
     private mutating func append(key text: UnsafeRawBufferPointer, to entry: inout Entry) {
         // Keys are sorted by their UTF-8, which is part of an ASCII object and not of a UTF-16 one.
         let isASCII = text.isASCII
