@@ -41,7 +41,7 @@ extension CodableStorable where Self: RawRepresentable, RawValue: Storable {
     }
 }
 
-// Their elements are stored each by itself. Conforming tells a key to remember what it has decoded: decoders are slow.
+// Each element is stored by itself. With the conformance, a key caches decoded values: decoders are slow.
 extension Optional: CodableStorable where Wrapped: CodableStorable {}
 extension Array: CodableStorable where Element: CodableStorable {}
 extension Set: CodableStorable where Element: CodableStorable {}

@@ -30,7 +30,7 @@ extension CodingFailure {
         self.init(expected, found: stored.typeName)
     }
 
-    /// The stored string does not stand for a value.
+    /// The stored string does not represent a value.
     init(_ expected: Any.Type, refusing string: String) {
         self.init(expected, found: PropertyListValue.string(string).briefDescription)
     }
@@ -69,12 +69,12 @@ extension CodingFailure: CustomStringConvertible {
 }
 
 extension String {
-    /// The way to an element inside a value, as it stands after a key: `[2]`.
+    /// The path to an element inside a value, as it is written after a key: `[2]`.
     static func step(to index: Int) -> String {
         "[\(index)]"
     }
 
-    /// The way to an entry inside a value, as it stands after a key: `.port`.
+    /// The path to an entry inside a value, as it is written after a key: `.port`.
     static func step(to name: String) -> String {
         name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } && !name.isEmpty ? ".\(name)" : "[\"\(name)\"]"
     }

@@ -142,7 +142,7 @@ extension Optional: Storable where Wrapped: Storable {
 
     /// The wrapped value.
     ///
-    /// Throws for nil: a property list has nothing to put in its place. A key whose whole value is nil removes its entry.
+    /// Throws for nil, which a property list cannot represent. A key whose whole value is nil removes its entry.
     public var propertyListValue: PropertyListValue {
         get throws {
             guard let self else { throw CodingFailure("a property list cannot hold nil") }

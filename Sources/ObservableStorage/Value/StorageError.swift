@@ -2,7 +2,7 @@ import PropertyListCoding
 
 /// What can go wrong between a typed value and the disk.
 ///
-/// Its `description` names the file or the key, the place, the reason, and what to do about it.
+/// Its `description` names the file or the key, the position, the reason, and the remedy.
 public enum StorageError: Error, Sendable, Hashable {
     /// The file or its folder cannot be opened or read.
     case unreadable(file: String, reason: String, edits: EditOutcome? = nil)
@@ -12,9 +12,9 @@ public enum StorageError: Error, Sendable, Hashable {
     case unwritable(file: String, reason: String, edits: EditOutcome? = nil)
     /// Another process kept the lock for too long.
     case locked(file: String, waited: Duration, edits: EditOutcome? = nil)
-    /// The system cannot tell when the file changes, so it is looked at from time to time instead.
+    /// The system cannot report changes of the file, so it is polled instead.
     case unwatchable(file: String, reason: String)
-    /// The file is a mount of its own, as Kubernetes makes one for a `subPath`: another file put in its place outside never shows here.
+    /// The file is a mount point, as Kubernetes creates one for a `subPath`: a file that replaces it outside is never visible here.
     case mountedFile(file: String)
     /// What is stored for the key is not a value of the key's type; it was not touched.
     case undecodable(key: String, expected: String, found: String)
@@ -35,13 +35,13 @@ public enum StorageError: Error, Sendable, Hashable {
         case rolledBack
         /// They are in the file, but may not outlive a power failure.
         case notDurable
-        /// They are gone, because the store or the process ended before they could be written.
+        /// They are lost, because the store or the process ended before they could be written.
         case lost(keys: [String])
     }
 }
 
 extension StorageError: CustomStringConvertible {
-    /// The error for a person to act on: file or key, place, reason and remedy.
+    /// The error as a message that a person can act on: file or key, position, reason and remedy.
     public var description: String {
         switch self {
         case .unreadable(let file, let reason, let edits):
@@ -87,7 +87,7 @@ extension StorageError {
     /// The same error, which also says what became of the edits of the call that failed.
     func with(_ edits: EditOutcome) -> StorageError {
         switch self {
-        // What stands in the file was not rolled back.
+        // The content of the file was not rolled back.
         case .unwritable(_, _, .notDurable) where edits == .rolledBack: self
         case .unreadable(let file, let reason, _): .unreadable(file: file, reason: reason, edits: edits)
         case .malformed(let file, let offset, let reason, _): .malformed(file: file, offset: offset, reason: reason, edits: edits)
@@ -111,7 +111,7 @@ extension StorageError {
 }
 
 extension StorageError {
-    /// What decoding threw, as an error about a key: its place inside the value is added to the key's name.
+    /// The error that decoding threw, as an error about a key: the path inside the value is added to the key's name.
     static func undecodable(
         key: String, as type: Any.Type, stored: PropertyListValue, because error: any Error
     ) -> StorageError {
@@ -119,7 +119,7 @@ extension StorageError {
         return .undecodable(key: "\(key)\(failure.path)", expected: failure.expected ?? "\(type)", found: failure.reason)
     }
 
-    /// What encoding threw, as an error about a key: its place inside the value is added to the key's name.
+    /// The error that encoding threw, as an error about a key: the path inside the value is added to the key's name.
     static func unencodable(key: String, because error: any Error) -> StorageError {
         let failure = CodingFailure(encoding: error)
         return .unencodable(key: "\(key)\(failure.path)", reason: failure.reason)
