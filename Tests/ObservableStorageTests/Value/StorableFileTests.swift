@@ -89,6 +89,8 @@ private struct File {
     }
 
     func open<Result>(_ body: (ObservableStore) throws -> Result) async throws -> Result {
+        // The optimizer could release the folder, which removes it, when the URL has been taken out.
+        defer { withExtendedLifetime(folder) {} }
         let store = try ObservableStore(at: url)
         let result = try body(store)
         try await store.close()
@@ -97,6 +99,7 @@ private struct File {
 
     var entries: (PropertyListFormat, PropertyListValue) {
         get throws {
+            defer { withExtendedLifetime(folder) {} }
             let (value, format) = try PropertyListValue.decode(Data(contentsOf: url))
             return (format, value)
         }
@@ -195,7 +198,7 @@ struct StorableFileTests {
             Stored(refusing: ["dark": "x"], as: [Theme: Int].self, at: ".dark", expected: "Int", found: "string"),
             Stored(
                 refusing: ["La": 1, "LA": 2, "Lb": 3], as: [Level: Int].self,
-                found: "the keys \"LA\" and \"La\", which are the same"),
+                expected: "Dictionary<Level, Int>", found: "the keys \"LA\" and \"La\", which are the same"),
         ], PropertyListFormat.allCases)
     private func refusal(_ value: Stored, format: PropertyListFormat) async throws {
         try await value.check(format)
