@@ -43,6 +43,12 @@ package struct CalendarDate: Equatable {
         return days * Self.secondsPerDay + hour * 3600 + minute * 60 + second
     }
 
+    /// The date and the time of day without an offset, such as `2026-11-20T10:00:00`, in ISO 8601; a year has four digits or more.
+    package var text: String {
+        let day = "\(year < 0 ? "-" : "")\(abs(year).padded(to: 4))-\(month.padded(to: 2))-\(day.padded(to: 2))"
+        return "\(day)T\(hour.padded(to: 2)):\(minute.padded(to: 2)):\(second.padded(to: 2))"
+    }
+
     private static func days(in month: Int, of year: Int) -> Int {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -53,6 +59,12 @@ package struct CalendarDate: Equatable {
 }
 
 extension Int {
+    /// The digits, with zeros before them up to a width.
+    func padded(to width: Int, radix: Int = 10) -> String {
+        let digits = String(self, radix: radix)
+        return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
+    }
+
     fileprivate func flooredQuotientAndRemainder(by divisor: Int) -> (Int, Int) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

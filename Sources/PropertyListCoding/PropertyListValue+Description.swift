@@ -50,7 +50,7 @@ extension PropertyListValue: CustomStringConvertible {
     }
 
     private static func text(of data: Data) -> String {
-        let bytes = data.prefix(longestData).map { padded(Int($0), 2, radix: 16) }.joined()
+        let bytes = data.prefix(longestData).map { Int($0).padded(to: 2, radix: 16) }.joined()
         return data.count > longestData ? "<\(bytes)… \(data.count) bytes>" : "<\(bytes)>"
     }
 
@@ -60,15 +60,7 @@ extension PropertyListValue: CustomStringConvertible {
         let whole = seconds.rounded(.down)
         // Where a double does not distinguish seconds there is no time of day.
         guard whole.magnitude < 9e15 else { return "date(\(seconds))" }
-        let calendar = CalendarDate(secondsSinceReference: Int(whole))
-        let day = "\(calendar.year < 0 ? "-" : "")\(padded(abs(calendar.year), 4))-\(padded(calendar.month, 2))-\(padded(calendar.day, 2))"
-        let time = [calendar.hour, calendar.minute, calendar.second].map { padded($0, 2) }.joined(separator: ":")
-        let fraction = seconds == whole ? "" : ".\(padded(Int((seconds - whole) * 1_000), 3))"
-        return "\(day)T\(time)\(fraction)Z"
-    }
-
-    private static func padded(_ number: Int, _ width: Int, radix: Int = 10) -> String {
-        let digits = String(number, radix: radix)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        let fraction = seconds == whole ? "" : ".\(Int((seconds - whole) * 1_000).padded(to: 3))"
+        return "\(CalendarDate(secondsSinceReference: Int(whole)).text)\(fraction)Z"
     }
 }

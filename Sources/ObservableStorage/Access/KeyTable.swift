@@ -45,10 +45,11 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 private final class KeyPathTable: @unchecked Sendable {
     // Sendable because state that is not locked or atomic is immutable after it is counted.
 
+    private typealias PathKey = (path: AnyKeyPath, made: any AnyObject & Sendable)
+
     // By the identity of the key path, unique for each location in the source, because reading the property through it takes longer;
     // and by the number of the group's key, so that several paths to one property lead to the same.
     private let keys = Lock<(byPath: [ObjectIdentifier: PathKey], byNumber: [UInt64: TrackedKey])>(([:], [:]))
-    private typealias PathKey = (path: AnyKeyPath, made: any AnyObject & Sendable)
     // The first few, found without the lock and without hashing: otherwise read.settings takes 1.3 times as long. Each is written once,
     // before it is counted, and lives as long as the complete table.
     private let first = UnsafeMutablePointer<(path: ObjectIdentifier, made: Unmanaged<any AnyObject & Sendable>)>.allocate(capacity: few)

@@ -89,9 +89,9 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
 
     /// Reports that user defaults have changed, as far as Foundation or another backend of this type posts it.
     public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
-        let life = Subscription()
+        let subscription = Subscription()
         let tell: @Sendable () -> Void = {
-            queue.async { if !life.isEnded { report(.changed) } }
+            queue.async { if !subscription.isEnded { report(.changed) } }
         }
         // Safe because it is only passed back to the notification center, which is allowed on any thread.
         nonisolated(unsafe) let observer = NotificationCenter.default.addObserver(
@@ -103,7 +103,7 @@ public final class UserDefaultsBackend: StorageBackend, @unchecked Sendable {
         }
         tell()
         return ObservationToken {
-            life.end()
+            subscription.end()
             NotificationCenter.default.removeObserver(observer)
         }
     }

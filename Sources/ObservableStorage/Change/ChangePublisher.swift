@@ -155,7 +155,7 @@ extension ChangePublisher {
             return subscriber
         }
         let keeper = source.withLock { $0 == nil ? nil : self }
-        return ObservationToken(subscription: subscriber.id, life: subscriber) { [weak self] in
+        return ObservationToken(subscriber, id: subscriber.id) { [weak self] in
             defer { withExtendedLifetime(keeper) {} }
             self?.state.withLock { state in
                 state.listeners.remove(subscriber)

@@ -1,18 +1,18 @@
 /// Keeps an observation active until it is cancelled or released.
 public final class ObservationToken: Sendable {
     /// The subscription that a writer skips when it passes this token; 0 is none.
-    let subscription: UInt64
+    let subscriptionID: UInt64
     // Until it is cancelled: a token that is retained longer retains nothing of the subscription.
-    private let running: Lock<(life: Subscription, onCancel: @Sendable () -> Void)?>
+    private let running: Lock<(subscription: Subscription, onCancel: @Sendable () -> Void)?>
 
     /// Creates a token that calls a closure once, when it is cancelled or released.
     public convenience init(onCancel: @escaping @Sendable () -> Void) {
-        self.init(subscription: 0, life: Subscription(), onCancel: onCancel)
+        self.init(Subscription(), id: 0, onCancel: onCancel)
     }
 
-    init(subscription: UInt64, life: Subscription, onCancel: @escaping @Sendable () -> Void) {
-        self.subscription = subscription
-        running = Lock((life, onCancel))
+    init(_ subscription: Subscription, id: UInt64, onCancel: @escaping @Sendable () -> Void) {
+        subscriptionID = id
+        running = Lock((subscription, onCancel))
     }
 
     deinit {
@@ -22,7 +22,7 @@ public final class ObservationToken: Sendable {
     /// Ends the observation. Nothing is delivered after this returns on the same thread; further calls have no effect.
     public func cancel() {
         let ended = running.take { $0.take() }
-        ended?.life.end()
+        ended?.subscription.end()
         ended?.onCancel()
     }
 
@@ -40,9 +40,9 @@ public final class ObservationToken: Sendable {
     /// - Returns: the token, for ending the observation earlier.
     @discardableResult
     public func tie(to object: AnyObject) -> ObservationToken {
-        guard let life = running.withLock({ $0?.life }) else { return self }
-        life.tie(self, to: object)
-        if subscription == 0 { OwnerPolling.shared.add(life) }
+        guard let subscription = running.withLock({ $0?.subscription }) else { return self }
+        subscription.tie(self, to: object)
+        if subscriptionID == 0 { OwnerPolling.shared.add(subscription) }
         return self
     }
 }

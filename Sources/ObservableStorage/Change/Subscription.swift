@@ -48,12 +48,12 @@ final class OwnerPolling: Sendable {
     static let shared = OwnerPolling()
 
     private static let interval: DispatchTimeInterval = .seconds(1)
-    private let state = Lock<(lives: [ObjectIdentifier: Subscription], isTimed: Bool)>(([:], false))
+    private let state = Lock<(subscriptions: [ObjectIdentifier: Subscription], isTimed: Bool)>(([:], false))
 
     /// Checks a subscription until it has ended.
-    func add(_ life: Subscription) {
+    func add(_ subscription: Subscription) {
         let isTimed = state.withLock { state in
-            state.lives[ObjectIdentifier(life)] = life
+            state.subscriptions[ObjectIdentifier(subscription)] = subscription
             defer { state.isTimed = true }
             return state.isTimed
         }
@@ -62,10 +62,10 @@ final class OwnerPolling: Sendable {
 
     private func lookLater() {
         DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.interval) { [self] in
-            let ended = state.withLock { $0.lives }.filter { $0.value.isEnded }
+            let ended = state.withLock { $0.subscriptions }.filter { $0.value.isEnded }
             let isTimed = state.withLock { state in
-                for life in ended.keys { state.lives[life] = nil }
-                state.isTimed = !state.lives.isEmpty
+                for ended in ended.keys { state.subscriptions[ended] = nil }
+                state.isTimed = !state.subscriptions.isEmpty
                 return state.isTimed
             }
             if isTimed { lookLater() }

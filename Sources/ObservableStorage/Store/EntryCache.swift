@@ -30,7 +30,7 @@ final class EntryCache: Sendable {
 
     /// The entry of a name.
     func entry(_ name: String) -> Entry {
-        state.withLock { $0.ensureEntry(name) }
+        state.withLock { $0.entries.ensureEntry(name) }
     }
 
     /// The stored, the fallback and the registered value of a name at one moment.
@@ -72,8 +72,8 @@ final class EntryCache: Sendable {
     /// - Parameter type: the type as which the entry is read.
     func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
         state.withLock { state in
-            let own = state.ensureEntry(name.own)
-            let fallback = name.fallback.map { state.ensureEntry($0) }
+            let own = state.entries.ensureEntry(name.own)
+            let fallback = name.fallback.map { state.entries.ensureEntry($0) }
             let entry = state.entry(name)
             let history = (entry.stored == nil ? (entry.fallback == nil ? nil : fallback) : own)?.content.history
             return Found(
@@ -113,7 +113,7 @@ final class EntryCache: Sendable {
         guard let name, entry.stored ?? entry.fallback != nil else { return false }
         if let failure {
             let noted = state.take {
-                $0.ensureEntry(name).content.history.noteBad(revision: revision, insteadOf: good)
+                $0.entries.ensureEntry(name).content.history.noteBad(revision: revision, insteadOf: good)
             }
             if noted.isNew { reports.report(failure) }
             return noted.isNew
@@ -283,9 +283,9 @@ extension EntryCache {
         of key: StorageKey<Value>, in state: inout EntryCacheState, _ onDecode: @escaping KeyObservers<Value>.OnDecode
     ) -> KeyObservers<Value> {
         let name = key.definition.entryName
-        let own = state.ensureEntry(name.own)
+        let own = state.entries.ensureEntry(name.own)
         if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
-        let fallback = name.fallback.map { state.ensureEntry($0) }
+        let fallback = name.fallback.map { state.entries.ensureEntry($0) }
         let made = KeyObservers(key, group: id, onDecode: onDecode)
         guard !state.isFinished else {
             made.finish()

@@ -18,11 +18,6 @@ struct EntryCacheState: Sendable {
         self.entries = EntryTable(entries, store: store)
     }
 
-    /// The entry of a name, created if there is none.
-    mutating func ensureEntry(_ name: String) -> Entry {
-        entries.ensureEntry(name)
-    }
-
     /// The stored, the fallback and the registered value of a name.
     func entry(_ name: EntryName) -> StoredEntry {
         name.entry(registered: registered[name.registered]) { entries[$0] }

@@ -35,7 +35,7 @@ extension ObservableStore {
             while true {
                 let names = key.migrationNames
                 let (stored, entry, version) = cache.update { state in
-                    let entry = state.ensureEntry(key.name)
+                    let entry = state.entries.ensureEntry(key.name)
                     return (names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.entries[$1] }, entry, entry.version)
                 }
                 let migration = cache.storable(key.migration(of: stored, in: entry, at: version), in: backend, reports)

@@ -119,7 +119,7 @@ extension ObservableStore: KeyValueAccess {
         let definition = key.definition
         if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
         var deliveries: Deliveries?
-        if try cache.edit(definition, stored, muting: token?.subscription ?? 0, &deliveries) { scheduleFlush() }
+        if try cache.edit(definition, stored, muting: token?.subscriptionID ?? 0, &deliveries) { scheduleFlush() }
         // After the flush is scheduled, because a listener may be slow.
         if let deliveries { cache.deliver(deliveries) }
     }
@@ -189,6 +189,6 @@ extension ObservableStore: KeyValueAccess {
     private nonisolated func edit(
         muting token: ObservationToken? = nil, _ body: (inout EntryCacheState) throws(StorageError) -> [EntryChange]
     ) throws(StorageError) {
-        follow(try cache.change(muting: token?.subscription ?? 0, body))
+        follow(try cache.change(muting: token?.subscriptionID ?? 0, body))
     }
 }

@@ -15,10 +15,7 @@ extension Date {
         guard seconds.magnitude < Self.largestMagnitude else { return "2001-01-01T00:00:00Z\(seconds < 0 ? "" : "+")\(seconds)s" }
         let (whole, fraction) = Self.parts(of: seconds)
         let date = CalendarDate(secondsSinceReference: whole)
-        let sign = date.year < 0 ? "-" : date.year > 9999 ? "+" : ""
-        let day = "\(sign)\(Self.padded(abs(date.year), 4))-\(Self.padded(date.month, 2))-\(Self.padded(date.day, 2))"
-        let time = [date.hour, date.minute, date.second].map { Self.padded($0, 2) }.joined(separator: ":")
-        return "\(day)T\(time)\(fraction.isEmpty ? "" : ".\(fraction)")Z"
+        return "\(date.year > 9999 ? "+" : "")\(date.text)\(fraction.isEmpty ? "" : ".\(fraction)")Z"
     }
 
     /// Parses a date with `Z` or an offset; returns nil if the text is not one.
@@ -26,11 +23,6 @@ extension Date {
         var rest = text[...]
         guard let (date, fraction) = Self.dateAndTime(&rest), let offset = Self.offset(&rest), rest.isEmpty else { return nil }
         self.init(timeIntervalSinceReferenceDate: Self.seconds(whole: date.secondsSinceReference - offset, fraction: fraction))
-    }
-
-    private static func padded(_ number: Int, _ width: Int) -> String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 }
 
