@@ -1,4 +1,4 @@
-// swift-tools-version: 6.0
+// swift-tools-version: 6.2
 import PackageDescription
 
 let settings: [SwiftSetting] = [
@@ -6,6 +6,14 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
+
+// The privacy manifests for uploads to Apple's stores. Elsewhere they are no resources: a bundle would import all of Foundation.
+let manifest = "PrivacyInfo.xcprivacy"
+#if canImport(Darwin)
+    let (privacy, excluded): ([Resource], [String]) = ([.copy(manifest)], [])
+#else
+    let (privacy, excluded): ([Resource], [String]) = ([], [manifest])
+#endif
 
 func example(_ name: String) -> Target {
     .executableTarget(name: name, dependencies: ["ObservableStorage"], path: "Examples/\(name)", swiftSettings: settings)
@@ -16,23 +24,34 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "ObservableStorage", targets: ["ObservableStorage"]),
+        .library(name: "UserDefaultsStorage", targets: ["UserDefaultsStorage"]),
         .library(name: "PropertyListCoding", targets: ["PropertyListCoding"]),
         .executable(name: "prefs", targets: ["prefs"]),
     ],
     targets: [
-        .target(name: "PropertyListCoding", swiftSettings: settings),
-        .target(name: "ObservableStorage", dependencies: ["PropertyListCoding"], swiftSettings: settings),
-        .executableTarget(name: "prefs", dependencies: ["ObservableStorage", "PropertyListCoding"], swiftSettings: settings),
-        example("AsyncObservation"),
-        example("UpdateListeners"),
-        example("CrossProcess"),
-        .executableTarget(name: "FoundationOracle", path: "Tests/FoundationOracle", swiftSettings: settings),
+        .target(name: "FoundationSubset", swiftSettings: settings),
+        .target(name: "PropertyListCoding", dependencies: ["FoundationSubset"], swiftSettings: settings),
         .target(
-            name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding"], path: "Tests/TestSupport",
+            name: "ObservableStorage", dependencies: ["FoundationSubset", "PropertyListCoding"], exclude: excluded, resources: privacy,
+            swiftSettings: settings),
+        .target(
+            name: "UserDefaultsStorage", dependencies: ["ObservableStorage", "PropertyListCoding"], exclude: excluded, resources: privacy,
             swiftSettings: settings),
         .executableTarget(
-            name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/Peer",
-            swiftSettings: settings),
+            name: "prefs", dependencies: ["FoundationSubset", "ObservableStorage", "PropertyListCoding"], swiftSettings: settings),
+        example("AsyncObservation"),
+        example("UpdateListeners"),
+        example("SwiftUIApp"),
+        example("CrossProcess"),
+        example("Daemon"),
+        example("Workers"),
+        .executableTarget(name: "FoundationOracle", path: "Tests/FoundationOracle", swiftSettings: settings),
+        .target(
+            name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding", "UserDefaultsStorage"],
+            path: "Tests/TestSupport", swiftSettings: settings),
+        .executableTarget(
+            name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
+            path: "Tests/Peer", swiftSettings: settings),
         .executableTarget(
             name: "benchmarks", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/benchmarks",
             swiftSettings: settings),
@@ -42,7 +61,10 @@ let package = Package(
             name: "PropertyListCodingTests", dependencies: ["FoundationOracle", "PropertyListCoding", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "ObservableStorageTests", dependencies: ["Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],
+            name: "ObservableStorageTests",
+            dependencies: [
+                "Daemon", "Peer", "Workers", "ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "prefsTests", dependencies: ["prefs", "Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],

@@ -2,20 +2,27 @@
 public struct PropertyListError: Error, Sendable, Hashable {
     /// The offset in the bytes; nil if the error is about a value to be written.
     public let offset: Int?
+    /// The line of the offset in a text such as XML, from 1; nil for the binary format.
+    public let line: Int?
+    /// The column of the offset in its line, from 1, in Unicode scalars; a tab is one.
+    public let column: Int?
     /// The reason, as a phrase that may follow a colon.
     public let reason: String
 
     /// Creates an error.
-    public init(offset: Int?, reason: String) {
+    public init(offset: Int?, line: Int? = nil, column: Int? = nil, reason: String) {
         self.offset = offset
+        self.line = line
+        self.column = column
         self.reason = reason
     }
 }
 
 extension PropertyListError: CustomStringConvertible {
-    /// The reason, with the offset if there is one.
+    /// The reason, with the line and the column, or else the offset, if there is one.
     public var description: String {
-        offset.map { "\(reason) (at byte \($0))" } ?? reason
+        if let line, let column { return "\(reason) (at line \(line), column \(column))" }
+        return offset.map { "\(reason) (at byte \($0))" } ?? reason
     }
 }
 

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationSubset
 
 // What a value contains, if it is of the type. Nothing is converted: an integer is not a real, and a string with digits is not a number.
 extension PropertyListValue {

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 extension PropertyListValue: Codable {
     /// Encodes the value with any encoder: dates and data as that encoder writes them.

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationSubset
 
 /// A format in which to write a property list as bytes.
 public enum PropertyListFormat: Sendable, Hashable, CaseIterable {
@@ -74,12 +74,47 @@ extension PropertyListValue {
     }
 
     /// Writes a dictionary in which some entries were set or, with nil, removed; in binary without copying it.
+    ///
+    /// If an XML property list is edited, all bytes remain as they are except those of changed elements:
+    /// - A changed value replaces its element. In a dictionary that replaces another one only the changed entries are replaced, and in an
+    ///   array the changed elements, provided that elements were added or removed only at its end.
+    /// - A removed entry is removed with everything between its key and its value, and with its lines if nothing else stands on them. A
+    ///   comment before the key or after the value remains.
+    /// - A new entry is added at the end of its dictionary, with the indentation and line endings of the others.
+    ///
+    /// It is written anew if its encoding is not UTF-8 or ASCII, if a key is repeated in a changed dictionary, if a nested key is replaced by
+    /// the same one in another Unicode normalization, or if ASCII cannot represent a new text.
+    ///
+    /// - Parameter document: the XML property list that is edited; the entries must be those that ``decode(_:)`` has read from it.
     package static func encode(
-        _ entries: [String: PropertyListValue], with edits: [String: PropertyListValue?], as format: PropertyListFormat
+        _ entries: [String: PropertyListValue], with edits: [String: PropertyListValue?], as format: PropertyListFormat,
+        editing document: Data? = nil
     ) throws(PropertyListError) -> Data {
-        switch format {
-        case .binary: try BinaryWriter.write(.dictionary(entries), with: edits)
-        case .xml: try XMLWriter.write(.dictionary(edits.reduce(into: entries) { $0[$1.key] = $1.value }))
+        guard format == .xml else { return try BinaryWriter.write(.dictionary(entries), with: edits) }
+        let edits = edits.mapValues { $0?.rounded(for: .xml) }
+        let edited = PropertyListValue.dictionary(edits.reduce(into: entries) { $0[$1.key] = $1.value })
+        if let document {
+            do throws(PropertyListError) {
+                // The comparison takes longer than the edit itself, but a defect there must not damage a file.
+                if let text = try text(of: document, after: edits, of: entries), try decode(text).value == edited { return text }
+            } catch {
+                // Writing it anew throws the same error if a new value is the reason.
+            }
         }
+        return try XMLWriter.write(edited)
+    }
+
+    /// The text of an XML property list after edits, as ``encode(_:with:as:editing:)`` writes it if it is read as the edited entries; nil
+    /// if it has to be written anew.
+    package static func text(
+        of document: Data, after edits: [String: PropertyListValue?], of entries: [String: PropertyListValue]
+    ) throws(PropertyListError) -> Data? {
+        let result = document.withUnsafeBytes { buffer in
+            Result { () throws(PropertyListError) -> Data? in
+                guard let bytes = ByteView(buffer), let start = try XMLReader.startOfText(in: bytes) else { return nil }
+                return try XMLEditor.text(of: bytes, from: start, after: edits, of: entries)
+            }
+        }
+        return try result.get()
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 extension PropertyListValue: CustomStringConvertible {
     private static let longestData = 32

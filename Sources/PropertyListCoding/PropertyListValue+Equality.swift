@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 extension PropertyListValue: Equatable {
     /// Whether two values are the same property list, bit for bit.

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 extension PropertyListValue {
     /// The value as it reads back after it was written in a format.

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationSubset
 
 /// A value of a property list.
 ///

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// The reason why a command ends early.
 enum CommandError: Error, Equatable {
@@ -10,6 +10,8 @@ enum CommandError: Error, Equatable {
     case failed(String)
     /// The reader of standard output has closed it.
     case outputClosed
+    /// The command has reported its result; it ends with this status.
+    case reported(status: Int32)
 
     /// Wraps an error of the library, whose description names the file and the reason.
     init(_ error: any Error) {
@@ -23,17 +25,17 @@ enum CommandError: Error, Equatable {
         case .noSuchKey: 1
         case .usage: 2
         case .failed: 3
+        case .reported(let status): status
         }
     }
 
     /// Prints the error on standard error.
     func report() {
         switch self {
-        case .outputClosed: return
-        case .noSuchKey(let key): Self.print("prefs: no such key: \(key.quoted)")
-        case .failed(let reason): Self.print("prefs: \(reason)")
-        case .usage(let reason, let synopsis):
-            Self.print("prefs: \(reason)")
+        case .outputClosed, .reported: return
+        case .noSuchKey, .failed: Self.print("prefs: \(self)")
+        case .usage(_, let synopsis):
+            Self.print("prefs: \(self)")
             Self.print(synopsis.map { "usage: \($0)" } ?? "try: prefs help")
         }
     }
@@ -44,6 +46,17 @@ enum CommandError: Error, Equatable {
             try Output(descriptor: STDERR_FILENO, isColoured: false).write(line: String(text.map { $0.isNewline ? " " : $0 }))
         } catch {
             // There is no stream left on which to report this.
+        }
+    }
+}
+
+extension CommandError: CustomStringConvertible {
+    /// The reason, as printed.
+    var description: String {
+        switch self {
+        case .outputClosed, .reported: ""
+        case .noSuchKey(let key): "no such key: \(key.quoted)"
+        case .failed(let reason), .usage(let reason, _): reason
         }
     }
 }

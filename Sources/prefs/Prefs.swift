@@ -1,44 +1,55 @@
-import Dispatch
-import Foundation
+import FoundationSubset
 
 /// Reads, writes and watches property lists from the command line.
 @main
 struct Prefs {
     /// The commands, in the order in which help lists them.
     static let commands: [any Command.Type] = [
-        ReadCommand.self, TypeCommand.self, WriteCommand.self, DeleteCommand.self, IncrementCommand.self, WatchCommand.self,
-        ExportCommand.self, ImportCommand.self, HelpCommand.self,
+        ReadCommand.self, TypeCommand.self, ListCommand.self, WriteCommand.self, DeleteCommand.self, RenameCommand.self,
+        IncrementCommand.self, EditCommand.self, WatchCommand.self, ExportCommand.self, ImportCommand.self, ConvertCommand.self,
+        LintCommand.self, DiffCommand.self, FindCommand.self, DomainsCommand.self, CompletionsCommand.self, ManualCommand.self,
+        HelpCommand.self,
     ]
+
+    /// The version that `--version` and the manual print.
+    static let version = "0.1.0"
 
     // The standard streams, the descriptors of Dispatch and of a file watcher, and the files of an edit.
     private static let requiredOpenFiles = 16
 
     static func main() {
+        reserveStandardStreams()
         // Writing to a closed pipe then fails with EPIPE instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         requireOpenFiles()
-        Task { exit(await run()) }
-        dispatchMain()
+        do {
+            try command(arguments()).run(.standard)
+            exit(0)
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// Reports an error, and ends the process with its status.
+    static func fail(_ error: any Error) -> Never {
+        let error = CommandError(error)
+        error.report()
+        exit(error.status)
+    }
+
+    /// Opens closed standard streams so that they can be neither read nor written: otherwise the next file would become one of them.
+    private static func reserveStandardStreams() {
+        for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
+        where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", mode)
+        }
     }
 
     /// Exits with an error if the process may not open enough files: Dispatch would crash later.
     private static func requireOpenFiles() {
         let limit = sysconf(Int32(_SC_OPEN_MAX))
         guard (0..<requiredOpenFiles).contains(limit) else { return }
-        let error = CommandError.failed("only \(limit) files may be open at once (ulimit -n), and \(requiredOpenFiles) are needed")
-        error.report()
-        exit(error.status)
-    }
-
-    private static func run() async -> Int32 {
-        do {
-            try await command(arguments()).run(.standard)
-            return 0
-        } catch {
-            let error = CommandError(error)
-            error.report()
-            return error.status
-        }
+        fail(CommandError.failed("only \(limit) files may be open at once (ulimit -n), and \(requiredOpenFiles) are needed"))
     }
 
     /// The arguments of the process.
@@ -60,6 +71,7 @@ struct Prefs {
     private static func command(_ arguments: [String]) throws(CommandError) -> any Command {
         guard let name = arguments.first else { throw .usage("a command is missing") }
         if ["--help", "-h"].contains(name) { return HelpCommand(about: nil) }
+        if name == "--version" { return VersionCommand() }
         guard let type = commands.first(where: { $0.name == name }) else { throw .usage("unknown command: \(name)") }
         return try type.parse(Array(arguments.dropFirst()))
     }

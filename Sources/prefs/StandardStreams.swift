@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 import ObservableStorage
 
 /// Standard output: each line has been written when the call returns.
@@ -42,7 +42,8 @@ struct Output: Sendable {
 
     /// Calls a closure on another thread when the reader of a pipe closes it, even if nothing is being written.
     func onClose(_ body: @escaping @Sendable () -> Void) {
-        Thread.detachNewThread {
+        // Without the thread, the pipe's end is noticed by the next line.
+        _ = startThread {
             while true {
                 // Errors and hang-ups are reported although no event is requested.
                 var request = pollfd(fd: descriptor, events: 0, revents: 0)
@@ -77,7 +78,7 @@ extension Output {
 
 /// Reads standard input, or another descriptor, to its end; more bytes than a property-list file may contain are an error.
 func readStandardInput(
-    _ descriptor: Int32 = STDIN_FILENO, atMost limit: Int = FileSystemCalls.largestFileSize
+    _ descriptor: Int32 = STDIN_FILENO, named name: String = "standard input", atMost limit: Int = FileSystemCalls.largestFileSize
 ) throws(CommandError) -> Data {
     var bytes = Data()
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
@@ -85,18 +86,25 @@ func readStandardInput(
         let count = chunk.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
         if count == 0 { return bytes }
         if count > 0 {
-            guard count <= limit - bytes.count else {
-                throw .failed("standard input: it has more than \(limit) bytes, which are read at most")
-            }
+            guard count <= limit - bytes.count else { throw .failed("\(name): it has more than \(limit) bytes, which are read at most") }
             bytes.append(contentsOf: chunk[..<count])
         } else {
             switch errno {
             case EINTR: continue
             case EAGAIN: waitUntilReady(descriptor, for: Int16(POLLIN))
-            case let error: throw .failed("standard input: cannot be read: \(String(cString: strerror(error)))")
+            case let error: throw .failed("\(name): cannot be read: \(String(cString: strerror(error)))")
             }
         }
     }
+}
+
+/// Reads a file to its end, or standard input for a lone dash.
+func readInput(_ path: String) throws(CommandError) -> Data {
+    guard path != "-" else { return try readStandardInput() }
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .failed("\(path): cannot be read: \(String(cString: strerror(errno)))") }
+    defer { close(descriptor) }
+    return try readStandardInput(descriptor, named: path)
 }
 
 /// Waits until a descriptor that another process has made non-blocking can be read or written.

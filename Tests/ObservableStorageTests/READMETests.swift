@@ -2,6 +2,7 @@ import Foundation
 import PropertyListCoding
 import TestSupport
 import Testing
+import UserDefaultsStorage
 
 @testable import ObservableStorage
 
@@ -10,7 +11,7 @@ extension StorageKey<Double> {
 }
 
 /// The README's snippets, verbatim, with tests of what the README states.
-@Suite("The README", .timeLimit(.minutes(5)))
+@Suite("The README", .timeLimit(.minutes(10)))
 struct READMETests {
     enum Theme: String, Storable { case light, dark }
 
@@ -21,7 +22,7 @@ struct READMETests {
     }
 
     struct DebugKeys: KeyGroup {
-        let prefix: String? = "debug"
+        let prefix: String? = "debug"  // the name of its key is debug/showConsole
         let showConsole = StorageKey("showConsole", default: false)
     }
 
@@ -30,6 +31,15 @@ struct READMETests {
     final class Player {
         @Persisted(.fontSize, in: store) var fontSize
         @Persisted("title", in: store) var title: String?
+    }
+
+    final class Editor: SceneStoring {
+        let sceneID = "main"
+        @SceneStored("zoom") var zoom = 1.0
+    }
+
+    final class Reader {
+        @Persisted(.fontSize) var fontSize
     }
 
     private let folder: TemporaryFolder
@@ -48,28 +58,31 @@ struct READMETests {
 
     @Test("The opening example prints the count")
     func opening() async throws {
+        let store = try ObservableStore(at: url)
         let example = Task {
-            struct AppKeys: KeyGroup {
-                let launchCount = StorageKey("launchCount", default: 0)
-            }
+            await ObservableStore.withStandard(store) {
+                struct AppKeys: KeyGroup {
+                    let launchCount = StorageKey("launchCount", default: 0)
+                }
 
-            let settings = KeyedStore<AppKeys>(try ObservableStore(at: url))
-            settings.launchCount += 1
-            for await count in settings.values(of: \.launchCount) {
-                print("launched \(count) times")
+                let settings = KeyedStore<AppKeys>(.standard)
+                settings.launchCount += 1
+                for await count in settings.values(of: \.launchCount) {
+                    print("launched \(count) times")
+                }
             }
-            try await settings.store.flush()
         }
         #expect(try await printed.elements(count: 1) == ["launched 1 times"])
-        example.cancel()
-        try await example.value
+        try await store.close()
+        await example.value
     }
 
     @Test("What is set is on disk after a flush")
     func flush() async throws {
-        let store = try ObservableStore(at: url)  // throws if the file is not a property list
+        let store = try ObservableStore.shared(at: url)  // one store for a file; throws if it is not a property list
         let editor = KeyedStore<EditorKeys>(store)  // typed access through a group of keys
 
+        try store.register(14, for: .fontSize)  // the default of this process, not stored
         editor.theme = .dark  // visible immediately, written soon after
         editor.debug.showConsole = true
         store[.fontSize] = 15
@@ -77,19 +90,27 @@ struct READMETests {
 
         let other = try ObservableStore(at: url)
         #expect(other.entries == ["theme": "dark", "debug/showConsole": true, "fontSize": 15.0])
+        store.remove(.fontSize)
+        #expect(store[.fontSize] == 14)
+        try await store.flush()
     }
 
-    @Test("A codec stores a structure")
-    func codec() async throws {
-        struct Account: Codable {
+    @Test("A structure is stored as a native one, and values that are not valid are refused")
+    func values() async throws {
+        struct Account: CodableStorable {
             var name: String
         }
 
-        let account = StorageKey<Account?>("account", codec: .propertyList)
+        let account = StorageKey<Account?>("account")  // a native structure, which `prefs` can display
+
+        let port = StorageKey("port", default: 8080).validated(in: 1...65_535)
+        let host = StorageKey("server", "host", default: "localhost")  // inside the dictionary "server"
 
         let store = try ObservableStore(at: url)
         store[account] = Account(name: "Jo")
-        #expect(store.entries == ["account": ["name": "Jo"]])
+        store[host] = "example.org"
+        #expect(throws: StorageError.self) { try store.set(0, for: port) }
+        #expect(store.entries == ["account": ["name": "Jo"], "server": ["host": "example.org"]])
         #expect(store[account]?.name == "Jo")
         try await store.flush()
     }
@@ -116,33 +137,66 @@ struct READMETests {
         #expect(Self.store.entries == ["fontSize": 15.0, "title": "One"])
     }
 
-    final class Editor: SceneStoring {
-        let sceneID = "main"
-        @SceneStored("zoom") var zoom = 1.0
+    @Test("A scene has values of its own")
+    func scene() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["zoom": 2.0]))
+        ObservableStore.withStandard(store) {
+            let editor = Editor()
+            #expect(editor.zoom == 2)
+            editor.zoom = 3
+        }
+        #expect(store.entries == ["zoom": 2.0, "scenes/main/zoom": 3.0])
     }
 
-    @Test("A scene has values of its own")
-    func scene() async throws {
+    @Test("Several keys are read, edited and observed as one")
+    func several() async throws {
         let store = try ObservableStore(at: url)
-        let scene = SceneStore(sceneID: "main", base: store, writesThrough: true)
-        scene[.fontSize] = 15
-        #expect(store.entries == ["fontSize": 15.0, "scenes/main/fontSize": 15.0])
-        #expect(Editor().sceneStore.sceneID == "main")
-        try await store.flush()
+        let editor = KeyedStore<EditorKeys>(store)
+        editor.theme = .dark
+        let reader = Task {
+            let (theme, opened) = editor.read { ($0.theme, $0.lastOpened) }
+            editor.edit {
+                $0.theme = .light
+                $0.lastOpened = .now
+            }
+            for await (theme, opened) in editor.values(of: \.theme, \.lastOpened) {
+                print("\(theme), \(opened == nil)")
+            }
+            return (theme, opened)
+        }
+        #expect(try await printed.elements(count: 1) == ["light, false"])
+        #expect(store.revision == 2)
+        try await store.close()
+        #expect(await reader.value == (.dark, nil))
+    }
+
+    @Test("A store imports the values of user defaults")
+    func userDefaults() async throws {
+        let store = try ObservableStore(at: url)
+        try await store.importEntries(from: UserDefaultsBackend(), once: "UserDefaults")
+        let imported = try UserDefaultsBackend().load().values
+        #expect(store.entries.filter { imported[$0.key] != nil } == imported)
+        #expect(store.entries.count == (imported.isEmpty ? 0 : imported.count + 1))
+        try await store.close()
+    }
+
+    @Test("A model that uses the standard store has a store of its own in a test")
+    func model() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["fontSize": 15.0]))
+        ObservableStore.withStandard(store) {
+            #expect(Reader().fontSize == 15)
+        }
     }
 
     @Test("A transaction is on disk when it returns")
     func transaction() async throws {
-        struct AppKeys: KeyGroup {
-            let launchCount = StorageKey("launchCount", default: 0)
-        }
-        let settings = KeyedStore<AppKeys>(try ObservableStore(at: url))
-        try await settings.update { $0.launchCount += 1 }
-        #expect(try ObservableStore(at: url).entries == ["launchCount": 1])
+        let editor = KeyedStore<EditorKeys>(try ObservableStore(at: url))
+        try await editor.update { $0.theme = .dark }
+        #expect(try ObservableStore(at: url).entries == ["theme": "dark"])
     }
 
     @Test("values(of:) begins with the current value, and ends with its store")
-    func values() async throws {
+    func stream() async throws {
         let store = try ObservableStore(at: url)
         let editor = KeyedStore<EditorKeys>(store)
         let reader = Task {
@@ -206,9 +260,9 @@ struct READMETests {
         let package = source.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let documentation = package.appending(path: "Sources/ObservableStorage/Documentation.docc")
         let tests = try Self.tests(below: package.appending(path: "Tests"))
-        for page in ["OtherLibraries.md"] {
+        for page in ["ApplePlatforms.md", "ICloud.md", "OtherLibraries.md"] {
             let rows = try String(contentsOf: documentation.appending(path: page), encoding: .utf8)
-                .components(separatedBy: "\n").filter { $0.hasPrefix("| ") && $0 != "| there | here | test |" }
+                .components(separatedBy: "\n").filter { $0.hasPrefix("| ") && !$0.hasSuffix(" | test |") }
             try #require(rows.count > 10)
             for row in rows {
                 let name = row.dropLast(2).components(separatedBy: " | ").last ?? ""

@@ -22,6 +22,8 @@ struct Exit {
         case "fork": try await fork()
         case "released": try release()
         case "going": try endWhileGoing()
+        case "suspended": try await exitSuspended(late: false)
+        case "suspended-late": try await exitSuspended(late: true)
         default: throw UnknownRequest()
         }
     }
@@ -34,8 +36,19 @@ struct Exit {
         exit(0)
     }
 
+    /// Exits with all stores suspended, an open one and one that is opened later, and sets a value before or in a handler of `atexit`.
+    private func exitSuspended(late: Bool) async throws {
+        if late { atexit { Exit.late.withLock { $0 }?[Exit.count] = 5 } }
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        await ObservableStore.suspendAll()
+        let other = try ObservableStore(at: URL(fileURLWithPath: path))
+        print(store.isSuspended, other.isSuspended)
+        if late { Self.late.withLock { $0 = other } } else { store[Self.count] = 5 }
+        exit(0)
+    }
+
     /// Exits inside a transaction of a backend in which an edit waits for the previous one.
-    private func exitInside(_ backend: some StorageBackend) async throws {
+    private func exitInside(_ backend: some BlockingStorageBackend) async throws {
         ObservableStore.exitTimeout = .milliseconds(100)
         let store = try ObservableStore(backend: backend)
         try await store.update { _ in
@@ -116,7 +129,7 @@ extension Exit {
 }
 
 /// A backend whose first edit fails, and whose watch does not end.
-private final class GoingBackend: StorageBackend {
+private final class GoingBackend: BlockingStorageBackend {
     private static let isOnQueue = DispatchSpecificKey<Bool>()
 
     private let file: PropertyListFile
@@ -143,7 +156,9 @@ private final class GoingBackend: StorageBackend {
         throw StorageError.unwritable(file: name, reason: "not now", edits: .kept)
     }
 
-    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
         queue.setSpecific(key: Self.isOnQueue, value: true)
         self.queue.withLock { $0 = queue }
         return ObservationToken { [isGoing] in
@@ -160,7 +175,7 @@ private final class GoingBackend: StorageBackend {
 }
 
 /// A backend whose edits do not return.
-private struct StuckBackend: StorageBackend {
+private struct StuckBackend: BlockingStorageBackend {
     let name = "stuck"
     let entered = DispatchSemaphore(value: 0)
 
@@ -172,7 +187,9 @@ private struct StuckBackend: StorageBackend {
         return StorageEntries()
     }
 
-    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
         ObservationToken {}
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import ObservableStorage
 import PropertyListCoding
+import UserDefaultsStorage
 
 extension Peer {
     private struct UnknownSuite: Error {}

@@ -20,15 +20,22 @@ struct Peer {
         case "exit-inside": try await exitInside(after: arguments[2], in: arguments[1])
         case "exit": try await Exit(path: arguments[2]).run(arguments[1])
         case "suite": try await useSuite(arguments[1])
+        case "source": printValues(Array(arguments.dropFirst(2)), ofSuite: arguments[1])
         case "session": await Session(path: arguments[1]).run()
         case "transactions": try await runTransactions(key: arguments[2], in: arguments[1])
         case "file-event": await showFileEvent(arguments[1])
         case "watch": try await watch(arguments[2], in: arguments[1])
+        case "main-actor": try await MainQueue().run()
+        case "service": try await Service(path: arguments[2]).run(arguments[1])
+        case "watch-port": try await Service.watchPort(in: arguments[1])
         case "file-events": try await FileEvents(path: arguments[1]).run()
         case "many-stores": try await ManyStores(folder: arguments[1], count: Int(arguments[2]) ?? 0).run()
         case "history":
             try await History.take(part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: arguments[1])
+        case "every-type": try await EveryType.run(arguments[1], in: arguments[2])
+        case "moved-settings": try await MovedSettings.run(arguments[1], arguments.count > 2 ? arguments[2] : nil)
         case "load": try await Load(count: Int(arguments[2]) ?? 0, path: arguments[3]).run(arguments[1])
+        case "sets-until-killed": try await SetsUntilKilled(path: arguments[1], writers: Int(arguments[2]) ?? 1).run()
         default: throw UnknownRequest()
         }
     }
@@ -37,19 +44,19 @@ struct Peer {
 
     /// Sets a value and returns immediately.
     private static func set(_ key: String, to value: String, in path: String) throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
         try store.set(value, for: StorageKey(key, default: ""))
     }
 
     /// Sets many keys, one by one.
     private static func setMany(_ count: Int, prefix: String, in path: String) throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
         for number in 0..<count { try store.set(number, for: StorageKey("\(prefix)\(number)", default: 0)) }
     }
 
     /// Sets one key to each number in turn, with pauses of up to 5 ms.
     private static func count(to last: Int, key: String, in path: String) throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
         for number in stride(from: 1, through: last, by: 1) {
             try store.set(number, for: StorageKey(key, default: 0))
             usleep(.random(in: 0...5000))
@@ -66,7 +73,7 @@ struct Peer {
 
     /// Increments a key forever, with transactions and flushed edits alternately, and prints each number once it is on disk.
     private static func runTransactions(key name: String, in path: String) async throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
         let key = StorageKey(name, default: 0)
         while true {
             let number = store[key] + 1
@@ -82,7 +89,7 @@ struct Peer {
 
     /// Prints each value of a key, and each failure.
     private static func watch(_ key: String, in path: String) async throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
         let failures = Task {
             for await failure in store.failures { try say("failure: \(failure)") }
         }
@@ -132,6 +139,11 @@ struct Peer {
             // The failures are not observed: they are logged before the process exits.
             print("refused")
         }
+    }
+
+    private static func printValues(_ names: [String], ofSuite suite: String) {
+        let store = ObservableStore(suiteName: suite)
+        for name in names { print(store.string(forKey: name) ?? store.integer(forKey: name).map(String.init) ?? "none") }
     }
 
     private static func setUserDefaults(_ key: String, to value: Int, in suite: String) {

@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Differences of binary property lists", .timeLimit(.minutes(5))) struct BinaryChangesTests {
+@Suite("Differences of binary property lists", .timeLimit(.minutes(10))) struct BinaryChangesTests {
     private typealias Entries = [String: PropertyListValue]
 
     private let entries: Entries = [

@@ -9,11 +9,13 @@ struct InputCheck {
     let violation: String?
 
     /// Decodes some bytes and checks the invariants.
-    init(_ input: Data) {
+    ///
+    /// - Parameter isEdited: whether a dictionary in XML is edited, too, which takes longer than the rest.
+    init(_ input: Data, isEdited: Bool = true) {
         do throws(PropertyListError) {
-            let value = try PropertyListValue.decode(input).value
+            let (value, format) = try PropertyListValue.decode(input)
             self.value = value
-            violation = Self.violation(by: value)
+            violation = Self.violation(by: value) ?? (isEdited && format == .xml ? Self.violation(byEditing: value, in: input) : nil)
         } catch {
             value = nil
             violation = Self.violation(by: error, inputSize: input.count)
@@ -23,6 +25,9 @@ struct InputCheck {
     private static func violation(by error: PropertyListError, inputSize: Int) -> String? {
         guard let offset = error.offset else { return "an error without an offset: \(error)" }
         guard 0...inputSize ~= offset else { return "an error outside the \(inputSize) bytes: \(error)" }
+        guard (error.line == nil) == (error.column == nil), error.line ?? 1 >= 1, error.column ?? 1 >= 1 else {
+            return "an error at an impossible line or column: \(error)"
+        }
         return error.reason.isEmpty ? "an error without a reason, at \(offset)" : nil
     }
 
@@ -46,6 +51,29 @@ struct InputCheck {
             return nil
         } catch {
             return "what was written as XML cannot be read again: \(error)"
+        }
+    }
+
+    /// Edits a dictionary in the text from which it was read.
+    private static func violation(byEditing value: PropertyListValue, in input: Data) -> String? {
+        guard case .dictionary(let entries) = value else { return nil }
+        var edits: [String: PropertyListValue?] = ["new": [1, ["inside": true]]]
+        for (index, key) in entries.keys.sorted().enumerated() {
+            switch entries[key] {
+            case .array(let elements)?: edits[key] = .array(index % 2 == 0 ? elements.dropLast() : elements + ["last"])
+            case .dictionary(var inner)? where index % 2 == 0:
+                inner.keys.min().map { inner[$0] = nil }
+                inner["new"] = 1
+                edits[key] = .dictionary(inner)
+            default: edits.updateValue(index % 3 == 0 ? nil : "edited", forKey: key)
+            }
+        }
+        do throws(PropertyListError) {
+            guard let text = try PropertyListValue.text(of: input, after: edits, of: entries) else { return nil }
+            let expected = PropertyListValue.dictionary(edits.reduce(into: entries) { $0[$1.key] = $1.value })
+            return try PropertyListValue.decode(text).value == expected ? nil : "its edited text is read as another value"
+        } catch {
+            return "its edited text cannot be read: \(error)"
         }
     }
 }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Equal values have equal bytes only if the keys of a dictionary are written in one order, whatever their order in memory.
-@Suite("The order of a dictionary's keys", .timeLimit(.minutes(5))) struct KeySorterTests {
+@Suite("The order of a dictionary's keys", .timeLimit(.minutes(10))) struct KeySorterTests {
     /// Fewer than 65 keys are compared, more are distributed by 8 of their bytes; groups with the same 8 bytes are sorted in the
     /// same way.
     private static let sizes = [0...4, 14...18, 60...72, 126...134, 253...259, 1_498...1_502].flatMap(Array.init)

@@ -2,7 +2,7 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@Suite("Linear time", .timeLimit(.minutes(5))) struct LinearTimeTests {
+@Suite("Linear time", .timeLimit(.minutes(10))) struct LinearTimeTests {
     /// A kind of input that can be made of any size.
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -26,8 +26,9 @@ import Testing
         #expect(failure(of: Data([0xFF, 0xFE]) + data)?.reason.contains("OpenStep") == true)
     }
 
-    @Test("An error's description contains the reason and the offset")
+    @Test("An error's description contains the reason, and the line and column or else the offset")
     func description() {
+        #expect(PropertyListError(offset: 7, line: 2, column: 3, reason: "something").description == "something (at line 2, column 3)")
         #expect(PropertyListError(offset: 7, reason: "something").description == "something (at byte 7)")
         #expect(PropertyListError(offset: nil, reason: "something").description == "something")
     }

@@ -83,4 +83,38 @@ import Testing
         for length in 0..<whole.count - 1 { #expect(failure(of: whole.prefix(length)) != nil) }
         #expect(failure(of: whole.dropLast()) == nil)
     }
+
+    @Test(
+        "An error has the line and the column, in Unicode scalars, of its offset",
+        arguments: [
+            ("x<dict>", 1, 1), ("<dict>x</dict>", 1, 7), ("<dict>\n\tx</dict>", 2, 2), ("<dict>\r\n\r\nx</dict>", 3, 1),
+            ("<dict>\r\rx</dict>", 3, 1), ("<!-- \n -->\n<dict>\n  <key>é🙂</key>x</dict>", 4, 16), ("<dict>\n", 2, 1),
+        ])
+    func position(xml: String, line: Int, column: Int) throws {
+        let encodings: [String.Encoding] = [.utf8, .utf16LittleEndian, .utf16BigEndian, .utf32LittleEndian, .utf32BigEndian]
+        for encoding in encodings where encoding == .utf8 || xml.hasPrefix("<") {
+            for mark in ["", "\u{FEFF}"] {
+                let data = try #require((mark + xml).data(using: encoding))
+                let error = try #require(failure(of: data))
+                #expect(error.line == line && error.column == column, "\(error) in \(encoding)")
+            }
+        }
+    }
+
+    @Test("Bytes that are invalid in their encoding, and the bytes of Latin-1, have a line and a column")
+    func bytePosition() throws {
+        let invalid = try #require(failure(of: Data("<string>\né".utf8) + [0xFF]))
+        #expect(invalid.line == 2 && invalid.column == 2)
+        let latin1 = Data("<?xml version='1.0' encoding='latin1'?>\n<array>".utf8) + [0xE9, 0xE9]
+        let error = try #require(failure(of: latin1))
+        #expect(error.line == 2 && error.column == 8)
+        let half = try #require(failure(of: Data([0xFF, 0xFE, 0x0A, 0, 0x3C, 0, 0, 0xD8])))
+        #expect(half.line == 2 && half.column == 2)
+    }
+
+    @Test("An error in a binary property list has no line")
+    func binary() throws {
+        let error = try #require(failure(of: Data("bplist00".utf8)))
+        #expect(error.offset != nil && error.line == nil && error.column == nil)
+    }
 }

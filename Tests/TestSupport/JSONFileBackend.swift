@@ -5,7 +5,7 @@ import PropertyListCoding
 
 /// A backend as another package would implement it, with only the public protocol: a JSON file in which each entry is the base64 text
 /// of a property list, for one process.
-public final class JSONFileBackend: StorageBackend {
+public final class JSONFileBackend: BlockingStorageBackend {
     private let file: URL
     private let queue = DispatchQueue(label: "JSONFileBackend")
     private let edits = ChangePublisher<StorageEvent>()
@@ -40,7 +40,9 @@ public final class JSONFileBackend: StorageBackend {
     }
 
     /// Reports this backend's own edits.
-    public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+    public func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
         let token = edits.subscribe { event in queue.async { report(event) } }
         queue.async { report(.changed) }
         return token

@@ -2,11 +2,11 @@ import Dispatch
 import ObservableStorage
 
 /// A backend that retains its temporary folder for as long as a store uses it.
-struct KeepingBackend: StorageBackend {
-    private let backend: any StorageBackend
+struct KeepingBackend: BlockingStorageBackend {
+    private let backend: any BlockingStorageBackend
     private let place: any AnyObject & Sendable
 
-    init(_ backend: any StorageBackend, _ place: any AnyObject & Sendable) {
+    init(_ backend: any BlockingStorageBackend, _ place: any AnyObject & Sendable) {
         self.backend = backend
         self.place = place
     }
@@ -27,7 +27,9 @@ struct KeepingBackend: StorageBackend {
         try backend.edit(body)
     }
 
-    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
-        backend.watch(on: queue, report)
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
+        backend.watch(since: revision, on: queue, report)
     }
 }

@@ -3,9 +3,9 @@ public import PropertyListCoding
 
 /// Storage for any number of stores, each as if it were in a separate process.
 public struct StorageFixture: Sendable {
-    private let makeBackend: @Sendable () throws -> any StorageBackend
+    private let makeBackend: @Sendable () throws -> any BlockingStorageBackend
 
-    init(makeBackend: @escaping @Sendable () throws -> any StorageBackend) {
+    init(makeBackend: @escaping @Sendable () throws -> any BlockingStorageBackend) {
         self.makeBackend = makeBackend
     }
 
@@ -15,7 +15,7 @@ public struct StorageFixture: Sendable {
     }
 
     /// A backend for the storage; a new one each time if several can share it.
-    public var backend: any StorageBackend {
+    public var backend: any BlockingStorageBackend {
         get throws { try makeBackend() }
     }
 

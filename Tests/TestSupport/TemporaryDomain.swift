@@ -1,5 +1,6 @@
 public import Foundation
-public import ObservableStorage
+import ObservableStorage
+public import UserDefaultsStorage
 
 /// A separate domain of user defaults, removed with its file when the test releases it.
 public final class TemporaryDomain: Sendable {
@@ -12,6 +13,10 @@ public final class TemporaryDomain: Sendable {
     public init() {}
 
     deinit {
+        ProcessEnd.remove { [name] in Self.remove(name) }
+    }
+
+    private static func remove(_ name: String) {
         // Key by key: removing a whole domain notifies all observers of all domains.
         guard let defaults = UserDefaults(suiteName: name) else { return }
         for key in defaults.persistentDomain(forName: name)?.keys ?? [:].keys { defaults.removeObject(forKey: key) }

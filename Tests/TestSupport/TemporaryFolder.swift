@@ -18,8 +18,10 @@ public final class TemporaryFolder: Sendable {
     }
 
     deinit {
-        // A test may have removed the folder itself.
-        _ = try? FileManager.default.removeItem(at: url)
+        ProcessEnd.remove { [url] in
+            // A test may have removed the folder itself.
+            _ = try? FileManager.default.removeItem(at: url)
+        }
     }
 
     /// The path of a file in the folder.

@@ -2,7 +2,7 @@ public import Dispatch
 public import ObservableStorage
 
 /// A backend that forwards to another one, fails on demand, counts calls, and can be paused during an edit.
-public final class UnreliableBackend: StorageBackend {
+public final class UnreliableBackend: BlockingStorageBackend {
     private struct State {
         var failure: StorageError?
         var edits = 0
@@ -12,11 +12,11 @@ public final class UnreliableBackend: StorageBackend {
     /// Its name in errors.
     public let name = "unreliable"
     /// The underlying backend.
-    public let storage: any StorageBackend
+    public let storage: any BlockingStorageBackend
     private let state = Lock(State())
 
     /// Creates a backend that forwards to another one.
-    public init(_ storage: any StorageBackend = InMemoryBackend()) {
+    public init(_ storage: any BlockingStorageBackend = InMemoryBackend()) {
         self.storage = storage
     }
 
@@ -55,7 +55,9 @@ public final class UnreliableBackend: StorageBackend {
     }
 
     /// Watches the underlying backend.
-    public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
-        storage.watch(on: queue, report)
+    public func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
+        storage.watch(since: revision, on: queue, report)
     }
 }

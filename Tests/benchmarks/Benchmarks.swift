@@ -27,6 +27,10 @@ enum Benchmarks {
         case .rows: return try await RowRun(output: options.output, place: place).run(options.names)
         case .curves(let picture):
             return try await CurveRun(output: options.output, picture: picture, place: place).run(options.names)
+        case .table(let page, let picture):
+            let rows = MeasuredRow.all(in: try String(contentsOf: URL(fileURLWithPath: page), encoding: .utf8)).filter(\.isAlternative)
+            guard !rows.isEmpty else { throw UsageError("\(page) has no tables made with --markdown") }
+            try Data(TablePicture(rows).svg.utf8).write(to: URL(fileURLWithPath: picture))
         case .watch(let file): try await WatchingProcess.watch(file)
         }
         return true

@@ -3,7 +3,7 @@ import Testing
 
 @testable import benchmarks
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct DrawingTests {
     @Test("Equal ratios are equal distances")
     func scale() {
@@ -38,6 +38,34 @@ struct DrawingTests {
         #expect(svg.components(separatedBy: "<path ").count - 1 == outcomes.count)
         #expect(svg.components(separatedBy: "class=\"label ").count - 1 == outcomes.count)
         #expect(!svg.contains("nan"))
+    }
+
+    @Test("Rows are read from tables as the benchmark prints them")
+    func rows() {
+        let page = """
+            | work | takes | against | takes | ratio | at most |
+            |---|---|---|---|---|---|
+            | read | 36.3 ns | locked look-up | 51.7 ns | 0.699 x | 1 x |
+            | parse | 2.48 ms | Foundation's parser | 47.1 ms | 1/19.0 | 1/20, missed |
+            | set | 1.5 µs | `UserDefaults.set(_:forKey:)` | 1 s | 1/666667 |
+            | read | 25.3 ns | 25.3 ns | 25.3 ns | 0.00 | 0.15 |
+            """
+        let parse = MeasuredRow(work: "parse", time: 2.48e6, baseline: "Foundation's parser", baselineTime: 47.1e6, ratio: "1/19.0")
+        let set = MeasuredRow(
+            work: "set", time: 1_500, baseline: "`UserDefaults.set(_:forKey:)`", baselineTime: 1e9, ratio: "1/666667")
+        #expect(MeasuredRow.all(in: page).filter(\.isAlternative) == [parse, set])
+        let svg = TablePicture([parse, set]).svg
+        #expect(svg.contains(">1/19.0<") && svg.contains(">1/666667<"))
+        #expect(svg.components(separatedBy: "<circle ").count - 1 == 4)
+    }
+
+    @Test("The picture in the documentation has the rows of its page")
+    func committedPicture() throws {
+        let documentation = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Sources/ObservableStorage/Documentation.docc")
+        let rows = MeasuredRow.all(in: try String(contentsOf: documentation.appending(path: "Performance.md"), encoding: .utf8))
+        let picture = try String(contentsOf: documentation.appending(path: "Resources/figures.svg"), encoding: .utf8)
+        #expect(picture == TablePicture(rows.filter(\.isAlternative)).svg)
     }
 
     @Test("Text in a picture is escaped")

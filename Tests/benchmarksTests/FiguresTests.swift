@@ -2,7 +2,7 @@ import Testing
 
 @testable import benchmarks
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct FiguresTests {
     @Test(
         "A time is printed in a suitable unit with three digits",

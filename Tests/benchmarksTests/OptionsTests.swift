@@ -2,7 +2,7 @@ import Testing
 
 @testable import benchmarks
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct OptionsTests {
     @Test("Without arguments, all rows are selected and printed as text")
     func nothing() throws {
@@ -28,7 +28,9 @@ struct OptionsTests {
         #expect(try Options(arguments).action == .curves(picture: "a"))
     }
 
-    @Test("An invalid argument is a usage error", arguments: [["--fast"], ["--svg"], ["--in"], ["--watch"], ["--curves", "--json"]])
+    @Test(
+        "An invalid argument is a usage error",
+        arguments: [["--fast"], ["--svg"], ["--in"], ["--watch"], ["--curves", "--json"], ["--table", "a"]])
     func refused(arguments: [String]) {
         #expect(throws: UsageError.self) { try Options(arguments) }
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import benchmarks
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct StatisticsTests {
     @Test("The median is the middle value, or the mean of the two middle values")
     func median() {

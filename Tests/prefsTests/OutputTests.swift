@@ -2,7 +2,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Colours", .timeLimit(.minutes(5)))
+@Suite("Colours", .timeLimit(.minutes(10)))
 struct OutputTests {
     @Test("A terminal gets them, unless it has none or NO_COLOR is set to something")
     func terminals() {

@@ -4,13 +4,52 @@ import Synchronization
 final class KeyTable<Keys: KeyGroup>: Sendable {
     let keys: Keys
     let naming: KeyNaming
+    /// The keys of the group and of nested groups that are stored properties.
+    let storageKeys: [any AnyStorageKey]
+    // The same by the number of the group's key: a key path does not show through which nested groups, with their prefixes, it leads.
+    private let byNumber: [UInt64: any AnyStorageKey]
     private let cache: EntryCache
+    private let reports: FailureReports
+    private let rule: GroupRule<Keys>?
     private let made = KeyPathTable()
 
-    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache) {
+    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, _ reports: FailureReports) {
+        self.keys = keys
+        self.naming = naming
+        let named = keys.storageKeys(naming)
+        self.cache = cache
+        self.reports = reports
+        rule = GroupRule(KeyTable(withoutRule: keys, naming: naming, named, in: cache, reports), in: cache, reports)
+        (storageKeys, byNumber) = Self.index(named)
+    }
+
+    private init(withoutRule keys: Keys, naming: KeyNaming, _ named: [NamedKey], in cache: EntryCache, _ reports: FailureReports) {
         self.keys = keys
         self.naming = naming
         self.cache = cache
+        self.reports = reports
+        rule = nil
+        (storageKeys, byNumber) = Self.index(named)
+    }
+
+    private static func index(_ named: [NamedKey]) -> ([any AnyStorageKey], [UInt64: any AnyStorageKey]) {
+        (named.map(\.named), Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first })
+    }
+
+    /// The snapshot, or the last one that was valid by the group's rule.
+    func valid(_ snapshot: StoreSnapshot) -> StoreSnapshot {
+        rule?.valid(snapshot) ?? snapshot
+    }
+
+    /// Records the present values as the last valid ones, after an edit of several keys.
+    func noteEdited(_ store: ObservableStore) {
+        if let rule { _ = rule.valid(store.snapshot) }
+    }
+
+    /// Makes a transaction fail if the values are not valid by the group's rule.
+    func validate(_ transaction: StoreTransaction) {
+        guard let rule else { return }
+        do throws(StorageError) { try rule.check(transaction.snapshot) } catch { transaction.fail(error) }
     }
 
     /// The key at a key path, with its name in the store.
@@ -24,8 +63,21 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
             path,
             make: {
                 let key = keys[keyPath: path]
-                return (key.definition.id, { TrackedKey(self.naming.apply(to: key).definition, in: self.cache) })
+                let number = key.number
+                return (
+                    number,
+                    {
+                        let named = self.byNumber[number] as? StorageKey<Value> ?? self.naming.apply(to: key)
+                        return TrackedKey(self.checked(named).definition, in: self.cache)
+                    }
+                )
             }, body)
+    }
+
+    /// A key of the group whose setter checks the group's rule.
+    func checked<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
+        guard let rule else { return key }
+        return key.with { $0.validateGroup = { (stored) throws(StorageError) in try rule.check(setting: stored, for: key) } }
     }
 
     /// The keys of a nested group.
@@ -34,7 +86,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         unsafeDowncast(
             made.group(path) {
                 let group = keys[keyPath: path]
-                return KeyTable<Group>(group, naming: naming.inside(group), in: cache)
+                return KeyTable<Group>(group, naming: naming.inside(group.prefix), in: cache, reports)
             }, to: KeyTable<Group>.self)
     }
 }
@@ -124,12 +176,13 @@ public struct KeyNames<Keys: KeyGroup>: Sendable {
 
     /// The name of a key.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> String {
-        naming.name(keys[keyPath: path].name)
+        let name = keys[keyPath: path].definition.entryName
+        return EntryName(own: naming.name(name.own), path: name.path).text
     }
 
     /// The names in a nested group.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyNames<Group> {
         let group = keys[keyPath: path]
-        return KeyNames<Group>(keys: group, naming: naming.inside(group))
+        return KeyNames<Group>(keys: group, naming: naming.inside(group.prefix))
     }
 }

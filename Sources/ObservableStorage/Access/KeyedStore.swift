@@ -30,14 +30,14 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 
     init(_ store: ObservableStore, naming: KeyNaming) {
         let keys = Keys()
-        self.init(store, KeyTable(keys, naming: naming.inside(keys), in: store.cache))
+        self.init(store, KeyTable(keys, naming: naming.inside(keys.prefix), in: store.cache, store.reports))
         var seen: Set<String> = []
-        for name in keys.names(table.naming) where !seen.insert(name).inserted {
+        for name in table.storageKeys.map(\.entryName.text) where !seen.insert(name).inserted {
             store.reports.report(.repeatedName(key: name, group: String(describing: Keys.self)))
         }
     }
 
-    private init(_ store: ObservableStore, _ table: KeyTable<Keys>) {
+    init(_ store: ObservableStore, _ table: KeyTable<Keys>) {
         self.store = store
         self.table = table
     }
@@ -95,7 +95,7 @@ extension KeyedStore {
 
     /// Removes the values of all keys that are stored properties of the group or of a nested group, in one revision.
     public func reset() {
-        store.reset(keys.names(table.naming, withEarlier: true))
+        store.reset(table.storageKeys)
     }
 
     /// Whether a value is stored for a key.
@@ -116,6 +116,11 @@ extension KeyedStore {
         bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
         store.changes(of: key(path), bufferingPolicy: bufferingPolicy)
+    }
+
+    /// Every change of a key from now on, for any number of subscribers; see ``ObservableStore/changesPublisher(for:)``.
+    public func changesPublisher<Value>(for path: KeyPath<Keys, StorageKey<Value>>) -> ChangePublisher<Change<Value>> {
+        store.changesPublisher(for: key(path))
     }
 
     /// Calls a closure with each change of a key; see ``ObservableStore/addUpdateListener(for:initial:on:_:)``.

@@ -10,6 +10,16 @@ public struct KeyedTransaction<Keys: KeyGroup> {
         self.table = table
     }
 
+    /// Runs the body of a transaction, which fails if the values are not valid by the group's rule afterwards.
+    static func run<Result, Failure: Error>(
+        _ body: (inout KeyedTransaction) throws(Failure) -> Result, in transaction: StoreTransaction, _ table: KeyTable<Keys>
+    ) throws(Failure) -> Result {
+        var keyed = KeyedTransaction(transaction, table)
+        let result = try body(&keyed)
+        table.validate(transaction)
+        return result
+    }
+
     /// The value of a key; see ``StoreTransaction/subscript(_:)``.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
         get { transaction[table.key(path).key()] }
@@ -28,9 +38,9 @@ extension KeyedStore {
     public func update<Result: Sendable>(
         _ body: @Sendable (inout KeyedTransaction<Keys>) throws -> Result
     ) async throws -> Result {
-        try await store.update { [table] transaction in
-            var keyed = KeyedTransaction(transaction, table)
-            return try body(&keyed)
+        defer { table.noteEdited(store) }
+        return try await store.update { [table] transaction in
+            try KeyedTransaction.run(body, in: transaction, table)
         }
     }
 }

@@ -7,6 +7,18 @@
 /// }
 /// player.$volume.values
 /// ```
+///
+/// In a class with `@Observable`, the property needs `@ObservationIgnored`, because a property wrapper and the macro exclude each other; it
+/// is observed nevertheless, since the store tracks its reads. A ``KeyedStore`` as a member needs no attribute.
+///
+/// ```swift
+/// @Observable final class Player {
+///     @ObservationIgnored @Persisted(.volume) var volume
+/// }
+/// ```
+///
+/// In an `ObservableObject`, the property sends `objectWillChange`: on the setting thread before the object sets it, and on the main thread
+/// after a change by others or on another thread, once the object has read or set it.
 @propertyWrapper
 public struct Persisted<Value: Sendable>: Sendable {
     /// The handle to the value.
@@ -18,6 +30,34 @@ public struct Persisted<Value: Sendable>: Sendable {
         nonmutating set { projectedValue.value = newValue }
         nonmutating _modify { yield &projectedValue.value }
     }
+
+    #if canImport(Combine)
+        @usableFromInline let owner = PropertyOwner()
+
+        // The compiler uses it for the properties of all classes and actors, and only if it is declared here, not in an extension.
+        /// The value of a property of an object. If the object is an `ObservableObject`, its `objectWillChange` is sent.
+        public static subscript<Owner: AnyObject>(
+            _enclosingInstance object: Owner, wrapped wrapped: ReferenceWritableKeyPath<Owner, Value>,
+            storage storage: ReferenceWritableKeyPath<Owner, Persisted>
+        ) -> Value {
+            // Inlined into clients, where the optimizer resolves the key path.
+            @inlinable get {
+                let property = object[keyPath: storage]
+                property.observe(for: object)
+                return property.wrappedValue
+            }
+            set {
+                let property = object[keyPath: storage]
+                let stored = property.projectedValue
+                stored.store[stored.key, muting: property.willSet(in: object)] = newValue
+            }
+            _modify {
+                let property = object[keyPath: storage]
+                let stored = property.projectedValue
+                yield &stored.store[stored.key, muting: property.willSet(in: object)]
+            }
+        }
+    #endif
 
     /// Stores the property under a key.
     public init(_ key: StorageKey<Value>, in store: ObservableStore = .standard) {
@@ -50,5 +90,22 @@ extension Persisted where Value: Storable {
         wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String, in store: ObservableStore = .standard
     ) {
         self.init(StorageKey(name, default: wrappedValue()), in: store)
+    }
+}
+
+// Chosen by the compiler only if no other initializer fits: the message says more than an unmet requirement.
+extension Persisted {
+    /// Not available: the type cannot be stored without a codec.
+    @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
+    public init(
+        wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String, in store: ObservableStore = .standard
+    ) {
+        fatalError("unavailable")
+    }
+
+    /// Not available: the type cannot be stored without a codec.
+    @available(*, unavailable, message: "conform 'Wrapped' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
+    public init<Wrapped: Sendable>(_ name: String, in store: ObservableStore = .standard) where Value == Wrapped? {
+        fatalError("unavailable")
     }
 }

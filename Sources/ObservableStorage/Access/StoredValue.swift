@@ -36,6 +36,16 @@ public struct StoredValue<Value: Sendable>: Sendable {
         nonmutating _modify { yield &store[key] }
     }
 
+    /// The value, or the error of a stored value that cannot be decoded; see ``ObservableStore/value(for:)``.
+    public func get() throws(StorageError) -> Value {
+        try store.value(for: key)
+    }
+
+    /// Sets the value, or throws the error of one that cannot be stored; see ``ObservableStore/set(_:for:muting:)``.
+    public func set(_ value: Value, muting token: ObservationToken? = nil) throws(StorageError) {
+        try store.set(value, for: key, muting: token)
+    }
+
     /// The current value and each newer one; see ``ObservableStore/values(of:)``.
     public var values: AsyncStream<Value> {
         store.values(of: key)
@@ -46,11 +56,9 @@ public struct StoredValue<Value: Sendable>: Sendable {
         store.changes(of: key)
     }
 
-    /// Every change from now on, for any number of subscribers and streams; each call creates a new publisher.
-    ///
-    /// It lasts while it or one of its subscriptions is retained, and ends when the store is closed or released.
-    public var publisher: ChangePublisher<Change<Value>> {
-        ChangePublisher { store.observe(key, $0) }
+    /// Every change from now on, for any number of subscribers; see ``ObservableStore/changesPublisher(for:)``.
+    public var changesPublisher: ChangePublisher<Change<Value>> {
+        store.changesPublisher(for: key)
     }
 
     /// Whether a value is stored.

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 public import PropertyListCoding
 import Synchronization
 
@@ -16,6 +16,8 @@ extension PropertyListFile {
         let format: PropertyListFormat
         /// A time before it was written.
         let time: Date
+        /// What has to be reported after it is in place.
+        let reports: [StorageError]
     }
 
     /// The result of preparing an edit.
@@ -34,22 +36,49 @@ extension PropertyListFile {
     ///
     /// - Throws: what the edit throws; ``StorageError`` if the file cannot be locked, read or written.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        try edit(as: nil, body)
+    }
+
+    /// Changes the format of the file, atomically, keeping its entries as far as the format can represent them.
+    ///
+    /// - Parameter check: throws an error if the entries cannot be converted; it may run more than once.
+    /// - Throws: what the check throws; ``StorageError`` if the file cannot be locked, read or written.
+    package func convert(to format: PropertyListFormat, _ check: ([String: PropertyListValue]) throws -> Void) throws {
+        _ = try edit(as: format) { entries in
+            let values = entries.values
+            try check(values)
+            for (key, value) in values { entries[key] = value.rounded(for: format) }
+        }
+    }
+
+    /// Makes the edits of dead stores.
+    func editReplaying() throws -> StorageEntries {
+        try edit(as: nil, isLocked: true) { _ in }
+    }
+
+    /// - Parameters:
+    ///   - newFormat: the format to write; nil for that of the file.
+    ///   - isLocked: whether it is prepared under the lock only.
+    private func edit(
+        as newFormat: PropertyListFormat?, isLocked: Bool = false, _ body: (inout StorageEntries) throws -> Void
+    ) throws -> StorageEntries {
+        if isReadOnly { throw StorageError.readOnly(file: name) }
         var draft: Draft?
         defer { drop(&draft) }
-        var preparations = lock.resource == nil ? Self.mostPreparations : 0
+        var preparations = lock.resource == nil && !isLocked ? Self.mostPreparations : 0
         for _ in 0..<Self.mostRounds {
             let target = try lock.resource ?? resolved()
             if draft?.target != target { drop(&draft) }
             if draft == nil, preparations > 0 {
                 preparations -= 1
-                switch try prepare(body, at: target, isLocked: false) {
+                switch try prepare(body, as: newFormat, at: target, isLocked: false, replaying: []) {
                 case .unchanged(let entries): return entries
                 case .drafted(let prepared): draft = prepared
                 case .failed(needsLock: true): preparations = 0
                 case .failed: continue
                 }
             }
-            let unchanged = try withFileLock(of: target) { lock in try replaceFile(&draft, body, at: target, lock) }
+            let unchanged = try withFileLock(of: target) { lock in try replaceFile(&draft, body, as: newFormat, at: target, lock) }
             if let unchanged = unchanged ?? nil { return unchanged }
             if let draft, draft.replacement.isInPlace { return try finish(draft) }
         }
@@ -62,12 +91,19 @@ extension PropertyListFile {
     ///
     /// - Returns: the entries, if there is nothing to write.
     private func replaceFile(
-        _ draft: inout Draft?, _ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath, _ lock: FileLock?
+        _ draft: inout Draft?, _ body: (inout StorageEntries) throws -> Void, as newFormat: PropertyListFormat?, at target: ResolvedPath,
+        _ lock: FileLock?
     ) throws -> StorageEntries? {
+        let logs = try deadLogs(of: target)
+        if !logs.isEmpty {
+            // Their edits come before this one.
+            drop(&draft)
+            guard try store(logs, at: target, lock) else { return nil }
+        }
         if draft != nil {
             guard try put(&draft, lock) == nil, lock?.wasContended ?? true else { return nil }
         }
-        switch try prepare(body, at: target, isLocked: true) {
+        switch try prepare(body, as: newFormat, at: target, isLocked: true, replaying: []) {
         case .unchanged(let entries): return entries
         case .drafted(let prepared): draft = prepared
         case .failed: return nil
@@ -76,10 +112,42 @@ extension PropertyListFile {
         return nil
     }
 
+    /// Stores the edits of dead stores under the lock, by themselves, and removes their logs: if this process is killed before, whoever finds
+    /// the logs again has to find their values, and not later ones, which may be earlier values of a log.
+    ///
+    /// - Returns: false if the file has changed, or the lock file was removed.
+    private func store(_ logs: [DeadEditLog], at target: ResolvedPath, _ lock: FileLock?) throws -> Bool {
+        let folder = EditLogFolder(list: target, calls: calls)
+        var areStored = false
+        defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
+        var draft: Draft?
+        defer { drop(&draft) }
+        switch try prepare({ _ in }, as: nil, at: target, isLocked: true, replaying: logs) {
+        case .unchanged: areStored = try lock?.isInPlace() ?? true
+        case .drafted(let prepared):
+            draft = prepared
+            guard let stored = try put(&draft, lock), stored.replacement.isInPlace else { return false }
+            areStored = true
+            do {
+                _ = try finish(stored)
+            } catch {
+                // The caller's own edit is not in the file yet, and is made nevertheless.
+                report([.writing(name, error)])
+            }
+        case .failed: break
+        }
+        return areStored
+    }
+
     /// Renames a draft under the lock, if that is still the one in use; returns nil if the file has changed.
     private func put(_ draft: inout Draft?, _ lock: FileLock?) throws -> Draft? {
         guard let current = draft, try lock?.isInPlace() ?? true else { return draft }
-        if try !noting(failureOf: current.replacement, { try replaceFile(current) }) { drop(&draft) }
+        guard try noting(failureOf: current.replacement, { try replaceFile(current) }) else {
+            drop(&draft)
+            return nil
+        }
+        current.entries.whenStored?(current.target, current.replacement.written)
+        report(current.reports)
         return draft
     }
 
@@ -99,24 +167,40 @@ extension PropertyListFile {
 
     /// Reads, edits, and writes the result beside the file.
     private func prepare(
-        _ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath, isLocked: Bool
+        _ body: (inout StorageEntries) throws -> Void, as newFormat: PropertyListFormat?, at target: ResolvedPath, isLocked: Bool,
+        replaying logs: [DeadEditLog]
     ) throws -> Preparation {
         try removeLeftovers(of: target)
         try restoreIfNeeded()
         let found = isLocked ? try contentOrQuarantine(at: target) : try contentUnlessCorrupt(at: target.path)
         guard let found else { return .failed(needsLock: true) }
         var entries = found.entries
+        let reports = replay(logs, in: &entries, of: found, as: newFormat ?? found.format)
         try body(&entries)
         // Content that a failed write left in the file counts as edited: it is only durable once it is written again.
-        guard !entries.editedKeys.isEmpty || leftovers.withLock({ $0.content }) else { return .unchanged(found.entries) }
-        let (bytes, format) = try encode(entries, format: found.format)
+        let wanted = newFormat ?? found.format
+        guard !entries.editedKeys.isEmpty || wanted != found.format || leftovers.withLock({ $0.content }) else {
+            guard let whenStored = entries.whenStored else {
+                report(reports)
+                return .unchanged(found.entries)
+            }
+            // Otherwise another writer could replace what is stored before that is noted.
+            guard isLocked else { return .failed(needsLock: true) }
+            whenStored(target, found.identity)
+            report(reports)
+            return .unchanged(found.entries)
+        }
+        let (bytes, format) = try encode(entries, over: found, as: wanted)
         guard bytes.count <= FileSystemCalls.largestFileSize else {
             throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
         }
         let time = calls.now()
-        let replacement = try noting(failureOf: nil) { try calls.prepareReplacement(of: target, with: bytes, over: found.identity) }
+        let replacement = try noting(failureOf: nil) {
+            try calls.prepareReplacement(of: target, with: bytes, over: found.identity, protection: protection)
+        }
         guard let replacement else { return .failed(needsLock: false) }
-        return .drafted(Draft(target: target, replacement: replacement, bytes: bytes, entries: entries, format: format, time: time))
+        return .drafted(
+            Draft(target: target, replacement: replacement, bytes: bytes, entries: entries, format: format, time: time, reports: reports))
     }
 
     /// Waits until the renamed file is on the medium; without the lock, because the next edit waits for it as well.
@@ -159,11 +243,13 @@ extension PropertyListFile {
 // MARK: - Encoding
 
 extension PropertyListFile {
-    private func encode(_ entries: StorageEntries, format: PropertyListFormat) throws(StorageError) -> (Data, PropertyListFormat) {
+    private func encode(
+        _ entries: StorageEntries, over found: FileContent, as format: PropertyListFormat
+    ) throws(StorageError) -> (Data, PropertyListFormat) {
         do {
-            return (try entries.encoded(as: format), format)
+            return (try entries.encoded(as: format, editing: found.bytes, of: found.entries), format)
         } catch  where format == .xml && formatPolicy == .binaryWhenNecessary {
-            return try encode(entries, format: .binary)
+            return try encode(entries, over: found, as: .binary)
         } catch {
             throw rejection(of: entries, format: format, because: error)
         }
@@ -177,7 +263,7 @@ extension PropertyListFile {
     }
 
     /// The reason why a format cannot represent an entry; nil if it can.
-    private func rejection(of value: PropertyListValue, for key: String, format: PropertyListFormat) -> StorageError? {
+    func rejection(of value: PropertyListValue, for key: String, format: PropertyListFormat) -> StorageError? {
         do {
             _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
             return nil

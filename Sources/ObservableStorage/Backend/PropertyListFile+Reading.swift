@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 import PropertyListCoding
 import Synchronization
 
@@ -12,8 +12,14 @@ struct FileContent: Sendable {
     /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
     let isYoung: Bool
 
-    /// A file that does not exist; the first write creates it as binary.
-    static let missing = FileContent(identity: nil, bytes: Data(), entries: StorageEntries(), format: .binary, lookedAt: .distantPast)
+    /// A file that does not exist.
+    ///
+    /// - Parameters:
+    ///   - entries: those that the first write stores besides its own.
+    ///   - format: the format in which the first write creates it.
+    static func missing(entries: StorageEntries = StorageEntries(), format: PropertyListFormat) -> FileContent {
+        FileContent(identity: nil, bytes: Data(), entries: entries, format: format, lookedAt: .distantPast)
+    }
 
     /// - Parameter time: a time before the file was read: it may have been written meanwhile.
     init(identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat, lookedAt time: Date) {
@@ -31,7 +37,7 @@ struct FileContent: Sendable {
         do {
             (root, format) = try PropertyListValue.decode(bytes)
         } catch {
-            throw .malformed(file: file, offset: error.offset, reason: error.reason)
+            throw .malformed(file: file, offset: error.offset, line: error.line, column: error.column, reason: error.reason)
         }
         guard case .dictionary(let entries) = root else {
             throw .malformed(file: file, offset: nil, reason: "its root is of type \(root.typeName), not a dictionary")
@@ -58,6 +64,10 @@ extension PropertyListFile {
         if let last, !last.isYoung, last.identity == (try FileIdentity(path: path, calls: calls)) { return last }
         let content = try settledContent(at: path, last: last)
         cache(content)
+        if onDeletion == .keepLastValues, content.identity == nil, last?.identity != nil {
+            let reason = "it was deleted; its last values are kept in memory, and the next write stores them again"
+            reports.publish(.unreadable(file: name, reason: reason))
+        }
         return content
     }
 
@@ -77,10 +87,10 @@ extension PropertyListFile {
             do throws(StorageError) {
                 let content = try readContent(at: path, last: last)
                 guard content.identity == nil, last?.identity != nil, waited < Self.missingGrace else { return content }
-            } catch .malformed(let file, let offset, let reason, _) {
-                guard waited < Self.incompleteGrace, let identity = try FileIdentity(path: path, calls: calls),
+            } catch {
+                guard case .malformed = error, waited < Self.incompleteGrace, let identity = try FileIdentity(path: path, calls: calls),
                     identity.age(at: calls.now()) < Self.recently
-                else { throw .malformed(file: file, offset: offset, reason: reason) }
+                else { throw error }
             }
             calls.pause(Self.pause)
             waited += Self.pause
@@ -89,7 +99,10 @@ extension PropertyListFile {
 
     private func readContent(at path: String, last: FileContent?) throws(StorageError) -> FileContent {
         let time = calls.now()
-        guard let (bytes, identity) = try calls.readFile(at: path) else { return .missing }
+        guard let (bytes, identity) = try calls.readFile(at: path) else {
+            guard onDeletion == .keepLastValues, let last else { return .missing(format: newFileFormat) }
+            return .missing(entries: last.entries, format: last.format)
+        }
         if let last, last.identity != nil {
             if last.bytes == bytes {
                 return FileContent(

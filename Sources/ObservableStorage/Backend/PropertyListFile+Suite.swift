@@ -1,17 +1,10 @@
-import Foundation
-
-extension Bundle {
-    /// The application's bundle identifier, or else the name of its executable: the name of its own settings domain.
-    static var applicationDomain: String {
-        main.bundleIdentifier ?? ProcessInfo.processInfo.processName
-    }
-}
+import FoundationSubset
 
 // The folder of settings: of the application's own store, of suites, and of the domains that `prefs` names.
 extension PropertyListFile {
     /// The path of the property list of a suite.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)`` if the environment names a folder whose path is not UTF-8.
+    /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if the environment names a folder whose path is not UTF-8.
     static func path(ofSuite suite: String, environment: (String) -> Data? = environment) throws(StorageError) -> String {
         let folder = try settingsFolder { variable throws(StorageError) in
             guard let bytes = environment(variable), !bytes.isEmpty else { return nil }
@@ -19,6 +12,15 @@ extension PropertyListFile {
             throw .unreadable(file: "\(suite).plist", reason: "the folder of settings is not known: \(variable) is not UTF-8")
         }
         return "\(folder)/\(suite).plist"
+    }
+
+    /// The files in which administrators provide default and mandatory values of a suite, those with precedence first.
+    package static func administratorsFiles(ofSuite suite: String) -> (defaults: [PropertyListFile], mandatory: [PropertyListFile]) {
+        let folders = administratorsFolders(environment("XDG_CONFIG_DIRS").flatMap { String(validating: $0, as: UTF8.self) })
+        return (
+            folders.map { PropertyListFile(path: "\($0)/\(suite).plist") },
+            folders.map { PropertyListFile(path: "\($0)/\(suite).mandatory.plist") }
+        )
     }
 
     // Not by `ProcessInfo`, which replaces bytes that are not UTF-8 with U+FFFD, and so returns the name of another folder.
@@ -34,15 +36,41 @@ extension PropertyListFile {
             let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
             return folders.first?.path ?? NSHomeDirectory()
         }
+
+        /// None: administrators of Apple's systems use configuration profiles.
+        private static func administratorsFolders(_ list: String?) -> [String] { [] }
+
+        /// The application's bundle identifier, or else the name of its executable: the name of its own settings domain.
+        static var applicationDomain: String {
+            Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+        }
     }
 #else
     extension PropertyListFile {
-        /// `$XDG_CONFIG_HOME`, or else `$HOME/.config`. A relative path is ignored in the first, as the XDG specification requires, and is
-        /// relative to the working folder in the second, as for Foundation's `UserDefaults`.
+        /// The first folder of `$STATE_DIRECTORY` or `$CONFIGURATION_DIRECTORY`, which systemd sets for a service, or else
+        /// `$XDG_CONFIG_HOME`, or else `$HOME/.config`. A relative path is ignored in the first three, as the XDG specification requires,
+        /// and is relative to the working folder in the last, as for Foundation's `UserDefaults`.
         private static func settingsFolder(_ text: (_ variable: String) throws(StorageError) -> String?) throws(StorageError) -> String {
-            if let folder = try text("XDG_CONFIG_HOME"), folder.utf8.first == UInt8(ascii: "/") { return folder }
+            let slash = UInt8(ascii: "/")
+            // The service's user may write the first, but often not the second.
+            for variable in ["STATE_DIRECTORY", "CONFIGURATION_DIRECTORY"] {
+                let folders = try text(variable)?.split(separator: ":", omittingEmptySubsequences: false)
+                if let folder = folders?.first, folder.utf8.first == slash { return String(folder) }
+            }
+            if let folder = try text("XDG_CONFIG_HOME"), folder.utf8.first == slash { return folder }
             // The user database is only read if the environment does not name the folder.
-            return (try text("HOME") ?? NSHomeDirectory()) + "/.config"
+            return (try text("HOME") ?? FileManager.default.homeDirectoryForCurrentUser.path) + "/.config"
+        }
+
+        /// The name of the application's executable: the name of its own settings domain.
+        static var applicationDomain: String {
+            ProcessInfo.processInfo.processName
+        }
+
+        /// The absolute paths in `$XDG_CONFIG_DIRS`, or else `/etc/xdg`.
+        private static func administratorsFolders(_ list: String?) -> [String] {
+            guard let list, !list.isEmpty else { return ["/etc/xdg"] }
+            return list.split(separator: ":").map(String.init).filter { $0.utf8.first == UInt8(ascii: "/") }
         }
     }
 #endif

@@ -1,14 +1,16 @@
 public import Dispatch
-public import Foundation
+public import FoundationSubset
+public import PropertyListCoding
 import Synchronization
 
 /// Entries in a property-list file that several processes read and write, without losing each other's edits.
 ///
 /// An edit reads the file again if it has changed, writes a new one beside it, and renames that to the path, durably, under a lock on a
 /// separate file (`.NAME.lock`); if another writer replaced the file meanwhile, it starts again. The format, mode and owner of the file are
-/// kept, and so are entries that this library does not interpret; access control lists, extended attributes and set-user-ID bits are not. A
-/// file that this user may not write, or that nobody may, is not replaced.
-public final class PropertyListFile: StorageBackend {
+/// kept, and so are entries that this library does not interpret, and in XML the text around the edited values with its comments; access
+/// control lists, extended attributes and set-user-ID bits are not. A file that this user may not write, or that nobody may, is not
+/// replaced.
+public final class PropertyListFile: BlockingStorageBackend {
     /// What to do if the format of the file cannot represent a value: XML has no control characters, and no dates outside the years
     /// 1 to 9999.
     public enum FormatPolicy: Sendable, Hashable {
@@ -25,6 +27,21 @@ public final class PropertyListFile: StorageBackend {
     private let path: Result<AbsolutePath, StorageError>
     let onCorruption: CorruptionPolicy
     let formatPolicy: FormatPolicy
+    let newFileFormat: PropertyListFormat
+    let onDeletion: DeletionPolicy
+    /// Reports to the watching stores that the file was deleted, and what became of edits of dead stores.
+    let reports = ChangePublisher<StorageError>()
+    /// Reports for the first store that watches.
+    let unreported = Lock<[StorageError]>([])
+    /// Whether the edits of dead stores were looked for.
+    let wasReplayed = Atomic(false)
+    let journal: JournalMode
+    /// The data protection of a new file.
+    let protection: FileProtection?
+    /// Whether the file is in the container of an app group, where a process that the system suspends may not hold a lock, nor wait for one.
+    let isInGroupContainer: Bool
+    /// Whether edits are refused, and the file is only read.
+    public let isReadOnly: Bool
     private let lockTimeout: Duration
     let inPlace: InPlaceWriting
     let calls: FileSystemCalls
@@ -49,22 +66,35 @@ public final class PropertyListFile: StorageBackend {
     ///   - lockTimeout: how long an edit waits for other processes that lock the file without writing it.
     ///   - inPlace: whether a file that cannot be replaced is written in place.
     ///   - formatPolicy: what to do if the file's format cannot represent a value.
+    ///   - format: the format of a new file; an existing one keeps its own.
+    ///   - onDeletion: what to do if the file is deleted after it was read.
+    ///   - access: whether the file is written. One that is only read is neither locked, renamed if it is malformed, nor restored.
+    ///   - protection: the data protection of a new file; nil for the application's default. An existing file keeps its own.
+    ///   - journal: what protects edits that are not in the file yet.
     public convenience init(
         at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), inPlace: InPlaceWriting = .never,
-        formatPolicy: FormatPolicy = .keep
+        formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary, onDeletion: DeletionPolicy = .removeAll,
+        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .off
     ) {
-        self.init(at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, formatPolicy: formatPolicy, calls: .live)
+        self.init(
+            at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, formatPolicy: formatPolicy, format: format,
+            onDeletion: onDeletion, access: access, protection: protection, journal: journal, calls: .live)
     }
 
-    /// - Parameter calls: the system calls for all accesses to the file, except watching it.
+    /// - Parameters:
+    ///   - isInGroupContainer: whether the file is in the container of an app group; nil to determine it by the path.
+    ///   - calls: the system calls for all accesses to the file, except watching it.
     package convenience init(
         at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never,
-        formatPolicy: FormatPolicy = .keep, calls: FileSystemCalls
+        formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary, onDeletion: DeletionPolicy = .removeAll,
+        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .off,
+        isInGroupContainer: Bool? = nil, calls: FileSystemCalls
     ) {
         let path = Result { () throws(StorageError) in try AbsolutePath(of: url, calls: calls) }
         self.init(
             path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace,
-            formatPolicy: formatPolicy, calls: calls)
+            formatPolicy: formatPolicy, format: format, onDeletion: onDeletion, access: access, protection: protection,
+            journal: journal, isInGroupContainer: isInGroupContainer, calls: calls)
     }
 
     /// Creates a backend for a path, in which not even a leading `~` has a special meaning.
@@ -81,14 +111,22 @@ public final class PropertyListFile: StorageBackend {
 
     private init(
         _ path: Result<AbsolutePath, StorageError>, named name: String, onCorruption: CorruptionPolicy, lockTimeout: Duration,
-        inPlace: InPlaceWriting = .never, formatPolicy: FormatPolicy = .keep, calls: FileSystemCalls
+        inPlace: InPlaceWriting = .never, formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary,
+        onDeletion: DeletionPolicy = .removeAll, access: StorageAccess = .readWrite, protection: FileProtection? = nil,
+        journal: JournalMode = .off, isInGroupContainer: Bool? = nil, calls: FileSystemCalls
     ) {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path
-        self.onCorruption = onCorruption
+        isReadOnly = access == .readOnly
+        self.protection = protection
+        self.journal = isReadOnly ? .off : journal
+        self.onCorruption = isReadOnly ? .refuse : onCorruption
+        self.inPlace = isReadOnly ? .never : inPlace
+        self.isInGroupContainer = isInGroupContainer ?? AppGroup.isInContainer(self.name)
         self.lockTimeout = lockTimeout
-        self.inPlace = inPlace
         self.formatPolicy = formatPolicy
+        newFileFormat = format
+        self.onDeletion = onDeletion
         self.calls = calls
     }
 
@@ -97,6 +135,7 @@ public final class PropertyListFile: StorageBackend {
     /// - Throws: ``StorageError`` naming the file, the offset and the reason.
     public func load() throws -> StorageEntries {
         try restoreIfNeeded()
+        replayAtOpening()
         if let content = try contentUnlessCorrupt(at: path.get().text) { return content.entries }
         while true {
             let target = try lock.resource ?? resolved()
@@ -104,11 +143,19 @@ public final class PropertyListFile: StorageBackend {
         }
     }
 
+    /// The file with its absolute path, with `..` and links as given; nil if the path was rejected.
+    public var url: URL? {
+        guard case .success(let path) = path else { return nil }
+        return URL(fileURLWithPath: path.text, isDirectory: false)
+    }
+
     /// True: an edit inside another one is made separately.
     public var allowsNestedEdits: Bool { true }
 
     /// Watches the file, also while it or its folder is missing.
-    public func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+    public func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
         let path: AbsolutePath
         do throws(StorageError) {
             path = try self.path.get()
@@ -122,7 +169,12 @@ public final class PropertyListFile: StorageBackend {
             case .fallback(let error), .incomplete(let error): report(.failed(error))
             }
         }
-        return ObservationToken { watcher.cancel() }
+        let token = reports.subscribe { error in queue.async { report(.failed(error)) } }
+        reportUnreported()
+        return ObservationToken {
+            watcher.cancel()
+            token.cancel()
+        }
     }
 }
 
@@ -144,7 +196,8 @@ extension PropertyListFile {
     /// The lock passed is nil if this thread holds it already, as for an edit inside another one, at the end of the process.
     func withFileLock<Result>(of target: ResolvedPath, _ body: (_ lock: FileLock?) throws -> Result) throws -> Result? {
         if lock.resource != nil { return try body(nil) }
-        return try FileLock.withLock(for: target, timeout: lockTimeout, calls: calls) { fileLock in
+        let waiting: FileLock.Waiting = isInGroupContainer ? .polling : .queued
+        return try FileLock.withLock(for: target, timeout: lockTimeout, waiting: waiting, calls: calls) { fileLock in
             // A link may have been replaced while waiting for the lock: its new target has another lock.
             guard try resolved() == target else { return nil }
             return try lock.own(target) { try body(fileLock) }
@@ -158,7 +211,7 @@ extension PropertyListFile {
     /// opens them. The group of a file counts as others; for a missing file, those who may create it are considered. Access control lists
     /// are considered as far as the permissions show them, as those of the group show POSIX ones.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)`` if the path cannot be resolved.
+    /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if the path cannot be resolved.
     public var isWritableByOthers: Bool {
         get throws(StorageError) {
             let path = try path.get()
@@ -189,12 +242,34 @@ extension PropertyListFile {
 
 // MARK: - Options
 
+/// Whether a storage is written.
+public enum StorageAccess: Sendable, Hashable {
+    /// It is read and written.
+    case readWrite
+    /// It is read and observed, for extensions of an application, and for files that this process may not write.
+    ///
+    /// Nothing is created, locked or written: neither the file, nor its folder, nor its lock file. Edits throw
+    /// ``StorageError/readOnly(file:)``; property setters report it in the store's `failures`. Keys with earlier names or types are read
+    /// without being migrated.
+    case readOnly
+}
+
 /// What to do if a file that is opened is not a readable property list.
 public enum CorruptionPolicy: Sendable, Hashable {
     /// Throw an error with the position and the reason, and do not change the file.
     case refuse
     /// Rename the file to `NAME.corrupt-TIME`, of which the newest three are kept, and start empty.
     case quarantine
+}
+
+/// What to do if the file of a store is deleted by another process, and not created again at once.
+public enum DeletionPolicy: Sendable, Hashable {
+    /// Every entry is removed, so that all keys have their defaults.
+    case removeAll
+    /// The last values are kept in memory, which is reported in the store's `failures`; the next write stores all of them again.
+    ///
+    /// A file that another process creates meanwhile takes effect as it is.
+    case keepLastValues
 }
 
 /// Whether a file that cannot be replaced because it is a mount point, as a single file in a container is, is written in place.
@@ -219,6 +294,9 @@ public struct InPlaceWriting: Sendable, Hashable {
     public static func whenNecessary(copyIn folder: URL) -> InPlaceWriting {
         InPlaceWriting(isAllowed: true, folder: folder.path)
     }
+
+    /// Whether copies are in a given folder.
+    var hasFolder: Bool { folder != nil }
 
     /// The path of the copy of a file; nil if it is never written in place.
     func copy(of target: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> ResolvedPath? {

@@ -1,27 +1,37 @@
 public import Dispatch
-import Foundation
+public import FoundationSubset
 public import PropertyListCoding
 
-/// The storage of a store's entries: a file, memory, a service.
+/// The storage of a store's entries: a file, memory, a service on other machines.
 ///
-/// A store calls `load` and `edit` on its own serial queue, one at a time, where they may block. Several stores may share one backend.
-/// Errors other than ``StorageError`` are reported unchanged.
+/// A store calls `load` and `edit` on its own executor, one at a time: what waits for a disk or a network either suspends, or blocks the
+/// calling thread, which is no thread of the cooperative pool, and is a ``BlockingStorageBackend`` then. Several stores may share one
+/// backend. Errors other than ``StorageError`` are reported unchanged.
 public protocol StorageBackend: Sendable {
     /// The name of the storage in errors: a path, an address.
     var name: String { get }
 
-    /// Reads the current entries; an empty storage has none.
-    func load() throws -> StorageEntries
+    /// The file of the storage; nil, unless the backend implements it, if it is not one file.
+    var url: URL? { get }
 
-    /// Runs an edit on the latest entries and stores the result, with no other edit in between.
+    /// How much one edit may store: as much as desired, unless the backend implements it.
+    var limits: StorageLimits { get }
+
+    /// Reads the current entries; an empty storage has none.
+    nonisolated(nonsending) func load() async throws -> StorageEntries
+
+    /// Runs an edit on the latest entries and stores the result, with no other edit in between of the entries that it read.
     ///
     /// The closure may run more than once, each time on newer entries; only the last run takes effect. If it throws, or edits nothing,
-    /// nothing is stored. Its edits have been stored durably when this method returns.
+    /// nothing is stored. Its edits have been stored durably when this method returns. A backend that compares instead of locking needs to
+    /// compare only ``StorageEntries/readKeys``.
     ///
-    /// - Returns: the entries now stored, as they will be read back.
+    /// - Returns: all entries now stored, as they will be read back, with their revision.
     /// - Throws: the error of the closure; ``StorageError/unencodable(key:reason:)`` with the name of an entry that cannot be stored as
-    ///   edited, and nothing is stored: a store then reverts that edit and continues with the others.
-    func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
+    ///   edited, and nothing is stored: a store then reverts that edit and continues with the others;
+    ///   ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the edits may have been stored or not: a store then repeats its own edits, and
+    ///   leaves it to the caller to repeat a transaction.
+    nonisolated(nonsending) func edit(_ body: @Sendable (inout StorageEntries) throws -> Void) async throws -> StorageEntries
 
     /// The value as it will be read back after it was stored: the same value, unless the storage cannot represent it exactly.
     ///
@@ -31,49 +41,97 @@ public protocol StorageBackend: Sendable {
     /// - Throws: ``StorageError/unencodable(key:reason:)`` if the value cannot be stored.
     func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue
 
-    /// Whether the closure of an ``edit(_:)`` may end the process, which calls `edit` again, on the same thread, for pending edits.
+    /// Whether every edit is refused, so that a store of the backend accepts none: false unless the backend implements it.
+    var isReadOnly: Bool { get }
+
+    /// Reports on a queue that the entries have or may have changed, by any writer, until the token is cancelled or released.
+    ///
+    /// A redundant report only causes a read, whereas a missing one leaves observers outdated. The first report follows the start of the
+    /// watch, unless the entries at that moment are those of the revision.
+    ///
+    /// - Parameters:
+    ///   - revision: the revision of the entries that the store has read, from which differences continue; nil if it has read none, or if
+    ///     the storage has no revisions.
+    ///   - queue: the queue on which events are reported.
+    ///   - report: called with each event.
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken
+}
+
+/// A storage whose calls block the calling thread until they are done, as a file or memory does.
+///
+/// A store on such a storage can be opened without waiting for a task, and writes its last edits without one at the end of the process.
+public protocol BlockingStorageBackend: StorageBackend {
+    /// Reads the current entries; see ``StorageBackend/load()``.
+    func load() throws -> StorageEntries
+
+    /// Runs an edit on the latest entries and stores the result; see ``StorageBackend/edit(_:)``.
+    func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
+
+    /// Whether the closure of an edit may end the process, which calls `edit` again, on the same thread, for pending edits.
     ///
     /// False unless the backend implements it: then that edit is made on another thread, and is lost if it has to wait for the first one.
     var allowsNestedEdits: Bool { get }
-
-    /// Reports on a queue that the entries may have changed, by any writer, until the token is cancelled or released.
-    ///
-    /// A redundant report only causes a read, whereas a missing one leaves observers outdated. The first report follows the start of the
-    /// watch.
-    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken
 }
 
 extension StorageBackend {
+    /// Nil.
+    public var url: URL? { nil }
+
+    /// None.
+    public var limits: StorageLimits { .none }
+
     /// Returns the value unchanged.
     public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue { value }
 
+    /// False.
+    public var isReadOnly: Bool { false }
+}
+
+extension BlockingStorageBackend {
     /// False.
     public var allowsNestedEdits: Bool { false }
 }
 
 /// An event that a backend reports while it is watched.
 public enum StorageEvent: Sendable, Hashable {
-    /// The entries may have changed.
+    /// The entries may have changed: they are read again.
     case changed
+    /// Differences that continue earlier ones; if there is a gap between them and what the store has read, the entries are read again.
+    case changes(StorageChanges)
+    /// Whether the storage can be reached at present, which the store's `availability` tells. Edits that could not be written are tried
+    /// again at once when it can.
+    case reachable(Bool)
     /// An error that the store's `failures` should report.
     case failed(StorageError)
+}
+
+/// A storage that observes its entries one by one, as user defaults do, and therefore needs to know which ones are used.
+package protocol NameObservingBackend: StorageBackend {
+    /// Notes names that a store reads, writes or observes for the first time, which need not be stored yet.
+    ///
+    /// Called on the store's queue, some time after the first use; a name may be noted more than once.
+    func noteUsed(_ names: [String])
 }
 
 // MARK: - Nested edits
 
 /// Records which thread holds a lock, and for which resource, so that the thread can continue under it without locking again.
-final class LockOwner<Resource: Sendable>: Sendable {
+package final class LockOwner<Resource: Sendable>: Sendable {
     private let current = Lock<(thread: ObjectIdentifier, resource: Resource)?>(nil)
 
+    package init() {}
+
     /// The resource whose lock this thread holds; nil if it holds none.
-    var resource: Resource? {
-        let thread = ObjectIdentifier(Thread.current)
+    package var resource: Resource? {
+        let thread = ObjectIdentifier(DeliveryThread.current)
         return current.withLock { $0?.thread == thread ? $0?.resource : nil }
     }
 
     /// Runs a closure while this thread holds the lock of a resource.
-    func own<Result>(_ resource: Resource, _ body: () throws -> Result) rethrows -> Result {
-        let thread = ObjectIdentifier(Thread.current)
+    package func own<Result>(_ resource: Resource, _ body: () throws -> Result) rethrows -> Result {
+        let thread = ObjectIdentifier(DeliveryThread.current)
         current.withLock { $0 = (thread, resource) }
         defer { current.withLock { $0 = nil } }
         return try body()

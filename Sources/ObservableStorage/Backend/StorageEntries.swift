@@ -1,30 +1,60 @@
-import Foundation
+import FoundationSubset
 public import PropertyListCoding
 
 /// All entries of a storage by name, with the names of those edited since they were read.
 public struct StorageEntries: Sendable {
     /// The names of the entries that were set or removed through this value.
     public private(set) var editedKeys: Set<String> = []
+    /// The names of the entries on which the edits depend; nil for all. A store records here what a transaction has read; edits that were
+    /// made without reading, as by setting a value, depend on none.
+    public package(set) var readKeys: Set<String>?
+    /// The revision of the storage in which the entries were read; nil if the storage has none.
+    public private(set) var revision: StorageRevision?
     private var base: [String: PropertyListValue]
     // Edits of some entries of the base: a shared base is not copied for few edits, unless it would retain a large value needlessly.
     private var edits: [String: PropertyListValue?] = [:]
     // Copies that were not edited since share a stamp, so that they are known to be equal without a comparison.
     private var stamp: UInt64
-    // The stamp of the entries from which these were made, and the differences, which need not be determined again.
-    private var difference: (stamp: UInt64, changes: [String: PropertyListValue?])?
+    // The last steps that led to these entries: the stamps before them, and the names of the entries that differ since.
+    private var steps: [(stamp: UInt64, names: Set<String>)] = []
+    // The stamp before the first edit.
+    private var stampBeforeEdits: UInt64?
+
+    // Each difference costs a look at the names of all steps since.
+    private static let mostSteps = 8
+
+    /// Called after the edited entries are in place, while no other writer can follow, by a backend that is one file.
+    var whenStored: (@Sendable (_ list: ResolvedPath, _ identity: FileIdentity?) -> Void)?
 
     /// Creates entries as they were read.
-    public init(_ values: [String: PropertyListValue] = [:]) {
+    public init(_ values: [String: PropertyListValue] = [:], revision: StorageRevision? = nil) {
         base = values
         stamp = UniqueNumber.next()
+        self.revision = revision
     }
 
-    /// Creates entries from earlier ones and the differences.
-    init(_ earlier: StorageEntries, with changes: [String: PropertyListValue?]) {
+    /// Creates entries from earlier ones and the differences, which are not determined again by ``changes(since:)``.
+    ///
+    /// - Parameters:
+    ///   - earlier: the earlier entries.
+    ///   - changes: the value of each entry that was set, and nil for one that was removed.
+    ///   - revision: the revision of the storage with these entries; nil if it has none.
+    public init(_ earlier: StorageEntries, with changes: [String: PropertyListValue?], revision: StorageRevision? = nil) {
         self = earlier.unedited
         for (key, value) in changes { put(value, for: key) }
+        addStep(from: stamp, Set(changes.keys))
         stamp = UniqueNumber.next()
-        difference = (earlier.stamp, changes)
+        self.revision = revision
+    }
+
+    /// The entries after differences reported by the storage.
+    public func applying(_ changes: StorageChanges) -> StorageEntries {
+        StorageEntries(self, with: changes.values, revision: changes.revision)
+    }
+
+    private mutating func addStep(from stamp: UInt64, _ names: Set<String>) {
+        if steps.count == Self.mostSteps { steps.removeFirst() }
+        steps.append((stamp, names))
     }
 
     /// The entries by name. Takes linear time at each access after an edit.
@@ -42,8 +72,8 @@ public struct StorageEntries: Sendable {
             guard self[key] != newValue else { return }
             put(newValue, for: key)
             editedKeys.insert(key)
+            if stampBeforeEdits == nil { stampBeforeEdits = stamp }
             stamp = UniqueNumber.next()
-            difference = nil
         }
     }
 
@@ -59,16 +89,40 @@ public struct StorageEntries: Sendable {
         edits = [:]
     }
 
-    /// Encodes the entries as a property list, without copying them unless the format is XML.
-    func encoded(as format: PropertyListFormat) throws(PropertyListError) -> Data {
-        try PropertyListValue.encode(base, with: edits, as: format)
+    /// Encodes the entries as a property list, in XML by editing the text of the one from which they were read.
+    ///
+    /// Copies them only if the format is XML.
+    ///
+    /// - Parameters:
+    ///   - document: the bytes of the property list.
+    ///   - earlier: the entries as they were read from it.
+    func encoded(
+        as format: PropertyListFormat, editing document: Data, of earlier: StorageEntries
+    ) throws(PropertyListError) -> Data {
+        guard format == .xml else { return try PropertyListValue.encode(base, with: edits, as: format) }
+        let edited = editedKeys.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
+        return try PropertyListValue.encode(earlier.values, with: edited, as: format, editing: document)
     }
 
     /// The same entries, none of them marked as edited.
     var unedited: StorageEntries {
         var entries = self
-        entries.editedKeys = []
+        entries.forgetEdits()
         return entries
+    }
+
+    /// The entries as they were stored, none of them marked as edited.
+    ///
+    /// - Parameter revision: the revision in which they are stored; nil if the storage has none.
+    public func stored(at revision: StorageRevision?) -> StorageEntries {
+        var entries = unedited
+        entries.revision = revision
+        return entries
+    }
+
+    private mutating func forgetEdits() {
+        if let stampBeforeEdits { addStep(from: stampBeforeEdits, editedKeys) }
+        (editedKeys, readKeys, stampBeforeEdits, whenStored) = ([], nil, nil, nil)
     }
 
     /// The entries as they read back from the format in which they were written, none of them marked as edited.
@@ -77,15 +131,22 @@ public struct StorageEntries: Sendable {
         // Binary is lossless, and a copy of the values takes as long as writing them.
         guard format == .xml else { return stored }
         for key in editedKeys { stored.put(self[key]?.rounded(for: format), for: key) }
+        stored.addStep(from: stamp, editedKeys)
         stored.stamp = UniqueNumber.next()
-        stored.difference = nil
         return stored
     }
 
     /// The differences from earlier entries: the value of each entry that was set, nil for one that was removed.
+    ///
+    /// Takes time for all entries, unless these were made from the earlier ones in few steps.
     public func changes(since earlier: StorageEntries) -> [String: PropertyListValue?] {
         guard stamp != earlier.stamp else { return [:] }
-        if let difference, difference.stamp == earlier.stamp { return difference.changes }
+        if let names = names(since: earlier.stamp) {
+            return names.reduce(into: [:]) { changes, name in
+                let value = self[name]
+                if earlier[name] != value { changes.updateValue(value, forKey: name) }
+            }
+        }
         let (old, new) = (earlier.values, values)
         var changes: [String: PropertyListValue?] = [:]
         var common = 0
@@ -98,6 +159,25 @@ public struct StorageEntries: Sendable {
             for key in old.keys where new[key] == nil { changes[key] = .some(nil) }
         }
         return changes
+    }
+
+    /// The names of the entries that may differ since a stamp; nil if that is not known.
+    private func names(since stamp: UInt64) -> Set<String>? {
+        if stampBeforeEdits == stamp { return editedKeys }
+        guard let first = steps.firstIndex(where: { $0.stamp == stamp }) else { return nil }
+        return steps[first...].reduce(into: editedKeys) { $0.formUnion($1.names) }
+    }
+}
+
+extension [String: PendingEdit] {
+    /// The names of the entries on which the edits depend. One whose value is stored already is not edited, and is depended on.
+    ///
+    /// - Parameter edited: the entries after the edits.
+    func namesRead(in edited: StorageEntries) -> Set<String> {
+        reduce(into: []) { names, edit in
+            names.formUnion(edit.value.namesRead(as: edit.key))
+            if !edited.editedKeys.contains(edit.key) { names.insert(edit.key) }
+        }
     }
 }
 

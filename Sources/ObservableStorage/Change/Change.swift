@@ -12,15 +12,21 @@ public struct Change<Value: Sendable>: Sendable {
     public let origin: ChangeOrigin
     /// The store's revision of this change; increases with every change, and is equal for all changes of a transaction.
     public let revision: UInt64
+    /// The revision of the storage that has the new value; nil for an edit that is not written yet, and if the storage has no revisions.
+    public let storageRevision: StorageRevision?
 
     /// Creates a change.
-    public init(key: String, oldValue: Value, newValue: Value, kind: ChangeKind, origin: ChangeOrigin, revision: UInt64) {
+    public init(
+        key: String, oldValue: Value, newValue: Value, kind: ChangeKind, origin: ChangeOrigin, revision: UInt64,
+        storageRevision: StorageRevision? = nil
+    ) {
         self.key = key
         self.oldValue = oldValue
         self.newValue = newValue
         self.kind = kind
         self.origin = origin
         self.revision = revision
+        self.storageRevision = storageRevision
     }
 }
 

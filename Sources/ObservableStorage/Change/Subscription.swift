@@ -80,8 +80,8 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     /// Identifies this subscription in the process; never 0.
     let id: UInt64
     private let onReceive: @Sendable (Element) -> Void
-    // The pending deliveries of a listener that has its own queue.
-    private let waiting: DeliveryQueue?
+    // Posts a delivery to a listener that has its own queue.
+    private let post: ((@escaping DeliveryQueue.Delivery) -> Void)?
     private let onFinish: @Sendable (Subscription) -> Void
     /// The slot for the newest element, instead of ``receive(_:)``.
     let slot: LatestSlot?
@@ -89,21 +89,26 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     init(_ observer: Observer<Element>) {
         id = UniqueNumber.next()
         onReceive = observer.onReceive
-        waiting = observer.queue.map { DeliveryQueue(group: UniqueNumber.next(), .listeningOn($0)) }
+        post = observer.isOnMainActor ? MainActorQueue().post : observer.queue.map { Self.poster(on: $0) }
         onFinish = observer.onFinish
         slot = observer.slot
     }
 
     func receive(_ element: Element) {
         guard !isEnded else { return }
-        guard let waiting else { return onReceive(element) }
-        waiting.post({ [self] in if !isEnded { onReceive(element) } }, from: .current)
+        guard let post else { return onReceive(element) }
+        post { [self] in if !isEnded { onReceive(element) } }
     }
 
     func finish() {
         guard !isEnded else { return }
-        guard let waiting else { return onFinish(self) }
-        waiting.post({ [self] in onFinish(self) }, from: .current)
+        guard let post else { return onFinish(self) }
+        post { [self] in onFinish(self) }
+    }
+
+    private static func poster(on queue: DispatchQueue) -> (@escaping DeliveryQueue.Delivery) -> Void {
+        let waiting = DeliveryQueue(group: UniqueNumber.next(), .listeningOn(queue))
+        return { waiting.post($0, from: .current) }
     }
 }
 
@@ -152,21 +157,24 @@ struct Observer<Element: Sendable>: Sendable {
     let onFinish: @Sendable (Subscription) -> Void
     /// A serial queue for the calls, instead of the delivering thread.
     let queue: DispatchQueue?
+    /// Whether the calls are made on the main actor.
+    let isOnMainActor: Bool
     /// Whether elements are only put into a buffer for a reader.
     let isReader: Bool
     /// The slot in which the newest element is put for a reader, instead of a call.
     let slot: LatestSlot?
 
     init(
-        on queue: DispatchQueue? = nil, isReader: Bool = false, onReceive: @escaping @Sendable (Element) -> Void,
-        onFinish: @escaping @Sendable (Subscription) -> Void
+        on queue: DispatchQueue? = nil, isOnMainActor: Bool = false, isReader: Bool = false,
+        onReceive: @escaping @Sendable (Element) -> Void, onFinish: @escaping @Sendable (Subscription) -> Void
     ) {
         (self.onReceive, self.onFinish, self.queue, self.isReader, slot) = (onReceive, onFinish, queue, isReader, nil)
+        self.isOnMainActor = isOnMainActor
     }
 
     /// An observer for which the newest element is put into a slot, as boxed by the publisher.
     init(slot: LatestSlot, onFinish: @escaping @Sendable (Subscription) -> Void) {
-        (onReceive, self.onFinish, queue, isReader, self.slot) = ({ _ in }, onFinish, nil, true, slot)
+        (onReceive, self.onFinish, queue, isOnMainActor, isReader, self.slot) = ({ _ in }, onFinish, nil, false, true, slot)
     }
 }
 
@@ -174,6 +182,12 @@ extension Observer {
     /// Calls a closure; the subscription ends after the last delivery, and releases it.
     static func listener(on queue: DispatchQueue? = nil, _ onReceive: @escaping @Sendable (Element) -> Void) -> Observer {
         Observer(on: queue, onReceive: onReceive, onFinish: { $0.end() })
+    }
+
+    /// Calls a closure on the main actor.
+    static func mainActorListener(_ onReceive: @escaping @MainActor (Element) -> Void) -> Observer {
+        Observer(
+            isOnMainActor: true, onReceive: { element in MainActor.assumeIsolated { onReceive(element) } }, onFinish: { $0.end() })
     }
 
     /// Forwards everything to a stream; the token ends with the stream.

@@ -5,11 +5,17 @@ struct Backoff: Sendable {
     /// The number of consecutive failures.
     private(set) var failures = 0
     private var hints = 0
+    private let firstDelay: Int
+
+    /// - Parameter firstDelay: the first delay, in milliseconds.
+    init(firstDelay: Int = 50) {
+        self.firstDelay = firstDelay
+    }
 
     /// Records a failure and returns the delay.
     mutating func fail() -> DispatchTimeInterval {
         defer { failures += 1 }
-        return Self.delay(after: failures)
+        return delay(after: failures)
     }
 
     /// Records a hint that another attempt may succeed, and returns the delay before it; nil if nothing has failed.
@@ -18,7 +24,7 @@ struct Backoff: Sendable {
     mutating func hint() -> DispatchTimeInterval? {
         guard failures > 0 else { return nil }
         defer { hints += 1 }
-        return hints == 0 ? .nanoseconds(0) : Self.delay(after: hints)
+        return hints == 0 ? .nanoseconds(0) : delay(after: hints)
     }
 
     /// Records that a regular attempt begins.
@@ -28,10 +34,10 @@ struct Backoff: Sendable {
 
     /// Records a success.
     mutating func succeed() {
-        self = Backoff()
+        self = Backoff(firstDelay: firstDelay)
     }
 
-    private static func delay(after count: Int) -> DispatchTimeInterval {
-        .milliseconds(min(50 << min(count, 10), 30_000))
+    private func delay(after count: Int) -> DispatchTimeInterval {
+        .milliseconds(min(firstDelay << min(count, 10), 30_000))
     }
 }

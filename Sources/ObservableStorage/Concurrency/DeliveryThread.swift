@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+import FoundationSubset
 
 /// The deliveries in progress on a thread, so that a change made by a listener is delivered after the one that the listener is receiving.
 final class DeliveryThread {
@@ -15,6 +15,8 @@ final class DeliveryThread {
 
     private var frames: [Frame] = []
     private var excess: DeliveryQueue.Ticket?
+    /// Whether the thread is delivering a change that reading a value has made.
+    private(set) var isReading = false
 
     /// The instance of the calling thread.
     static var current: DeliveryThread {
@@ -57,6 +59,14 @@ final class DeliveryThread {
     /// Records that the deliveries to a listener with its own queue exceed the capacity.
     func noteExcess(_ ticket: DeliveryQueue.Ticket) {
         excess = ticket
+    }
+
+    /// Makes and delivers a change that is part of reading a value.
+    func reading<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        let wasReading = isReading
+        isReading = true
+        defer { isReading = wasReading }
+        return try body()
     }
 
     /// Makes deliveries of a group, and then those that they caused.

@@ -31,4 +31,8 @@ final class DispatchQueueExecutor: SerialExecutor {
     func checkIsolated() {
         dispatchPrecondition(condition: .onQueue(queue))
     }
+
+    func isIsolatingCurrentContext() -> Bool? {
+        isCurrent
+    }
 }

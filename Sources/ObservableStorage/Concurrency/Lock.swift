@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 import Synchronization
 
 /// A value protected by a `Mutex`, whose lock is also visible to the thread sanitizer.

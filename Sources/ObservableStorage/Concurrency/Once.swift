@@ -32,3 +32,18 @@ final class Once<Value: Sendable>: Sendable {
         return made
     }
 }
+
+extension Lock {
+    /// The object of a key, created outside the lock if there is none; all callers get the same one, also if several create it at once.
+    package borrowing func object<Key: Hashable & Sendable, Object: Sendable>(of key: Key, or make: () -> Object) -> Object
+    where Value == [Key: Object] {
+        if let known = withLock({ $0[key] }) { return known }
+        let made = make()
+        return withLock { objects in
+            // Another thread may have been faster.
+            if let known = objects[key] { return known }
+            objects[key] = made
+            return made
+        }
+    }
+}

@@ -5,6 +5,9 @@ import Synchronization
 /// Edits by the name of the entry: the value that is set, nil for a removal.
 typealias EntryEdits = [String: PropertyListValue?]
 
+/// The paths of the edited values inside an entry's dictionary, by the name of the entry; none for an edit of the whole entry.
+typealias EditedPaths = [String: [[String]]]
+
 /// The entry of a name in a store: its value, the edit that is not on disk yet, the cached readings, and the observers.
 ///
 /// A store has one for each name that has been read, written or observed. Keys cache its index in the table, and the readings made
@@ -55,9 +58,10 @@ final class Entry: Observable, @unchecked Sendable {
     ///   - type: the type of a key that sets the value without user code in its codec.
     ///   - condition: the values that must still be stored when the edit is written.
     ///   - principal: the entry to whose edit this one belongs, if it belongs to another one.
+    ///   - paths: the paths of the edited values inside the dictionary, if the edit does not concern all of it.
     func exchange(
         _ replaced: inout Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil, condition: EntryEdits? = nil,
-        principal: String? = nil
+        principal: String? = nil, paths: [[String]]? = nil
     ) -> Bool {
         guard content.value != replaced.value else {
             // Set explicitly, a value that was made from another one becomes independent of it.
@@ -68,6 +72,12 @@ final class Entry: Observable, @unchecked Sendable {
         replaced.earlier = content.history.earlier
         content.history.replaced(replaced.value, isRemoval: content.value == nil, isEdit: edit != 0, type: type, revision: revision)
         if edit != 0 {
+            // An edit of some values after one of the whole entry is one of the whole entry.
+            if let paths, content.pendingRevision == 0 || content.paths != nil {
+                content.paths = (content.paths ?? []) + paths
+            } else if content.paths != nil {
+                content.paths = nil
+            }
             content.pendingRevision = edit
             if condition != nil || content.condition != nil { content.condition = condition }
             if principal != nil || content.principal != nil { content.principal = principal }
@@ -93,6 +103,8 @@ extension Entry {
         // Nil for an edit by user code.
         fileprivate var condition: EntryEdits?
         fileprivate var principal: String?
+        // Nil for an edit of the whole entry.
+        fileprivate var paths: [[String]]?
 
         init(value: PropertyListValue? = nil) {
             self.value = value
@@ -101,7 +113,9 @@ extension Entry {
         /// The edit that is not on disk yet.
         var pending: PendingEdit? {
             pendingRevision == 0
-                ? nil : PendingEdit(value: value, condition: condition ?? [:], principal: principal, revision: pendingRevision)
+                ? nil
+                : PendingEdit(
+                    value: value, condition: condition ?? [:], principal: principal, paths: paths ?? [], revision: pendingRevision)
         }
 
         /// Whether the entry has no state to keep.
@@ -109,10 +123,27 @@ extension Entry {
             value == nil && pendingRevision == 0 && observers.isEmpty
         }
 
-        /// Removes an edit that is now on disk, unless the entry has been edited again.
-        mutating func noteStored(_ edit: PendingEdit) {
-            guard pendingRevision == edit.revision else { return }
-            (pendingRevision, condition, principal) = (0, nil, nil)
+        /// Removes an edit that is now on disk, unless the entry has been edited again; of edits inside the dictionary, the later ones stay.
+        ///
+        /// - Parameter wasMade: whether it was stored, and not given up because of its condition.
+        mutating func noteStored(_ edit: PendingEdit, wasMade: Bool) {
+            guard pendingRevision == edit.revision else {
+                if let paths, !edit.paths.isEmpty, paths.count > edit.paths.count, paths.starts(with: edit.paths) {
+                    self.paths = Array(paths.dropFirst(edit.paths.count))
+                }
+                return
+            }
+            // Set explicitly meanwhile, the value no longer depends on the condition.
+            if !wasMade, condition == nil { return }
+            (pendingRevision, condition, principal, paths) = (0, nil, nil, nil)
+        }
+
+        /// Expects the values that were just stored, for an edit that was made from them while they were being stored.
+        mutating func expect(_ stored: EntryEdits) {
+            guard let expected = condition else { return }
+            for name in expected.keys {
+                if let value = stored[name] { condition?.updateValue(value, forKey: name) }
+            }
         }
     }
 }
@@ -189,12 +220,37 @@ struct PendingEdit: Sendable {
     let condition: EntryEdits
     /// The entry to whose edit this one belongs, if it belongs to another one: for an earlier name that is removed.
     var principal: String?
+    /// The paths of the edited values inside the dictionary; empty if the edit concerns all of the entry.
+    var paths: [[String]] = []
     /// Distinguishes the edit from an earlier one of the same entry.
     let revision: UInt64
 
     /// Whether another edit is reverted with this one: setting a renamed key removes its old entry, and both edits are made or neither.
     func takes(along other: PendingEdit, of key: String, _ otherKey: String) -> Bool {
         other.revision == revision || other.principal == key || principal == otherKey
+    }
+
+    /// The names of the entries on which the edit depends, as one of the entry of a name.
+    func namesRead(as name: String) -> [String] {
+        condition.keys + (paths.isEmpty ? [] : [name])
+    }
+
+    /// The value to store for an entry in which the edit is made.
+    ///
+    /// - Throws: ``StorageError/unencodable(key:reason:)`` if another writer has replaced a dictionary on the path of an edited value.
+    func value(of name: String, over stored: PropertyListValue?) throws(StorageError) -> PropertyListValue? {
+        var value = paths.isEmpty ? self.value : stored
+        for path in paths {
+            let leaf = EntryName(own: name, path: path)
+            do throws(StorageError) {
+                value = try leaf.replacing(leaf.leaf(self.value), in: value)
+            } catch {
+                guard case .unencodable(let key, let reason) = error else { throw error }
+                // As an error about the entry, to which the edit belongs.
+                throw .unencodable(key: name, reason: "for \"\(key)\": \(reason)")
+            }
+        }
+        return value
     }
 
     /// Whether the edit is valid, given the stored values.

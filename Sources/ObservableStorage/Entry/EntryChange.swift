@@ -23,6 +23,8 @@ struct EntryChange: Sendable {
     let isRemoval: Bool
     let origin: ChangeOrigin
     let revision: UInt64
+    /// The revision of the storage that has the new value; nil for an edit that is not written yet, and if the storage has no revisions.
+    var storageRevision: StorageRevision?
     /// The changed entry, which may be the fallback.
     let entry: Entry
     /// The version of the entry with this change; see ``Entry/version``.
@@ -34,6 +36,17 @@ struct EntryChange: Sendable {
         return entry.name == source ? entry : nil
     }
 
+    /// The change of one value inside the entry's dictionary; nil if that value is the same.
+    func inside(_ name: EntryName) -> EntryChange? {
+        let (old, new) = (name.leaf(old.stored), name.leaf(new.stored))
+        guard old != new else { return nil }
+        return EntryChange(
+            key: name.text, old: StoredEntry(stored: old, fallback: self.old.fallback, registered: name.leaf(self.old.registered)),
+            new: StoredEntry(stored: new, fallback: self.new.fallback, registered: name.leaf(self.new.registered)),
+            earlier: earlier.compactMap(name.leaf), earlierFallback: earlierFallback, isRemoval: new == nil, origin: origin,
+            revision: revision, storageRevision: storageRevision, entry: entry, version: version)
+    }
+
     /// The same change for observers whose fallback may have changed with it.
     func with(
         fallback: (old: PropertyListValue?, new: PropertyListValue?), earlier: [PropertyListValue], registered: PropertyListValue?
@@ -41,7 +54,8 @@ struct EntryChange: Sendable {
         EntryChange(
             key: key, old: StoredEntry(stored: old.stored, fallback: fallback.old, registered: registered),
             new: StoredEntry(stored: new.stored, fallback: fallback.new, registered: registered), earlier: self.earlier,
-            earlierFallback: earlier, isRemoval: isRemoval, origin: origin, revision: revision, entry: entry, version: version)
+            earlierFallback: earlier, isRemoval: isRemoval, origin: origin, revision: revision,
+            storageRevision: storageRevision, entry: entry, version: version)
     }
 
     /// The change for an entry that has no value of its own and falls back to this one.
@@ -49,7 +63,7 @@ struct EntryChange: Sendable {
         EntryChange(
             key: name, old: StoredEntry(stored: nil, fallback: old.stored, registered: old.registered),
             new: StoredEntry(stored: nil, fallback: new.stored, registered: new.registered), earlier: [], earlierFallback: earlier,
-            isRemoval: isRemoval, origin: origin, revision: revision, entry: entry, version: version)
+            isRemoval: isRemoval, origin: origin, revision: revision, storageRevision: storageRevision, entry: entry, version: version)
     }
 }
 

@@ -4,6 +4,8 @@ import PropertyListCoding
 struct EntryName: Sendable, Hashable {
     /// The entry that the key reads and writes.
     let own: String
+    /// The path of the value inside the entry, and inside the fallback, if they are dictionaries of which the key has one value.
+    var path: [String] = []
     /// Earlier names of the entry, the newest first: the first with a value is used while the own entry has none.
     var earlier: [String] = []
     /// The entry whose value is used while none of those has one.
@@ -11,9 +13,17 @@ struct EntryName: Sendable, Hashable {
     /// Earlier names of the fallback.
     var earlierFallback: [String] = []
 
+    /// The beginning of the names of entries that observers of all entries do not see: they only describe other entries.
+    static let hiddenPrefix = "ObservableStorage.cloud/"
+
     /// The name under which default values are registered.
     var registered: String {
         fallback ?? own
+    }
+
+    /// The name and the path as text.
+    var text: String {
+        path.isEmpty ? own : ([own] + path).joined(separator: ".")
     }
 
     /// Whether the key may read its value from an entry under an earlier name.
@@ -23,26 +33,70 @@ struct EntryName: Sendable, Hashable {
 
     /// The name under which the key's own value is stored; nil if there is none.
     func counting(_ stored: (String) -> PropertyListValue?) -> String? {
-        Self.counting(own, earlier, stored)
+        if leaf(stored(own)) != nil { return own }
+        return earlier.first { stored($0) != nil }
     }
 
     /// The stored, the fallback and the registered value of the key.
     func entry(registered: PropertyListValue?, _ stored: (String) -> PropertyListValue?) -> StoredEntry {
         StoredEntry(
-            stored: Self.value(own, earlier, stored), fallback: fallback.flatMap { Self.value($0, earlierFallback, stored) },
+            stored: value(own, earlier, stored), fallback: fallback.flatMap { value($0, earlierFallback, stored) },
             registered: registered)
     }
 
-    private static func value(
+    private func value(
         _ name: String, _ earlier: [String], _ stored: (String) -> PropertyListValue?
     ) -> PropertyListValue? {
-        if earlier.isEmpty { return stored(name) }
-        return counting(name, earlier, stored).flatMap(stored)
+        if let value = leaf(stored(name)) { return value }
+        return earlier.isEmpty ? nil : earlier.lazy.compactMap(stored).first
+    }
+}
+
+/// For each path, the shortest of them that leads to the same value, or to one that it is inside of.
+func outermostPaths(_ paths: Set<[String]>) -> [[String]: [String]] {
+    paths.reduce(into: [:]) { outermost, path in
+        outermost[path] = (0..<path.count).lazy.map { Array(path[..<$0]) }.first(where: paths.contains) ?? path
+    }
+}
+
+// Values inside dictionaries.
+extension EntryName {
+    /// The value at the path inside an entry's value; the value itself for an empty path.
+    func leaf(_ value: PropertyListValue?) -> PropertyListValue? {
+        path.isEmpty ? value : path.reduce(value) { $0?[$1] }
     }
 
-    private static func counting(_ name: String, _ earlier: [String], _ stored: (String) -> PropertyListValue?) -> String? {
-        if stored(name) != nil { return name }
-        return earlier.first { stored($0) != nil }
+    /// An entry's value in which the value at the path is set, or removed with nil. Dictionaries that are missing are created.
+    ///
+    /// - Throws: ``StorageError/unencodable(key:reason:)`` if a value on the path is not a dictionary, which is not replaced.
+    func replacing(_ leaf: PropertyListValue?, in value: PropertyListValue?) throws(StorageError) -> PropertyListValue? {
+        if path.isEmpty { return leaf }
+        guard let leaf else { return removing(from: value) }
+        var inner = value
+        for (depth, step) in path.enumerated() {
+            guard let dictionary = inner else { break }
+            guard case .dictionary = dictionary else {
+                let outer = EntryName(own: own, path: Array(path[..<depth])).text
+                throw .unencodable(
+                    key: text, reason: "the value of \"\(outer)\" is \(dictionary.briefDescription), not a dictionary; remove it first")
+            }
+            inner = dictionary[step]
+        }
+        var whole = value ?? .dictionary([:])
+        whole[path: path] = leaf
+        return whole
+    }
+
+    /// An entry's value without the value at the path, and without dictionaries that have no other value; nil if nothing is left.
+    func removing(from value: PropertyListValue?) -> PropertyListValue? {
+        if path.isEmpty { return nil }
+        return leaf(value) == nil ? value : Self.removing(path[...], from: value)
+    }
+
+    private static func removing(_ path: ArraySlice<String>, from value: PropertyListValue?) -> PropertyListValue? {
+        guard let step = path.first, case .dictionary(var entries) = value else { return nil }
+        entries[step] = removing(path.dropFirst(), from: entries[step])
+        return entries.isEmpty ? nil : .dictionary(entries)
     }
 }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import PropertyListCoding
 import Synchronization
 
@@ -11,6 +12,12 @@ struct EntryTable: Sendable {
     // Entries with an edit that is not on disk yet, in the order of their first one.
     private var edited: [Entry] = []
     private var sweepThreshold = 64
+    // The values at the revision of the last snapshot, to which only later changes have to be added; nil until the first snapshot.
+    private var copied: EntryValues?
+    // Whether an entry was removed from the table whose value is still in the copy.
+    private var isCopyStale = false
+    /// Receives the name of each entry when it is created; nil if the storage does not observe names.
+    var usedNames: UsedNames?
 
     init(_ values: [String: PropertyListValue], store: UInt64) {
         self.store = store
@@ -27,6 +34,28 @@ struct EntryTable: Sendable {
     /// All values by name.
     var values: [String: PropertyListValue] {
         entries.reduce(into: untouched) { $0[$1.name] = $1.content.value }
+    }
+
+    /// All values at the present revision. Takes time for the changes since the last call, and copies all values if its result is still
+    /// retained.
+    ///
+    /// - Returns: the values, and those that were replaced, to be released outside locks.
+    mutating func values(at revision: UInt64) -> (values: EntryValues, replaced: [PropertyListValue?], stale: EntryValues?) {
+        let known = copied.take()
+        guard var copy = known, !isCopyStale else {
+            isCopyStale = false
+            var copy = EntryValues(revision: revision, values: untouched)
+            for entry in entries { _ = copy.set(entry) }
+            copied = copy
+            return (copy, [], known)
+        }
+        var replaced: [PropertyListValue?] = []
+        if copy.revision != revision {
+            for entry in entries where entry.content.history.revision > copy.revision { replaced.append(copy.set(entry)) }
+            copy.revision = revision
+        }
+        copied = copy
+        return (copy, replaced, nil)
     }
 
     /// The names of the entries that have a value.
@@ -73,6 +102,7 @@ struct EntryTable: Sendable {
         if untouched.isEmpty { untouched = [:] }
         entries.append(entry)
         indices[name] = entries.count - 1
+        usedNames?.add(name)
         return entries.count - 1
     }
 
@@ -80,6 +110,7 @@ struct EntryTable: Sendable {
     mutating func forgetIfVacant(_ name: String) -> Entry? {
         guard let index = indices[name], entries[index].content.isVacant, isKnownUniquelyReferenced(&entries[index]) else { return nil }
         let entry = entries[index]
+        if copied?.values[name] != nil { isCopyStale = true }
         let last = entries.removeLast()
         indices[name] = nil
         if index < entries.count {
@@ -93,6 +124,7 @@ struct EntryTable: Sendable {
     // removed.
     private mutating func sweep() {
         var kept: [Entry] = []
+        isCopyStale = true
         for index in entries.indices where !entries[index].content.isVacant || !isKnownUniquelyReferenced(&entries[index]) {
             kept.append(entries[index])
         }
@@ -103,10 +135,51 @@ struct EntryTable: Sendable {
     }
 }
 
+/// The values of all entries at one revision.
+struct EntryValues: Sendable {
+    fileprivate(set) var revision: UInt64
+    private(set) var values: [String: PropertyListValue]
+    // The values before the present ones, of those that may be invalid.
+    private var earlier: [String: [PropertyListValue]] = [:]
+
+    init(revision: UInt64, values: [String: PropertyListValue]) {
+        self.revision = revision
+        self.values = values
+    }
+
+    /// The previous values of a name, for readers that cannot decode the present one.
+    func earlier(_ name: String) -> [PropertyListValue] {
+        earlier.isEmpty ? [] : earlier[name] ?? []
+    }
+
+    /// The values after some edits; for a reader of the edited values, who needs no earlier ones.
+    func applying(_ edits: EntryEdits) -> EntryValues {
+        var edited = self
+        for (name, value) in edits {
+            edited.values[name] = value
+            edited.earlier[name] = nil
+        }
+        return edited
+    }
+
+    /// Sets the value of an entry to the present one, and returns the previous one.
+    fileprivate mutating func set(_ entry: Entry) -> PropertyListValue? {
+        let before = entry.content.history.earlier
+        if !before.isEmpty || !earlier.isEmpty { earlier[entry.name] = before.isEmpty ? nil : before }
+        guard let value = entry.content.value else { return values.removeValue(forKey: entry.name) }
+        return values.updateValue(value, forKey: entry.name)
+    }
+}
+
 extension EntryTable {
     /// Whether there are edits that are not on disk yet.
     var hasPending: Bool {
         !edited.isEmpty
+    }
+
+    /// Whether there are edits of a revision or earlier ones that are not on disk yet.
+    func isPending(upTo revision: UInt64) -> Bool {
+        edited.contains { $0.content.pendingRevision != 0 && $0.content.pendingRevision <= revision }
     }
 
     /// The edits that are not on disk yet.
@@ -119,22 +192,56 @@ extension EntryTable {
         hasPending ? entry(name)?.content.pending : nil
     }
 
-    /// Replaces the value of an entry; see ``Entry/exchange(_:edit:revision:type:condition:principal:)``.
+    /// Replaces the value of an entry; see ``Entry/exchange(_:edit:revision:type:condition:principal:paths:)``.
     mutating func exchange(
         _ entry: Entry, _ replaced: inout Entry.Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil,
-        condition: EntryEdits? = nil, principal: String? = nil
+        condition: EntryEdits? = nil, principal: String? = nil, paths: [[String]]? = nil
     ) -> Bool {
         let wasPending = entry.content.pendingRevision != 0
         let principal = principal == entry.name ? nil : principal
         let isChanged = entry.exchange(
-            &replaced, edit: edit, revision: revision, type: type, condition: condition, principal: principal)
+            &replaced, edit: edit, revision: revision, type: type, condition: condition, principal: principal, paths: paths)
         if edit != 0, isChanged, !wasPending { edited.append(entry) }
         return isChanged
     }
 
     /// Removes edits that are now on disk, except those repeated meanwhile.
-    mutating func noteStored(_ edits: [String: PendingEdit]) {
-        for (name, edit) in edits { entry(name)?.content.noteStored(edit) }
+    ///
+    /// - Parameter stored: the values of those that were stored; the others were given up because of their conditions. Nil if all were.
+    mutating func noteStored(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
+        for (name, edit) in edits { entry(name)?.content.noteStored(edit, wasMade: stored?.keys.contains(name) ?? true) }
         edited = edited.filter { $0.content.pendingRevision != 0 }
+        for entry in edited { entry.content.expect(stored ?? [:]) }
+    }
+}
+
+/// Names that are used for the first time, on their way to a storage that observes them.
+final class UsedNames: Sendable {
+    private let names = Lock<[String]>([])
+    private let queue: DispatchQueue
+    private let handler: @Sendable ([String]) -> Void
+
+    /// - Parameters:
+    ///   - queue: the queue on which the handler is called.
+    ///   - handler: called with the names that were added since it was last called.
+    init(queue: DispatchQueue, handler: @escaping @Sendable ([String]) -> Void) {
+        self.queue = queue
+        self.handler = handler
+    }
+
+    /// Adds a name; runs no user code, and may be called while a lock is held.
+    func add(_ name: String) {
+        let isFirst = names.withLock { names in
+            names.append(name)
+            return names.count == 1
+        }
+        guard isFirst else { return }
+        queue.async { [self] in
+            handler(
+                names.withLock { names in
+                    defer { names = [] }
+                    return names
+                })
+        }
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 import Synchronization
 
 extension FileLock {
@@ -103,11 +103,21 @@ extension FileLock {
         }
     }
 
+    /// Removes the data protection of a lock file, which has no content, and must be usable whenever the property list is.
+    private func allowAlways(_ descriptor: Int32) {
+        do throws(SystemError) {
+            try calls.setProtection(of: descriptor, successorOf: nil, orTo: FileProtection.none)
+        } catch {
+            // With protection it cannot be opened while the device is locked, which writing then reports.
+        }
+    }
+
     /// Creates a lock file that may be locked by all users who may write the property list.
     private func create(_ path: String, for list: FileStatus?) throws(SystemError) -> Int32 {
         let descriptor = try openRegistered(path, O_RDWR | O_CREAT | O_EXCL)
         do throws(SystemError) {
             try calls.setAccess(of: descriptor, to: permissions(besides: list), successorOf: list)
+            allowAlways(descriptor)
             return descriptor
         } catch {
             discard(descriptor)
@@ -208,7 +218,7 @@ extension FileLock {
     }
 
     /// Registers a descriptor to be closed in forked children. Has no effect beyond the capacity.
-    private static func register(_ descriptor: Int32) {
+    static func register(_ descriptor: Int32) {
         for index in 0..<capacity
         where registered[index].compareExchange(expected: none, desired: descriptor, ordering: .acquiringAndReleasing).exchanged {
             return

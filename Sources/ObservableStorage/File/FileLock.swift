@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// The lock that one writer of a property list holds at a time, among threads and processes alike.
 ///
@@ -7,14 +7,24 @@ import Foundation
 /// it may nevertheless be removed, for example by programs that clean up temporary folders, a holder calls ``isInPlace()`` before relying
 /// on it.
 ///
-/// Waiting writers are in the kernel's queue, and acquire the lock in the order of their requests.
+/// Waiting writers are in the kernel's queue, and acquire the lock in the order of their requests, unless they poll. An ``Interruption``
+/// ends their waiting.
 struct FileLock {
+    /// How a writer waits for the lock.
+    enum Waiting: Sendable {
+        /// In the kernel's queue, which a thread that has been abandoned cannot leave.
+        case queued
+        /// By trying again and again: a process that the system suspends must not be in the queue either.
+        case polling
+    }
+
     let target: ResolvedPath
     let calls: FileSystemCalls
     let lockPath: String
     /// Whether the lock was held by another writer when it was requested.
     private(set) var wasContended = false
     private let timeout: Duration
+    private let waiting: Waiting
     private let start = ContinuousClock.now
     private var descriptor: Int32 = -1
     private let forks = FileLock.forks
@@ -23,6 +33,7 @@ struct FileLock {
     private static let firstPause = Duration.microseconds(50)
     private static let mostPauses = 4
     private static let checkInterval = Duration.milliseconds(100)
+    private static let pollInterval = Duration.milliseconds(5)
     // Waiting is limited, even if other writers make progress.
     private static let mostTimeouts = 30
 
@@ -30,19 +41,22 @@ struct FileLock {
     ///
     /// - Parameter timeout: how long others may hold the lock without changing the file; while they write, waiting continues.
     /// - Throws: ``StorageError/locked(file:waited:)`` if others hold the lock for that long,
+    ///   ``StorageError/suspended(file:edits:)`` if the call is interrupted before it has the lock,
     ///   ``StorageError/unwritable(file:reason:)`` if it cannot be locked, and the error of `body`.
     static func withLock<Result>(
-        for target: ResolvedPath, timeout: Duration, calls: FileSystemCalls = .live, body: (_ lock: FileLock) throws -> Result
+        for target: ResolvedPath, timeout: Duration, waiting: Waiting = .queued, calls: FileSystemCalls = .live,
+        body: (_ lock: FileLock) throws -> Result
     ) throws -> Result {
-        var lock = FileLock(target: target, timeout: timeout, calls: calls)
+        var lock = FileLock(target: target, timeout: timeout, waiting: waiting, calls: calls)
         try lock.acquire()
         defer { lock.release() }
         return try body(lock)
     }
 
-    private init(target: ResolvedPath, timeout: Duration, calls: FileSystemCalls) {
+    private init(target: ResolvedPath, timeout: Duration, waiting: Waiting, calls: FileSystemCalls) {
         self.target = target
         self.timeout = timeout
+        self.waiting = waiting
         self.calls = calls
         lockPath = target.lockFile.path
     }
@@ -54,6 +68,8 @@ struct FileLock {
 
     private mutating func acquire() throws(StorageError) {
         while true {
+            // Before the lock file is created, too.
+            try requireUninterrupted()
             let opened = try open()
             descriptor = try lock(opened)
             do throws(StorageError) {
@@ -90,6 +106,7 @@ struct FileLock {
             }
             if try tryLock(descriptor) { return descriptor }
             try checkTime()
+            if waiting == .polling { return try poll(descriptor) }
         } catch {
             discard(descriptor)
             throw error
@@ -124,13 +141,14 @@ struct FileLock {
     }
 
     private func wait(for waiter: LockWaiter) throws(StorageError) -> Int32 {
-        var (known, since) = (targetIdentity, ContinuousClock.now)
+        var patience = Patience(of: self)
         while true {
-            let now = ContinuousClock.now
-            let left = min(timeout - since.duration(to: now), timeout * Self.mostTimeouts - start.duration(to: now))
-            guard left > .zero else {
+            let left: Duration
+            do throws(StorageError) {
+                left = try patience.left()
+            } catch {
                 abandon(waiter)
-                throw .locked(file: target.path, waited: timeout)
+                throw error
             }
             do throws(SystemError) {
                 if try waiter.wait(for: min(left, Self.checkInterval)) { return waiter.descriptor }
@@ -138,9 +156,37 @@ struct FileLock {
                 discard(waiter.descriptor)
                 throw unlockable(error)
             }
-            // Writers that make progress release the lock eventually.
-            let identity = targetIdentity
+        }
+    }
+
+    private func poll(_ descriptor: Int32) throws(StorageError) -> Int32 {
+        var patience = Patience(of: self)
+        while true {
+            calls.pause(min(try patience.left(), Self.pollInterval * Double.random(in: 0.5...1)))
+            if try tryLock(descriptor) { return descriptor }
+        }
+    }
+
+    /// The time that is left to wait, which starts again when the file changes: writers that make progress release the lock eventually.
+    private struct Patience {
+        private let lock: FileLock
+        private var known: FileIdentity?
+        private var since = ContinuousClock.now
+
+        init(of lock: FileLock) {
+            self.lock = lock
+            known = lock.targetIdentity
+        }
+
+        /// Throws if no time is left, or if waiting is interrupted.
+        mutating func left() throws(StorageError) -> Duration {
+            try lock.requireUninterrupted()
+            let identity = lock.targetIdentity
             if identity != known { (known, since) = (identity, .now) }
+            let now = ContinuousClock.now
+            let left = min(lock.timeout - since.duration(to: now), lock.timeout * mostTimeouts - lock.start.duration(to: now))
+            guard left > .zero else { throw .locked(file: lock.target.path, waited: lock.timeout) }
+            return left
         }
     }
 
@@ -160,9 +206,14 @@ struct FileLock {
     /// The remaining time to wait.
     @discardableResult
     private func checkTime() throws(StorageError) -> Duration {
+        try requireUninterrupted()
         let left = timeout - start.duration(to: .now)
         guard left > .zero else { throw .locked(file: target.path, waited: timeout) }
         return left
+    }
+
+    private func requireUninterrupted() throws(StorageError) {
+        if Interruption.current?.isRequested == true { throw .suspended(file: target.path) }
     }
 }
 

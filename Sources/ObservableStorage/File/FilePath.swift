@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// An absolute path with `..` and symbolic links as given: only the file system can resolve them.
 ///
@@ -11,14 +11,14 @@ struct AbsolutePath: Sendable {
 
     /// Makes a path absolute, relative to the current working folder unless it starts at the root.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)``
+    /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     init(_ path: String, calls: FileSystemCalls = .live) throws(StorageError) {
         try self.init(path, of: path, calls: calls)
     }
 
     /// The path of a file URL; a relative one is resolved against the folder that was the working folder when the URL was created.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)``
+    /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     init(of url: URL, calls: FileSystemCalls = .live) throws(StorageError) {
         let file = Self.name(of: url)
         try self.init(Self.path(of: url, file), of: file, calls: calls)
@@ -31,7 +31,7 @@ struct AbsolutePath: Sendable {
 
     /// Joins a path to the current working folder, unless it starts at the root.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)``
+    /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     static func fromRoot(_ path: String, of file: String, calls: FileSystemCalls = .live) throws(StorageError) -> String {
         if path.utf8.first == separator { return path }
         let folder: String
@@ -72,7 +72,7 @@ struct AbsolutePath: Sendable {
     /// The path as given in the URL: `URL.path` removes `..` textually from a relative one, as if no folder were a link.
     private static func path(of url: URL, _ file: String) throws(StorageError) -> String {
         let text = url.relativeString
-        guard let decoded = text.removingPercentEncoding else { throw .unreadable(file: file, reason: "its path is not UTF-8") }
+        guard let decoded = decoded(text) else { throw .unreadable(file: file, reason: "its path is not UTF-8") }
         guard !text.contains("%00") else { throw containsNUL(file) }
         // Foundation substitutes it for bytes that are not UTF-8, so that different names would become this one.
         guard !decoded.unicodeScalars.contains("\u{FFFD}") else {
@@ -88,6 +88,23 @@ struct AbsolutePath: Sendable {
         // A path relative to a file is resolved against the file's folder.
         let end = folder.utf8.lastIndex(of: separator) ?? folder.startIndex
         return folder[..<end] + "/" + path
+    }
+
+    /// The text of a URL without percent encoding, or nil if it is not UTF-8.
+    private static func decoded(_ text: String) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            // A URL has two hexadecimal digits after every percent sign.
+            guard let decoded = UInt8(Substring(rest.prefix(2)), radix: 16) else { return nil }
+            bytes.append(decoded)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
     }
 }
 
@@ -118,7 +135,7 @@ struct ResolvedPath: Sendable {
     /// Resolves every symbolic link of a path, including that of its last component: two paths to one file resolve to the same path, and a
     /// dangling link to the path of its missing target.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)`` if links form a cycle, if `..` follows something other than a folder, or if a
+    /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if links form a cycle, if `..` follows something other than a folder, or if a
     ///   folder may not be searched.
     init(_ path: AbsolutePath, calls: FileSystemCalls = .live) throws(StorageError) {
         do throws(SystemError) {

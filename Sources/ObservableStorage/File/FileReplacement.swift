@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// The replacement of a file by a temporary file beside it, which is written without a lock and renamed under the path's lock.
 ///
@@ -7,13 +7,15 @@ final class FileReplacement {
     private let target: ResolvedPath
     private let old: FileStatus?
     private let base: FileIdentity?
+    private let protection: FileProtection?
     private let calls: FileSystemCalls
     private var folder: Int32?
     /// The file that is replaced. While open, it keeps its inode number, and is not deleted by renaming, which would take as long as all
     /// the rest.
     private var replaced: Int32?
     private var temporary: (path: String, descriptor: Int32)?
-    private var written: FileIdentity?
+    /// The new file as it was written.
+    private(set) var written: FileIdentity?
     /// The modification time that was set on the new file.
     private var stamp: Int64?
     private var salt: UInt64 = 0
@@ -34,10 +36,14 @@ final class FileReplacement {
     /// - Parameters:
     ///   - old: the file whose owner and permissions are set on the new file.
     ///   - base: the identity of the file that is replaced; nil if there is none.
-    init(of target: ResolvedPath, successorOf old: FileStatus?, over base: FileIdentity?, calls: FileSystemCalls) {
+    ///   - protection: the data protection if no file is replaced.
+    init(
+        of target: ResolvedPath, successorOf old: FileStatus?, over base: FileIdentity?, protection: FileProtection?, calls: FileSystemCalls
+    ) {
         self.target = target
         self.old = old
         self.base = base
+        self.protection = protection
         self.calls = calls
     }
 
@@ -50,7 +56,8 @@ final class FileReplacement {
             step = "the folder \(target.folder) is append-only, so that nothing in it can be replaced"
             // The temporary file could not be removed either.
             if calls.isAppendOnly(folder, target.folder) { throw SystemError(EPERM) }
-            replaced = openOld()
+            step = "opening the present file, whose data protection has to be kept"
+            replaced = try openOld()
             let temporary = try createTemporary()
             self.temporary = temporary
             try fill(temporary.descriptor, with: bytes)
@@ -133,7 +140,7 @@ final class FileReplacement {
     }
 
     private func save(_ bytes: Data, to copy: ResolvedPath) throws(StorageError) -> Bool {
-        let saved = FileReplacement(of: copy, successorOf: old, over: nil, calls: calls)
+        let saved = FileReplacement(of: copy, successorOf: old, over: nil, protection: protection, calls: calls)
         defer { saved.discard() }
         do throws(StorageError) {
             try saved.prepare(bytes)
@@ -189,10 +196,13 @@ final class FileReplacement {
 // MARK: - The temporary file
 
 extension FileReplacement {
-    private func openOld() -> Int32? {
+    private func openOld() throws(SystemError) -> Int32? {
         guard base != nil else { return nil }
         do throws(SystemError) {
             return try calls.openFile(target.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+        } catch let error where error.code == EPERM {
+            // The device is locked, and the protection of the file, which has to be kept, cannot be read.
+            throw error
         } catch {
             // Otherwise renaming takes longer.
             return nil
@@ -240,6 +250,8 @@ extension FileReplacement {
     private func fill(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
         step = "setting the owner and permissions of the temporary file"
         try calls.setAccess(of: descriptor, to: old?.permissions ?? 0o600, successorOf: old)
+        step = "setting the data protection of the temporary file"
+        try calls.setProtection(of: descriptor, successorOf: replaced, orTo: protection)
         step = "writing the temporary file"
         try calls.writeAll(bytes, to: descriptor)
         stamp = stamp(descriptor)

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// The identity and the state of a file: while two identities are equal, the file has not changed.
 ///

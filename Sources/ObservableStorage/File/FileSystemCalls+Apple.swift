@@ -1,5 +1,5 @@
 #if canImport(Darwin)
-    import Foundation
+    import FoundationSubset
 
     /// Waits until a file or folder has been written to the medium: `fsync` alone leaves it in the drive's cache on these systems.
     func synchronizeToMedium(_ descriptor: Int32) -> Int32 {
@@ -7,6 +7,17 @@
         // File servers and some foreign file systems do not support it.
         guard result < 0, errno == ENOTSUP || errno == EINVAL || errno == ENOTTY else { return result }
         return fsync(descriptor)
+    }
+
+    /// The number of an open file's data protection class; nil if it has none.
+    func readProtectionClass(of descriptor: Int32) -> Int32? {
+        let number = fcntl(descriptor, F_GETPROTECTIONCLASS)
+        return number > 0 ? number : nil
+    }
+
+    /// Sets the data protection class of an open file.
+    func changeProtectionClass(of descriptor: Int32, to number: Int32) -> Int32 {
+        fcntl(descriptor, F_SETPROTECTIONCLASS, number)
     }
 
     /// The value of `tv_nsec` for a time that is not set.
@@ -20,6 +31,38 @@
             // Replacing the file then fails with the reason.
             return false
         }
+    }
+
+    /// Reserves space for an empty file: writing to a mapping without it ends the process if the file system is full.
+    ///
+    /// - Returns: the error number; 0 for none.
+    func reserveSpace(of descriptor: Int32, size: Int) -> Int32 {
+        var request = fstore_t(
+            fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0, fst_length: off_t(size), fst_bytesalloc: 0)
+        guard fcntl(descriptor, F_PREALLOCATE, &request) >= 0, ftruncate(descriptor, off_t(size)) == 0 else { return errno }
+        return 0
+    }
+
+    /// Keeps a mapping from being inherited by forked children.
+    func keepFromChildren(_ start: UnsafeMutableRawPointer, size: Int) -> Int32 {
+        minherit(start, size, VM_INHERIT_NONE)
+    }
+
+    /// Identifies the run of the system by the time at which it was started; 0 if that is not known.
+    let bootIdentifier: UInt64 = {
+        var time = timeval()
+        var size = MemoryLayout<timeval>.size
+        guard sysctlbyname("kern.boottime", &time, &size, nil, 0) == 0 else { return 0 }
+        return UInt64(truncatingIfNeeded: time.tv_sec)
+    }()
+
+    /// The reason why the file system of an open file is not known to keep mapped files as written; nil if it is.
+    func mappingObjection(of descriptor: Int32, device: UInt64) -> String? {
+        var status = statfs()
+        guard fstatfs(descriptor, &status) == 0 else { return "its file system is not known" }
+        let name = withUnsafeBytes(of: status.f_fstypename) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        if ["apfs", "hfs"].contains(name) { return nil }
+        return "its file system (\(name)) is not one of those on which logs of edits are known to be safe"
     }
 
     #if !os(Linux)

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 // Reading and replacing whole files so that no process ever reads a part of one. These functions do not take the `FileLock` of the path,
 // which a writer holds in order not to overwrite changes of another one.
@@ -16,7 +16,7 @@ extension FileSystemCalls {
     /// A file that changes meanwhile is read again, for some tens of milliseconds. Only regular files are read: reading never waits for the
     /// other end of a pipe.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:)``
+    /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     func readFile(at path: String) throws(StorageError) -> (bytes: Data, identity: FileIdentity)? {
         for attempt in 0..<Self.mostAttempts {
             if attempt > 0 {
@@ -68,7 +68,7 @@ extension FileSystemCalls {
     }
 
     /// The bytes of a file from its beginning, as many as expected, or one more if the file has grown.
-    private func bytes(of descriptor: Int32, expected size: Int) throws(SystemError) -> Data {
+    func bytes(of descriptor: Int32, expected size: Int) throws(SystemError) -> Data {
         // One additional byte shows growth, without following a file that keeps growing, and without a call for its end.
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size + 1, alignment: 16)
         var count = 0
@@ -104,11 +104,13 @@ extension FileSystemCalls {
     /// The new file has the owner and permissions of the old one. If there is none, only this user may access it and the folders that are
     /// created for it. A file that this user may not write, or that nobody may, is not replaced.
     ///
-    /// - Parameter base: the identity that the file to be replaced had when it was read; nil if there is none. The owner and permissions of
-    ///   that file are set on the new one.
+    /// - Parameters:
+    ///   - base: the identity that the file to be replaced had when it was read; nil if there is none. The owner, permissions and data
+    ///     protection of that file are set on the new one.
+    ///   - protection: the data protection of the new file if there is none to be replaced.
     /// - Returns: nil if the file at the path is a different one now.
     func prepareReplacement(
-        of target: ResolvedPath, with bytes: Data, over base: FileIdentity?
+        of target: ResolvedPath, with bytes: Data, over base: FileIdentity?, protection: FileProtection? = nil
     ) throws(StorageError) -> FileReplacement? {
         let old: FileStatus?
         do throws(SystemError) {
@@ -118,7 +120,7 @@ extension FileSystemCalls {
         }
         if let old { try requireWritable(old, at: target) }
         guard old?.identity == base else { return nil }
-        let replacement = FileReplacement(of: target, successorOf: old, over: base, calls: self)
+        let replacement = FileReplacement(of: target, successorOf: old, over: base, protection: protection, calls: self)
         do throws(StorageError) {
             try replacement.prepare(bytes)
             return replacement

@@ -1,10 +1,16 @@
-import Foundation
+import FoundationSubset
 
 #if !canImport(Darwin)
     /// Waits until a file or folder has been written to the medium.
     func synchronizeToMedium(_ descriptor: Int32) -> Int32 {
         fsync(descriptor)
     }
+
+    /// Nil: files have no data protection classes.
+    func readProtectionClass(of descriptor: Int32) -> Int32? { nil }
+
+    /// Does nothing.
+    func changeProtectionClass(of descriptor: Int32, to number: Int32) -> Int32 { 0 }
 
     /// The value of `tv_nsec` for a time that is not set.
     let omittedTime = (1 << 30) - 2
@@ -15,6 +21,65 @@ import Foundation
         let request = UInt(0x8000_6601 | MemoryLayout<Int>.size << 16)
         var flags = 0
         return ioctl(descriptor, request, &flags) == 0 && flags & 0x20 != 0
+    }
+
+    /// Reserves space for an empty file: writing to a mapping without it ends the process if the file system is full.
+    ///
+    /// - Returns: the error number; 0 for none.
+    func reserveSpace(of descriptor: Int32, size: Int) -> Int32 {
+        posix_fallocate(descriptor, 0, off_t(size))
+    }
+
+    /// Keeps a mapping from being inherited by forked children, in which it would keep the lock of the file.
+    func keepFromChildren(_ start: UnsafeMutableRawPointer, size: Int) -> Int32 {
+        madvise(start, size, MADV_DONTFORK)
+    }
+
+    /// Identifies the run of the system; 0 if that is not known.
+    let bootIdentifier: UInt64 = {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return 0 }
+        defer { close(descriptor) }
+        return withUnsafeTemporaryAllocation(byteCount: 64, alignment: 8) { buffer in
+            let count = read(descriptor, buffer.baseAddress, buffer.count)
+            guard count > 0 else { return 0 }
+            var hash = FoldedHash(seed: 2)
+            hash.combine(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            return hash.value
+        }
+    }()
+
+    private let knownFileSystems: Set<Substring> = ["ext2", "ext3", "ext4", "xfs", "tmpfs", "ramfs", "overlay", "f2fs"]
+    // By device: looking it up takes as long as making a log.
+    private let fileSystems = Lock<[UInt64: String]>([:])
+
+    /// The reason why the file system of a device is not known to keep mapped files as written; nil if it is.
+    func mappingObjection(of descriptor: Int32, device: UInt64) -> String? {
+        let name = fileSystems.withLock { known in
+            let name = known[device] ?? fileSystem(of: device)
+            known[device] = name
+            return name
+        }
+        if knownFileSystems.contains(Substring(name)) { return nil }
+        return "its file system (\(name)) is not one of those on which logs of edits are known to be safe"
+    }
+
+    /// The name of the file system that is mounted from a device; "unknown" for one with several devices, such as Btrfs.
+    private func fileSystem(of device: UInt64) -> String {
+        let major = (device >> 8) & 0xfff | (device >> 32) & ~0xfff
+        let minor = device & 0xff | (device >> 12) & ~0xff
+        guard let table = fopen("/proc/self/mountinfo", "re") else { return "unknown" }
+        defer { fclose(table) }
+        var line: UnsafeMutablePointer<CChar>?
+        var capacity = 0
+        defer { free(line) }
+        while getline(&line, &capacity, table) > 0, let text = line {
+            // 36 35 98:0 /root /mount rw,noatime master:1 - ext3 /dev/root rw
+            let fields = String(cString: text).split(separator: " ")
+            guard fields.count > 3, fields[2] == "\(major):\(minor)", let end = fields.firstIndex(of: "-") else { continue }
+            return fields.count > end + 1 ? String(fields[end + 1]) : "unknown"
+        }
+        return "unknown"
     }
 #endif
 

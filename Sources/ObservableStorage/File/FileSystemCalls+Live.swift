@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+import FoundationSubset
 
 extension FileSystemCalls {
     /// The system's own calls.
@@ -25,6 +25,8 @@ extension FileSystemCalls {
         },
         setOwner: { descriptor, owner, group throws(SystemError) in try call { fchown(descriptor, owner, group) } },
         setPermissions: { descriptor, permissions throws(SystemError) in try call { fchmod(descriptor, permissions) } },
+        protectionClass: { descriptor in readProtectionClass(of: descriptor) },
+        setProtectionClass: { descriptor, number throws(SystemError) in try call { changeProtectionClass(of: descriptor, to: number) } },
         setPermissionsOfPath: { path, permissions throws(SystemError) in
             try call(path) { fchmodat(AT_FDCWD, $0, permissions, AT_SYMLINK_NOFOLLOW) }
         },
@@ -46,6 +48,28 @@ extension FileSystemCalls {
         },
         workingFolder: { () throws(SystemError) in try pathOfWorkingFolder() },
         list: { folder in try FileManager.default.contentsOfDirectory(atPath: folder) },
+        visibleNames: { folder throws(SystemError) in try namesWithoutDot(in: folder) },
+        reserve: { descriptor, size throws(SystemError) in
+            let code = reserveSpace(of: descriptor, size: size)
+            guard code == 0 else { throw SystemError(code) }
+        },
+        map: { descriptor, size throws(SystemError) in
+            guard let start = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), start != MAP_FAILED else {
+                throw SystemError(errno)
+            }
+            guard keepFromChildren(start, size: size) == 0 else {
+                let code = errno
+                munmap(start, size)
+                throw SystemError(code)
+            }
+            return start
+        },
+        unmap: { start, size in _ = munmap(start, size) },
+        mappingObjection: { descriptor throws(SystemError) in
+            var status = stat()
+            try call { fstat(descriptor, &status) }
+            return ObservableStorage.mappingObjection(of: descriptor, device: UInt64(truncatingIfNeeded: status.st_dev))
+        },
         lock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX | LOCK_NB) } },
         awaitLock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX) } },
         unlock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_UN) } },
@@ -78,6 +102,22 @@ private func call<Result: SignedInteger>(_ path: String, _ body: (UnsafePointer<
     }
     guard result >= 0 else { throw SystemError(code) }
     return result
+}
+
+private func namesWithoutDot(in path: String) throws(SystemError) -> [String] {
+    guard !path.utf8.contains(0) else { throw SystemError(EINVAL) }
+    guard let folder = opendir(path) else { throw SystemError(errno) }
+    defer { closedir(folder) }
+    var names: [String] = []
+    while let entry = readdir(folder) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+            name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: entry.pointee.d_name)) {
+                String(validatingCString: $0)
+            }
+        }
+        if let name, name.utf8.first != UInt8(ascii: ".") { names.append(name) }
+    }
+    return names
 }
 
 private func pathOfWorkingFolder() throws(SystemError) -> String {

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// The system calls of every file operation, so that tests can make each of them fail.
 ///
@@ -21,6 +21,9 @@ package struct FileSystemCalls: Sendable {
     var statusOfPath: @Sendable (_ path: String, _ followsLinks: Bool) throws(SystemError) -> FileStatus
     var setOwner: @Sendable (_ descriptor: Int32, _ owner: uid_t, _ group: gid_t) throws(SystemError) -> Void
     var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
+    /// The number of an open file's data protection class; nil if it has none.
+    var protectionClass: @Sendable (_ descriptor: Int32) -> Int32?
+    var setProtectionClass: @Sendable (_ descriptor: Int32, _ number: Int32) throws(SystemError) -> Void
     /// Does not follow a link in the path's last component.
     var setPermissionsOfPath: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     /// Sets the modification time of an open file, in nanoseconds since 1970.
@@ -39,6 +42,15 @@ package struct FileSystemCalls: Sendable {
     var workingFolder: @Sendable () throws(SystemError) -> String
     /// The names in a folder.
     var list: @Sendable (_ folder: String) throws -> [String]
+    /// The names in a folder, without those that begin with a dot; not read by Foundation, which takes several times as long.
+    var visibleNames: @Sendable (_ folder: String) throws(SystemError) -> [String]
+    /// Reserves space for an empty file, of which all bytes are zero.
+    var reserve: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> Void
+    /// Maps a file, shared with all processes, but not with forked children.
+    var map: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> UnsafeMutableRawPointer
+    var unmap: @Sendable (_ start: UnsafeMutableRawPointer, _ size: Int) -> Void
+    /// The reason why the file system of an open file is not known to keep mapped files as written; nil if it is.
+    var mappingObjection: @Sendable (_ descriptor: Int32) throws(SystemError) -> String?
     /// Takes the exclusive lock of an open file, or throws `EWOULDBLOCK` if it is held.
     package var lock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     /// Takes the exclusive lock of an open file, and waits for it.
@@ -322,7 +334,7 @@ extension FileSystemCalls {
         try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
     }
 
-    private func removeIfEmpty(_ folder: String) {
+    func removeIfEmpty(_ folder: String) {
         do throws(SystemError) {
             try uninterrupted { () throws(SystemError) in try removeEmptyFolder(folder) }
         } catch {

@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+import FoundationSubset
 
 /// A thread that waits in the kernel's queue for the lock of an open file: the blocking call has no time limit.
 ///
@@ -26,9 +26,8 @@ final class LockWaiter: Sendable {
     /// Starts to wait for the lock of an open file.
     static func start(_ descriptor: Int32, path: String, calls: FileSystemCalls) -> LockWaiter {
         let waiter = LockWaiter(descriptor, path: path, calls: calls)
-        let thread = Thread { waiter.run() }
-        thread.stackSize = stackSize
-        thread.start()
+        let code = startThread(stackSize: stackSize) { waiter.run() }
+        if code != 0 { waiter.end(.failure(SystemError(code))) }
         return waiter
     }
 
@@ -67,15 +66,22 @@ final class LockWaiter: Sendable {
             try calls.uninterrupted { () throws(SystemError) in try calls.awaitLock(descriptor) }
             return true
         }
-        let isAbandoned = state.withLock { state in
-            state.result = result
-            return state.isAbandoned
-        }
-        guard isAbandoned else { return _ = ended.signal() }
+        guard !end(result) else { return }
         Self.abandoned.withLock { waiters in
             waiters[path]?.removeAll { $0 === self }
             if waiters[path]?.isEmpty == true { waiters[path] = nil }
         }
         FileLock.release(descriptor, calls: calls)
+    }
+
+    /// Records the result; returns false if the waiter was abandoned meanwhile.
+    @discardableResult
+    private func end(_ result: Result<Bool, SystemError>) -> Bool {
+        let isAbandoned = state.withLock { state in
+            state.result = result
+            return state.isAbandoned
+        }
+        if !isAbandoned { ended.signal() }
+        return !isAbandoned
     }
 }

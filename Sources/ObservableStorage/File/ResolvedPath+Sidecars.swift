@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 // The files beside a property list: its lock file, its temporary files, copies, and malformed files that were renamed.
 extension ResolvedPath {
@@ -20,6 +20,11 @@ extension ResolvedPath {
     /// The lock file.
     var lockFile: ResolvedPath {
         ResolvedPath(".\(stem).lock", in: folder)
+    }
+
+    /// The folder of the edit logs of open stores.
+    var editLogs: ResolvedPath {
+        ResolvedPath(".\(stem).edits", in: folder)
     }
 
     /// The copy from which the file is restored if its writer dies while it writes it in place.

@@ -13,6 +13,8 @@ import Synchronization
     let needsMigration: Bool
     /// Whether writing may have to change more than the entry itself; false for most keys.
     let editsSeveral: Bool
+    /// Whether setting a value may violate the rule of the key's group; false for most keys.
+    let hasGroupRule: Bool
     /// The type of the stored value, if no user code determines whether it can be read again.
     let typeWhenSet: ObjectIdentifier?
     /// The last value read with the key.
@@ -22,10 +24,13 @@ import Synchronization
     /// The position of the key's entry in the table of the store in which it was last written.
     let entryIndex = Atomic(0)
 
-    fileprivate init(_ entryName: EntryName, needsMigration: Bool, editsSeveral: Bool, typeWhenSet: ObjectIdentifier?) {
+    fileprivate init(
+        _ entryName: EntryName, needsMigration: Bool, editsSeveral: Bool, hasGroupRule: Bool, typeWhenSet: ObjectIdentifier?
+    ) {
         self.entryName = entryName
         self.needsMigration = needsMigration
         self.editsSeveral = editsSeveral
+        self.hasGroupRule = hasGroupRule
         self.typeWhenSet = typeWhenSet
     }
 
@@ -39,10 +44,18 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     /// The definition of a key.
     struct Traits: Sendable {
         var name: String
+        /// The path of the value inside the entry, if that is a dictionary of which the key has one value.
+        var path: [String] = []
         var persistsDefault: DefaultPersistence
+        /// What the key is for, as told to a person.
+        var summary: String?
         let codec: StorageCodec<Value>
         /// Identifies values decoded by the codec; equal for keys derived from this one.
-        let codecNumber = UniqueNumber.next()
+        var codecNumber = UniqueNumber.next()
+        /// Throws an error for values that are not valid, stored or set; nil if all are.
+        var validate: (@Sendable (Value) throws -> Void)?
+        /// Throws an error if a stored form, once it is set, makes the values of the key's group invalid; nil if it has no rule.
+        var validateGroup: (@Sendable (PropertyListValue) throws(StorageError) -> Void)?
         /// Earlier types of the value and earlier names of the entry, the newest first.
         var migrations: [@Sendable (PropertyListValue) throws -> Value] = []
         var earlierNames: [String] = []
@@ -66,12 +79,12 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         let fallback = traits.fallback.first
         super.init(
             EntryName(
-                own: traits.name, earlier: traits.earlierNames, fallback: fallback?.name,
+                own: traits.name, path: traits.path, earlier: traits.earlierNames, fallback: fallback?.definition.traits.name,
                 earlierFallback: fallback?.definition.traits.earlierNames ?? []),
             needsMigration: !traits.migrations.isEmpty || !traits.earlierNames.isEmpty || !traits.persistsDefault.isEmpty
                 || fallback?.definition.needsMigration == true,
-            editsSeveral: traits.writesThrough || !traits.earlierNames.isEmpty,
-            typeWhenSet: traits.runsNoUserCode ? type : nil)
+            editsSeveral: traits.writesThrough || !traits.earlierNames.isEmpty || !traits.path.isEmpty,
+            hasGroupRule: traits.validateGroup != nil, typeWhenSet: traits.runsNoUserCode ? type : nil)
     }
 
     /// Caches a read value.

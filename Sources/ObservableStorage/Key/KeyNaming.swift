@@ -4,7 +4,7 @@ import PropertyListCoding
 struct KeyNaming: Sendable {
     private var prefix: KeyPrefix
     private let transform: (@Sendable (String) -> String)?
-    private let scope: KeyScope?
+    private var scope: KeyScope?
 
     init(prefix: String? = nil, scope: KeyScope? = nil, transform: (@Sendable (String) -> String)? = nil) {
         self.transform = transform
@@ -12,10 +12,17 @@ struct KeyNaming: Sendable {
         self.prefix = KeyPrefix(prefix.map { [$0] } ?? [])
     }
 
-    /// The naming of a nested group.
-    func inside(_ group: some KeyGroup) -> KeyNaming {
+    /// The naming of a nested group with a prefix.
+    func inside(_ prefix: String?) -> KeyNaming {
         var naming = self
-        if let prefix = group.prefix { naming.prefix.components.append(prefix) }
+        if let prefix { naming.prefix.components.append(prefix) }
+        return naming
+    }
+
+    /// The same naming of keys in a scope.
+    func scoped(to scope: KeyScope) -> KeyNaming {
+        var naming = self
+        naming.scope = scope
         return naming
     }
 
@@ -32,6 +39,29 @@ struct KeyNaming: Sendable {
 
     private func fallbackName(_ own: String) -> String {
         prefix.name(transform?(own) ?? own)
+    }
+}
+
+/// A key of any value type.
+protocol AnyStorageKey<Value>: Sendable {
+    associatedtype Value: Sendable
+    /// The key.
+    var storageKey: StorageKey<Value> { get }
+}
+
+extension StorageKey: AnyStorageKey {
+    var storageKey: StorageKey { self }
+}
+
+extension AnyStorageKey {
+    /// Identifies the key among all keys of the process.
+    var number: UInt64 { storageKey.definition.id }
+    /// The names of the key's entries.
+    var entryName: EntryName { storageKey.definition.entryName }
+
+    /// The key with its name in a store.
+    func named(by naming: KeyNaming) -> any AnyStorageKey {
+        naming.apply(to: storageKey)
     }
 }
 
@@ -73,6 +103,21 @@ struct KeyPrefix: Sendable, Hashable {
             default: text.unicodeScalars.append(scalar)
             }
         }
+    }
+
+    /// The component that was escaped; nil for text that is not an escaped component.
+    static func unescaped(_ text: String) -> String? {
+        var scalars = text.unicodeScalars.makeIterator()
+        var component = ""
+        while let scalar = scalars.next() {
+            switch scalar {
+            case "~":
+                guard let escaped = scalars.next(), escaped == "0" || escaped == "1" else { return nil }
+                component.unicodeScalars.append(escaped == "0" ? "~" : "/")
+            default: component.unicodeScalars.append(scalar)
+            }
+        }
+        return component
     }
 }
 

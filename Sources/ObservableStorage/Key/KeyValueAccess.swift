@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationSubset
 public import PropertyListCoding
 
 /// A type whose values are read and written by key: a store, a scene, or a transaction.

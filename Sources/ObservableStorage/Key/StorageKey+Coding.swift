@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 import PropertyListCoding
 
 // Conversion between values and their stored form.
@@ -12,6 +12,7 @@ extension StorageKey {
         if definition.traits.isNil(value) { return nil }
         let stored: PropertyListValue
         do {
+            try definition.traits.validate?(value)
             stored = try definition.traits.codec.encode(value)
             switch stored {
             // Every backend stores these unchanged. Calling it took a tenth of the time of a write.
@@ -52,12 +53,12 @@ extension StorageKey {
     /// The value stored in its present type. A value decoded by a user-defined codec is not decoded again.
     private func present(_ stored: PropertyListValue, in entry: Entry?, at version: UInt64) throws -> Value {
         let codec = definition.traits.codec
-        guard let entry, !codec.isNative else { return try codec.decode(stored) }
+        guard let entry, !codec.isNative else { return try validated(codec.decode(stored)) }
         let number = definition.traits.codecNumber
         if let known = entry.reading(at: version, by: number) { return known.value() }
-        let value = try codec.decode(stored)
+        let value = try validated(codec.decode(stored))
         // A value from the fallback is that key's value, not this one's.
-        let key = entry.name == name ? definition : fallback?.definition ?? definition
+        let key = entry.name == definition.entryName.own ? definition : fallback?.definition ?? definition
         key.keep(ValueReading(value, of: entry, at: version, codec: number))
         return value
     }
@@ -66,12 +67,17 @@ extension StorageKey {
     func migrated(_ stored: PropertyListValue) -> Value? {
         for migrate in definition.traits.migrations {
             do {
-                return try migrate(stored)
+                return try validated(migrate(stored))
             } catch {
                 continue
             }
         }
         return nil
+    }
+
+    private func validated(_ value: Value) throws -> Value {
+        try definition.traits.validate?(value)
+        return value
     }
 
     /// Whether decoding to the key's type runs no user code.
@@ -120,7 +126,7 @@ extension StorageKey {
 extension KeyDefinition.Traits {
     /// Whether encoding and decoding run no user code.
     var runsNoUserCode: Bool {
-        codec.isNative && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
+        codec.isNative && validate == nil && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
     }
 }
 

@@ -38,7 +38,7 @@ typealias MigrationOnRead = (edits: EntryEdits, origin: ChangeOrigin)
 extension StorageKey {
     /// The entries that have to be checked for that.
     var migrationNames: [String] {
-        [name] + definition.traits.earlierNames
+        [definition.entryName.own] + definition.traits.earlierNames
     }
 
     /// The changes caused by reading, given the values stored under the names above; nil if there are none.
@@ -47,15 +47,30 @@ extension StorageKey {
     ///   - entry: the entry of the key, which caches the decoded value; see ``decoded(_:in:at:)``.
     ///   - version: the version of the entry.
     func migration(of stored: [String: PropertyListValue], in entry: Entry? = nil, at version: UInt64 = 0) -> MigrationOnRead? {
-        guard let current = stored[name] else {
+        let entryName = definition.entryName
+        guard let current = entryName.leaf(stored[entryName.own]) else {
             if let earlier = definition.traits.earlierNames.first(where: { stored[$0] != nil }), let value = stored[earlier] {
-                return ([name: .some(reshaped(value) ?? value), earlier: PropertyListValue?.none], .migration)
+                return changes(of: stored, storing: reshaped(value) ?? value, .migration, removing: earlier)
             }
-            return persistsDefault.contains(.whenMissing) ? keptDefault : nil
+            return persistsDefault.contains(.whenMissing) ? keptDefault(stored) : nil
         }
         guard !isPresentShape(current, in: entry, at: version) else { return nil }
-        if let value = reshaped(current) { return ([name: .some(value)], .migration) }
-        return persistsDefault.contains(.onFailure) ? keptDefault : nil
+        if let value = reshaped(current) { return changes(of: stored, storing: value, .migration) }
+        return persistsDefault.contains(.onFailure) ? keptDefault(stored) : nil
+    }
+
+    private func changes(
+        of stored: [String: PropertyListValue], storing value: PropertyListValue, _ origin: ChangeOrigin, removing earlier: String? = nil
+    ) -> MigrationOnRead? {
+        let entryName = definition.entryName
+        do throws(StorageError) {
+            var edits: EntryEdits = [entryName.own: try entryName.replacing(value, in: stored[entryName.own])]
+            if let earlier { edits.updateValue(nil, forKey: earlier) }
+            return (edits, origin)
+        } catch {
+            // A value that cannot be written is not changed; setting it reports the error.
+            return nil
+        }
     }
 
     /// An earlier type converted to the present one.
@@ -64,8 +79,8 @@ extension StorageKey {
         return storedOrNil(value)
     }
 
-    private var keptDefault: MigrationOnRead? {
-        storedOrNil(defaultValue).map { ([name: .some($0)], .local) }
+    private func keptDefault(_ stored: [String: PropertyListValue]) -> MigrationOnRead? {
+        storedOrNil(defaultValue).flatMap { changes(of: stored, storing: $0, .local) }
     }
 
     private func storedOrNil(_ value: Value) -> PropertyListValue? {
@@ -82,18 +97,30 @@ extension StorageKey {
     /// The edits that store or remove a value, including the entry of an earlier name from which the value was read.
     ///
     /// - Parameter current: the stored value of a name.
-    func edits(storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?) -> EntryEdits {
-        guard let stored else { return removals }
-        var edits: EntryEdits = [name: stored]
-        if let counting = definition.entryName.counting(current), counting != name { edits.updateValue(nil, forKey: counting) }
+    func edits(
+        storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?
+    ) throws(StorageError) -> EntryEdits {
+        guard let stored else { return removals(over: current) }
+        let entryName = definition.entryName
+        var edits: EntryEdits = [entryName.own: try entryName.replacing(stored, in: current(entryName.own))]
+        if let counting = entryName.counting(current), counting != entryName.own { edits.updateValue(nil, forKey: counting) }
         if definition.traits.writesThrough, let fallback {
-            edits.merge(fallback.edits(storing: stored, over: current)) { $1 }
+            edits.merge(try fallback.edits(storing: stored, over: current)) { $1 }
         }
         return edits
     }
 
     /// The edits that remove the key's own value: any earlier name that is left would give it one again.
-    var removals: EntryEdits {
-        definition.entryName.earlier.reduce(into: [name: .none]) { $0.updateValue(nil, forKey: $1) }
+    func removals(over current: (String) -> PropertyListValue?) -> EntryEdits {
+        let entryName = definition.entryName
+        let left = entryName.path.isEmpty ? nil : entryName.removing(from: current(entryName.own))
+        return entryName.earlier.reduce(into: [entryName.own: left]) { $0.updateValue(nil, forKey: $1) }
+    }
+
+    /// The paths of the edits above that concern one value in the dictionary of an entry.
+    var editedPaths: EditedPaths {
+        guard !definition.traits.path.isEmpty else { return [:] }
+        let names = [definition.entryName.own, definition.traits.writesThrough ? definition.entryName.fallback : nil]
+        return names.reduce(into: [:]) { if let name = $1 { $0[name] = [definition.traits.path] } }
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 import PropertyListCoding
 
 /// The name of a stored value, its type, and its default value.
@@ -14,20 +14,25 @@ import PropertyListCoding
 public struct StorageKey<Value: Sendable>: Sendable {
     let definition: KeyDefinition<Value>
 
-    /// The entry's name in the property list. Any text; `.` and `/` have no meaning.
-    public var name: String { definition.traits.name }
+    /// The entry's name in the property list. Any text; `.` and `/` have no meaning. For a value inside nested dictionaries, the names on
+    /// the way to it, joined with `.`.
+    public var name: String { definition.entryName.text }
     /// The condition under which reading writes the default.
     public var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
     /// The value if none is stored or registered; created once, when it is first needed.
     public var defaultValue: Value { definition.traits.lazyDefault.value }
 
+    /// What the key is for, as told to a person; nil without a description.
+    public var summary: String? { definition.traits.summary }
+
     private init(
-        _ name: String, _ codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = [],
+        _ name: String, path: [String] = [], _ codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = [],
         makeDefault: @escaping @Sendable () -> Value
     ) {
         self.init(
             KeyDefinition.Traits(
-                name: name, persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault), isNil: Self.nilCheck()))
+                name: name, path: path, persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault),
+                isNil: Self.nilCheck()))
     }
 
     private init(_ traits: KeyDefinition<Value>.Traits) {
@@ -42,6 +47,11 @@ public struct StorageKey<Value: Sendable>: Sendable {
     private static func nilCheck() -> @Sendable (Value) -> Bool {
         guard Value.self is any OptionalValue.Type else { return { _ in false } }
         return { ($0 as? any OptionalValue)?.isNil ?? false }
+    }
+
+    /// The same key with a description, for lists of settings; see ``KeyedStore/all``.
+    public func described(_ summary: String) -> StorageKey {
+        with { $0.summary = summary }
     }
 
     /// The same key with a modified definition.
@@ -99,6 +109,37 @@ extension StorageKey {
     /// Creates a key whose value is stored with a codec, and nil if no value is stored; setting nil removes the entry.
     public init<Wrapped: Sendable>(_ name: String, codec: StorageCodec<Wrapped>) where Value == Wrapped? {
         self.init(name, codec.optional(), makeDefault: { nil })
+    }
+}
+
+// Values inside nested dictionaries.
+extension StorageKey {
+    /// Creates a key for one value inside nested dictionaries: `StorageKey("server", "port", default: 80)`.
+    ///
+    /// The key is read, set and observed by itself. Edits of different values in the same dictionary, by other keys or by other processes,
+    /// do not affect each other. Setting it creates the dictionaries that are missing, and fails if one of the names leads to a value that
+    /// is not a dictionary. Removing it removes the dictionaries that have no other value.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the entry.
+    ///   - path: the names inside its dictionary.
+    ///   - makeDefault: the value if none is stored; evaluated once, when it is first needed.
+    public init(
+        _ name: String, _ path: String..., default makeDefault: @autoclosure @escaping @Sendable () -> Value
+    ) where Value: Storable {
+        self.init(name, path: path, .native, makeDefault: makeDefault)
+    }
+
+    /// Creates a key for one value inside nested dictionaries, whose value is stored with a codec.
+    public init(
+        _ name: String, _ path: String..., codec: StorageCodec<Value>, default makeDefault: @autoclosure @escaping @Sendable () -> Value
+    ) {
+        self.init(name, path: path, codec, makeDefault: makeDefault)
+    }
+
+    /// Creates a key for one value inside nested dictionaries, which is nil if none is stored; setting nil removes it.
+    public init<Wrapped: Storable>(_ name: String, _ path: String...) where Value == Wrapped? {
+        self.init(name, path: path, .native, makeDefault: { nil })
     }
 }
 

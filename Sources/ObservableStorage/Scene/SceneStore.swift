@@ -34,8 +34,11 @@ public struct SceneStore: Sendable {
         keys = ScopedKeys(KeyScope(prefix: Self.prefix(sceneID), writesThrough: writesThrough))
     }
 
+    /// The first component of the names of all scenes' values.
+    static let folder = "scenes"
+
     static func prefix(_ sceneID: String) -> KeyPrefix {
-        KeyPrefix(["scenes", sceneID])
+        KeyPrefix([folder, sceneID])
     }
 
     /// A key in the scope of this scene.
@@ -54,6 +57,23 @@ public struct SceneStore: Sendable {
     /// The handle to a key's value in this scene, with all features of a stored value.
     public func stored<Value>(_ key: StorageKey<Value>) -> StoredValue<Value> {
         base.stored(scoped(key))
+    }
+
+    /// Copies the entries of another storage into this scene, once: of the scene's own file or domain in an earlier version.
+    ///
+    /// Values that the scene already has are kept, and the application's are not changed; see
+    /// ``ObservableStore/importEntries(from:once:naming:)``.
+    ///
+    /// - Parameters:
+    ///   - backend: the other storage, which is not changed.
+    ///   - name: identifies this import; an import into this scene that was made under the same name is not repeated.
+    ///   - transform: the name of an entry in this scene; nil for an entry that is not copied.
+    /// - Throws: ``StorageError`` if the other storage cannot be read or the store cannot be written.
+    public func importEntries(
+        from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
+    ) async throws {
+        let prefix = keys.scope.prefix
+        try await base.importEntries(from: backend, once: prefix.name(name)) { transform($0).map(prefix.name) }
     }
 
     /// Removes all values of the scene in one revision, so that it inherits the application's values again.
@@ -94,13 +114,6 @@ extension SceneStore: KeyValueAccess {
         get { base[scoped(key)] }
         nonmutating set { base[scoped(key)] = newValue }
         nonmutating _modify { yield &base[scoped(key)] }
-    }
-}
-
-extension ObservableStore {
-    /// Removes all values of a scene in one revision, for scenes that will not be used again.
-    public nonisolated func discard(sceneID: String) {
-        reset(under: SceneStore.prefix(sceneID))
     }
 }
 
@@ -147,6 +160,14 @@ extension SceneStore {
     ) -> ObservationToken {
         base.addUpdateListener(for: scoped(key), initial: initial, on: queue, listener)
     }
+
+    /// Calls a closure on the main actor with each change of a key's value in this scene; see
+    /// ``ObservableStore/addMainActorListener(for:initial:_:)``.
+    public func addMainActorListener<Value>(
+        for key: StorageKey<Value>, initial: Bool = false, _ listener: @escaping @MainActor (Change<Value>) -> Void
+    ) -> ObservationToken {
+        base.addMainActorListener(for: scoped(key), initial: initial, listener)
+    }
 }
 
 extension KeyedStore {
@@ -158,5 +179,11 @@ extension KeyedStore {
     ///   - transform: transforms each key's name: `{ $0.lowercased() }`.
     public init(_ scene: SceneStore, prefix: String? = nil, naming transform: (@Sendable (String) -> String)? = nil) {
         self.init(scene.base, naming: KeyNaming(prefix: prefix, scope: scene.scope, transform: transform))
+    }
+
+    /// The same keys in a scene of the same store; unchanged without one.
+    func scoped(to scene: SceneStore?) -> KeyedStore {
+        guard let scene else { return self }
+        return KeyedStore(store, KeyTable(keys, naming: table.naming.scoped(to: scene.scope), in: store.cache, store.reports))
     }
 }

@@ -7,14 +7,19 @@
 ///     @SceneStored("name") var name: String?
 /// }
 /// ```
+///
+/// Before its object has a scene, a property has the application's value, and each access looks for the scene. A value that is set before
+/// is kept, and is set in the scene at the first access to the property after there is one; if the object ends before, the application's
+/// store reports it in its `failures`. An object that leaves its scene keeps using it until it is in another one.
 @propertyWrapper
 public struct SceneStored<Value: Sendable> {
     private let key: StorageKey<Value>
-    private let handle = SceneHandle<Value>()
+    private let handle: SceneHandle<Value>
 
     /// Stores the property under a key.
     public init(_ key: StorageKey<Value>) {
         self.key = key
+        handle = SceneHandle(key)
     }
 
     /// Stores the property with a codec; its initial value is the default.
@@ -51,21 +56,26 @@ public struct SceneStored<Value: Sendable> {
         _enclosingInstance owner: Owner, wrapped wrapped: ReferenceWritableKeyPath<Owner, Value>,
         storage storage: ReferenceWritableKeyPath<Owner, SceneStored>
     ) -> Value {
-        get { owner[keyPath: storage].stored(in: owner.sceneStore).value }
-        set { owner[keyPath: storage].stored(in: owner.sceneStore).value = newValue }
-        _modify { yield &owner[keyPath: storage].stored(in: owner.sceneStore).value }
+        get { owner[keyPath: storage].handle.value(for: owner) }
+        set { owner[keyPath: storage].handle.set(newValue, for: owner) }
+        _modify {
+            let handle = owner[keyPath: storage].handle
+            if let stored = handle.modifiable(for: owner) {
+                yield &stored.value
+            } else {
+                var value = handle.value(for: owner)
+                defer { handle.set(value, for: owner) }
+                yield &value
+            }
+        }
     }
 
-    /// The handle to the value in the scene of the instance.
+    /// The handle to the value in the scene of the instance; before there is a scene, to the application's value.
     public static subscript<Owner: SceneStoring>(
         _enclosingInstance owner: Owner, projected projected: KeyPath<Owner, StoredValue<Value>>,
         storage storage: ReferenceWritableKeyPath<Owner, SceneStored>
     ) -> StoredValue<Value> {
-        owner[keyPath: storage].stored(in: owner.sceneStore)
-    }
-
-    private func stored(in scene: SceneStore) -> StoredValue<Value> {
-        handle.value(of: key, in: scene)
+        owner[keyPath: storage].handle.stored(for: owner)
     }
 }
 
@@ -81,34 +91,23 @@ extension SceneStored where Value: Storable {
     }
 }
 
-/// The handle of a property in the scene in which it was last used, so that it is created once for each scene.
-private final class SceneHandle<Value: Sendable>: Sendable {
-    private let last = Lock<(scene: SceneStore, stored: StoredValue<Value>)?>(nil)
-
-    /// The handle to a key in a scene.
-    func value(of key: StorageKey<Value>, in scene: SceneStore) -> StoredValue<Value> {
-        if let known = last.withLock({ $0 }), known.scene.isSame(as: scene) { return known.stored }
-        let stored = scene.stored(key)
-        last.take { last in
-            defer { last = (scene, stored) }
-            return last
-        }
-        return stored
+// Chosen by the compiler only if no other initializer fits: the message says more than an unmet requirement.
+extension SceneStored {
+    /// Not available: the type cannot be stored without a codec.
+    @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
+    public init(wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String) {
+        fatalError("unavailable")
     }
-}
 
-/// A class that belongs to a scene: its ``SceneStored`` properties have the values of that scene.
-public protocol SceneStoring: AnyObject {
-    /// Identifies the scene across restarts, for example the persistent identifier of a session.
-    var sceneID: String { get }
+    /// Not available: the type cannot be stored without a codec.
+    @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
+    public init(_ name: String, defaultValue: @autoclosure @escaping @Sendable () -> Value) {
+        fatalError("unavailable")
+    }
 
-    /// The scene; by default the one with the identifier in ``ObservableStore/standard``.
-    var sceneStore: SceneStore { get }
-}
-
-extension SceneStoring {
-    /// The scene in ``ObservableStore/standard``.
-    public var sceneStore: SceneStore {
-        SceneStore(sceneID: sceneID)
+    /// Not available: the type cannot be stored without a codec.
+    @available(*, unavailable, message: "conform 'Wrapped' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
+    public init<Wrapped: Sendable>(_ name: String) where Value == Wrapped? {
+        fatalError("unavailable")
     }
 }

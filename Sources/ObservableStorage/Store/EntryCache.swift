@@ -9,10 +9,20 @@ final class EntryCache: Sendable {
     private let allObservers: ChangePublisher<EntryChange>
     // The store's executor, on which no delivery that may run user code is made.
     private let executor: DispatchQueueExecutor
+    /// Makes a file for the log of edits; nil if the store has no log.
+    let makeLog: (@Sendable (_ halfSize: Int) throws(EditLogRefusal) -> EditLogFile)?
+    let logMaking = Lock(())
 
-    init(entries: [String: PropertyListValue], executor: DispatchQueueExecutor) {
+    /// - Parameters:
+    ///   - log: the log of edits, without a file.
+    ///   - makeLog: makes a file for it.
+    init(
+        entries: [String: PropertyListValue], executor: DispatchQueueExecutor, log: EditLog = EditLog(),
+        makeLog: (@Sendable (_ halfSize: Int) throws(EditLogRefusal) -> EditLogFile)? = nil
+    ) {
         id = UniqueNumber.next()
-        state = Lock(EntryCacheState(entries: entries, store: id))
+        self.makeLog = makeLog
+        state = Lock(EntryCacheState(entries: entries, store: id, log: log))
         allObservers = ChangePublisher(group: id)
         self.executor = executor
     }
@@ -78,7 +88,7 @@ final class EntryCache: Sendable {
             let history = (entry.stored == nil ? (entry.fallback == nil ? nil : fallback) : own)?.content.history
             return Found(
                 entry: entry, own: own, version: own.version, fallback: fallback, fallbackVersion: fallback?.version ?? 0,
-                isComplete: name.hasEarlier ? own.content.value != nil : entry.stored != nil,
+                isComplete: name.hasEarlier ? name.leaf(own.content.value) != nil : entry.stored != nil,
                 revision: history?.revision ?? 0, isUnconfirmed: type.flatMap { history?.isUnconfirmed($0) } ?? false)
         }
     }
@@ -86,13 +96,13 @@ final class EntryCache: Sendable {
     /// The previous stored and fallback values, the newest first.
     ///
     /// - Parameter includingPresent: whether the present values are included, for readers of newer ones.
-    func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+    func earlier(_ entryName: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
         state.withLock { state in
             func values(_ name: String) -> [PropertyListValue] {
                 let present = includingPresent ? state.entries[name] : nil
-                return (present.map { [$0] } ?? []) + state.earlier(name)
+                return ((present.map { [$0] } ?? []) + state.earlier(name)).compactMap(entryName.leaf)
             }
-            return (values(name.own), name.fallback.map { values($0) } ?? [])
+            return (values(entryName.own), entryName.fallback.map { values($0) } ?? [])
         }
     }
 
@@ -109,7 +119,7 @@ final class EntryCache: Sendable {
         _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
         insteadOf good: PropertyListValue?, _ reports: FailureReports
     ) -> Bool {
-        let name = entry.stored == nil ? key.definition.entryName.fallback : key.name
+        let name = entry.stored == nil ? key.definition.entryName.fallback : key.definition.entryName.own
         guard let name, entry.stored ?? entry.fallback != nil else { return false }
         if let failure {
             let noted = state.take {
@@ -146,8 +156,12 @@ final class EntryCache: Sendable {
                 post(change, among: changes, to: state, muting: muted, &deliveries)
                 if change.isRemoval { removed.append(change.entry) }
             }
-            return (changes: changes, removed: removed, deliveries: deliveries, needsFlush: state.needsFlushScheduled())
+            return (
+                changes: changes, removed: removed, deliveries: deliveries, needsFlush: state.needsFlushScheduled(),
+                needsLog: state.log.isBehind
+            )
         }
+        if taken.needsLog { makeLogIfNeeded() }
         releaseReadings(of: taken.removed)
         return (taken.deliveries, taken.needsFlush)
     }
@@ -162,12 +176,14 @@ final class EntryCache: Sendable {
         // Released after unlocking.
         var replaced: Entry.Replaced = (value, [])
         var removed: Entry?
-        let needsFlush = try state.withLock { (state) throws(StorageError) in
-            guard !state.isClosed else { throw .closed }
+        let (needsFlush, needsLog) = try state.withLock { (state) throws(StorageError) in
+            try state.requireEditable()
+            if !state.layers.mandatory.isEmpty, value != nil { try state.requireSettable(key.entryName) }
             let entry = state.entries.ensureEntry(key.entryName.own, at: key.entryIndex)
             let revision = state.revision + 1
             if state.entries.exchange(entry, &replaced, edit: revision, revision: revision, type: key.typeWhenSet) {
                 state.revision = revision
+                state.log.append(entry.name, over: replaced.value, value, sequence: revision)
                 if value == nil { removed = entry }
                 if state.hasAllObservers || !entry.content.observers.isEmpty || entry.isTracked {
                     let change = state.change(entry, from: replaced, to: value, origin: .local, revision: revision)
@@ -176,8 +192,9 @@ final class EntryCache: Sendable {
                     deliveries = posted
                 }
             }
-            return state.needsFlushScheduled()
+            return (state.needsFlushScheduled(), state.log.isBehind)
         }
+        if needsLog { makeLogIfNeeded() }
         withExtendedLifetime(replaced) {}
         if let removed { releaseReadings(of: [removed]) }
         return needsFlush
@@ -186,6 +203,11 @@ final class EntryCache: Sendable {
     /// Makes changes that are not reported to observers.
     func update<Result: Sendable>(_ body: (inout EntryCacheState) -> Result) -> Result {
         state.withLock { body(&$0) }
+    }
+
+    /// Makes changes that are not reported to observers, and moves something out of the state, which is released after unlocking.
+    func take<Result: Sendable>(_ body: (inout EntryCacheState) -> Result) -> Result {
+        state.take { body(&$0) }
     }
 
     /// Makes queued deliveries, on this thread unless it is the store's queue or another thread is delivering.
@@ -213,23 +235,30 @@ extension EntryCache {
             guard let seen = Self.change(change, among: changes, asSeenBy: observers.name, state) else { continue }
             observers.post(seen, muting: muted, to: &deliveries)
         }
-        if state.hasAllObservers { allObservers.post(muting: muted, to: &deliveries) { change } }
+        if state.hasAllObservers, !change.key.hasPrefix(EntryName.hiddenPrefix) {
+            allObservers.post(muting: muted, to: &deliveries) { change }
+        }
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
     }
 
-    /// A change as it appears to observers of the entry, or of one that falls back to it; nil if it does not affect them.
+    /// A change as it appears to observers of the entry, of a value inside it, or of an entry that falls back to it; nil if it does not
+    /// affect them.
     private static func change(
         _ change: EntryChange, among changes: [EntryChange], asSeenBy name: EntryName, _ state: EntryCacheState
     ) -> EntryChange? {
-        guard let fallback = name.fallback else { return change }
+        if !state.layers.mandatory.isEmpty, state.layers.mandatory(name) != nil { return nil }
+        guard let fallback = name.fallback else { return name.path.isEmpty ? change : change.inside(name) }
         let now = state.entry(name)
         if change.key == name.own {
-            let old = changes.first { $0.key == fallback }.map(\.old.stored) ?? now.fallback
-            return change.with(fallback: (old, now.fallback), earlier: state.earlier(fallback), registered: now.registered)
+            let old = changes.first { $0.key == fallback }.map(\.old.stored).map(name.leaf) ?? now.fallback
+            let own = name.path.isEmpty ? change : change.inside(name)
+            return own?.with(
+                fallback: (old, now.fallback), earlier: state.earlier(fallback).compactMap(name.leaf), registered: now.registered)
         }
         // A value of its own hides the fallback; one that was set or removed in the same step is reported instead.
-        guard now.stored == nil, !changes.contains(where: { $0.key == name.own }) else { return nil }
-        return change.asFallback(of: name.own)
+        let isOwnChanged = changes.contains { $0.key == name.own && name.leaf($0.old.stored) != name.leaf($0.new.stored) }
+        guard now.stored == nil, !isOwnChanged else { return nil }
+        return (name.path.isEmpty ? change : change.inside(name))?.asFallback(of: name.text)
     }
 
     /// Whether any entry is observed.

@@ -5,22 +5,36 @@ import PropertyListCoding
 struct EntryCacheState: Sendable {
     var entries: EntryTable
     var revision: UInt64 = 0
-    private(set) var registered: [String: PropertyListValue] = [:]
-    var isClosed = false
+    /// The revision of the storage whose changes are in the entries; nil if it has none.
+    var storageRevision: StorageRevision?
+    /// How much the storage accepts in one edit.
+    var limits = StorageLimits.none
+    var layers = ValueLayers()
+    /// Whether edits are accepted: not if the store is closed, or read-only.
+    private(set) var isEditable = true
+    var isClosed = false {
+        didSet { isEditable = !isClosed && readOnlyFile == nil }
+    }
+    /// The file of a read-only store.
+    var readOnlyFile: String? {
+        didSet { isEditable = !isClosed && readOnlyFile == nil }
+    }
     /// Whether there are observers of all entries.
     var hasAllObservers = false
     /// Whether observations have ended permanently.
     var isFinished = false
     var flushes = FlushSchedule()
+    var log: EditLog
     private var refusedMigrations: [String: PropertyListValue] = [:]
 
-    init(entries: [String: PropertyListValue], store: UInt64) {
+    init(entries: [String: PropertyListValue], store: UInt64, log: EditLog = EditLog()) {
+        self.log = log
         self.entries = EntryTable(entries, store: store)
     }
 
     /// The stored, the fallback and the registered value of a name.
     func entry(_ name: EntryName) -> StoredEntry {
-        name.entry(registered: registered[name.registered]) { entries[$0] }
+        layers.entry(name) { entries[$0] }
     }
 
     /// The previous values of a name, for readers that cannot decode the present one.
@@ -33,8 +47,8 @@ struct EntryCacheState: Sendable {
     /// - Returns: the previous one.
     mutating func register(_ value: PropertyListValue?, for name: String) -> PropertyListValue? {
         entries.entry(name)?.noteChange()
-        defer { registered[name] = value }
-        return registered[name]
+        defer { layers.registered[name] = value }
+        return layers.registered[name]
     }
 
     /// Edits entries in memory, as one revision, and keeps the edits for the next flush.
@@ -42,12 +56,16 @@ struct EntryCacheState: Sendable {
     /// - Parameters:
     ///   - principal: the entry to which the others belong, as its earlier names; nil if they are independent.
     ///   - condition: the values that must still be stored when the edits are written; otherwise the edits are discarded.
+    ///   - paths: the paths of the edited values, for entries of which not all is edited.
     mutating func edit(
-        _ edits: EntryEdits, of principal: String? = nil, origin: ChangeOrigin = .local, condition: EntryEdits = [:]
+        _ edits: EntryEdits, of principal: String? = nil, origin: ChangeOrigin = .local, condition: EntryEdits = [:],
+        at paths: EditedPaths = [:]
     ) throws(StorageError) -> [EntryChange] {
-        guard !isClosed else { throw .closed }
+        try requireEditable()
+        try limits.requireFitting(edits)
         return apply(
-            edits, origin: origin, edit: revision + 1, condition: condition.isEmpty ? nil : whatIsStored(of: condition), of: principal)
+            edits, origin: origin, edit: revision + 1, condition: condition.isEmpty ? nil : whatIsStored(of: condition), of: principal,
+            at: paths)
     }
 
     // An edit made from an unwritten edit has the condition of that edit, which is empty for an edit by user code.
@@ -61,36 +79,94 @@ struct EntryCacheState: Sendable {
         }
     }
 
+    /// Throws an error if the store is closed or read-only.
+    func requireEditable() throws(StorageError) {
+        guard isEditable else { throw refusal ?? .closed }
+    }
+
+    /// The error of edits; nil if they are accepted.
+    var refusal: StorageError? {
+        isClosed ? .closed : readOnlyFile.map { .readOnly(file: $0) }
+    }
+
+    /// Throws an error if the value of a key is mandatory.
+    func requireSettable(_ name: EntryName) throws(StorageError) {
+        if layers.mandatory(name) != nil { throw .mandatory(key: name.text) }
+    }
+
     /// Whether the entries still have the expected values.
     func isCurrent(_ expected: EntryEdits) -> Bool {
         expected.allSatisfy { entries[$0.key] == $0.value }
     }
 
-    /// The edits that remove the entries whose names begin with the components.
-    func removals(under prefix: KeyPrefix) -> EntryEdits {
+    /// Whether entries have the same values as at an earlier revision; all entries if there are no names.
+    func isCurrent(_ names: Set<String>?, in found: EntryValues) -> Bool {
+        if revision == found.revision { return true }
+        guard let names else { return false }
+        return names.allSatisfy { name in
+            // An entry that was removed from the table has no revision any more.
+            let isSet = found.values[name] != nil
+            guard let entry = entries.entry(name) else { return isSet == (entries[name] != nil) }
+            return entry.content.history.revision <= found.revision && isSet == (entry.content.value != nil)
+        }
+    }
+
+    /// The edits that remove the entries whose names satisfy a condition.
+    func removals(where isRemoved: (String) -> Bool) -> EntryEdits {
         let names = entries.names
         return names.reduce(into: EntryEdits(minimumCapacity: names.count)) { removals, name in
-            if prefix.contains(name) { removals.updateValue(nil, forKey: name) }
+            if isRemoved(name) { removals.updateValue(nil, forKey: name) }
         }
     }
 
     /// Applies values that are on disk already, as one revision. A pending edit of the same entry takes precedence.
     mutating func merge(_ edits: EntryEdits, origin: ChangeOrigin) -> [EntryChange] {
-        apply(entries.hasPending ? edits.filter { entries.pending($0.key) == nil } : edits, origin: origin)
+        if log.isOn, entries.hasPending { logAgain(over: edits) }
+        return apply(entries.hasPending ? edits.reduce(into: [:]) { addPending(to: $1, in: &$0) } : edits, origin: origin)
+    }
+
+    private func addPending(to edit: EntryEdits.Element, in edits: inout EntryEdits) {
+        guard let pending = entries.pending(edit.key) else { return edits[edit.key] = .some(edit.value) }
+        if pending.paths.isEmpty { return }
+        do throws(StorageError) {
+            edits[edit.key] = .some(try pending.value(of: edit.key, over: edit.value))
+        } catch {
+            // Writing the pending edit will fail for the same reason, which is reported then.
+        }
+    }
+
+    /// Logs the pending edits of entries whose stored values are different ones now: they will be made over these.
+    private mutating func logAgain(over stored: EntryEdits) {
+        var edits: [LoggedEdit] = []
+        for (name, value) in stored {
+            guard let pending = entries.pending(name) else { continue }
+            edits += pending.logged(name, over: value, pending.value, sequence: revision)
+        }
+        log.append(edits)
     }
 
     private mutating func apply(
-        _ edits: EntryEdits, origin: ChangeOrigin, edit: UInt64 = 0, condition: EntryEdits? = nil, of principal: String? = nil
+        _ edits: EntryEdits, origin: ChangeOrigin, edit: UInt64 = 0, condition: EntryEdits? = nil, of principal: String? = nil,
+        at paths: EditedPaths = [:]
     ) -> [EntryChange] {
         var changes: [EntryChange] = []
+        var logged: [LoggedEdit] = []
         for (name, value) in edits {
             let entry = entries.ensureEntry(name)
             var replaced: Entry.Replaced = (value, [])
             guard
-                entries.exchange(entry, &replaced, edit: edit, revision: revision + 1, condition: condition, principal: principal)
+                entries.exchange(
+                    entry, &replaced, edit: edit, revision: revision + 1, condition: condition, principal: principal,
+                    paths: paths.isEmpty ? nil : paths[name])
             else { continue }
-            changes.append(change(entry, from: replaced, to: value, origin: origin, revision: revision + 1))
+            var change = change(entry, from: replaced, to: value, origin: origin, revision: revision + 1)
+            if edit == 0 { change.storageRevision = storageRevision }
+            changes.append(change)
+            if edit != 0, log.isOn, let pending = entry.content.pending {
+                logged += pending.logged(name, over: replaced.value, value, sequence: edit)
+            }
         }
+        log.append(logged)
         if !changes.isEmpty { revision += 1 }
         return changes.sorted { $0.key < $1.key }
     }
@@ -99,7 +175,7 @@ struct EntryCacheState: Sendable {
     func change(
         _ entry: Entry, from old: Entry.Replaced, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64
     ) -> EntryChange {
-        let registered = registered.isEmpty ? nil : registered[entry.name]
+        let registered = layers.fallback(of: EntryName(own: entry.name))
         return EntryChange(
             key: entry.name, old: StoredEntry(stored: old.value, registered: registered),
             new: StoredEntry(stored: new, registered: registered), earlier: old.earlier, isRemoval: new == nil, origin: origin,
@@ -111,7 +187,8 @@ struct EntryCacheState: Sendable {
         let entry = entry(name)
         let source = entries.ensureEntry(entry.stored == nil ? name.fallback ?? name.own : name.own)
         return EntryChange(
-            key: name.own, old: entry, new: entry, earlier: earlier(name.own), earlierFallback: name.fallback.map(earlier) ?? [],
+            key: name.text, old: entry, new: entry, earlier: earlier(name.own).compactMap(name.leaf),
+            earlierFallback: name.fallback.map(earlier)?.compactMap(name.leaf) ?? [],
             isRemoval: entry.stored == nil && entry.fallback == nil, origin: .local, revision: revision,
             entry: source, version: source.version)
     }
@@ -123,6 +200,8 @@ extension EntryCacheState {
         let current = edits.filter { entries.pending($0.key)?.revision == $0.value.revision }
         entries.noteStored(current)
         for (name, edit) in current where !edit.condition.isEmpty { refusedMigrations[name] = edit.value }
+        log.append(
+            current.map { LoggedEdit(key: $0.key, over: $0.value.value.fingerprint, value: stored[$0.key], sequence: revision + 1) })
         return apply(current.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }, origin: .local)
     }
 
@@ -141,9 +220,18 @@ extension EntryCacheState {
     }
 
     /// Removes edits that are now on disk, except those repeated meanwhile, which need not wait for a later attempt.
-    mutating func noteStored(_ edits: [String: PendingEdit]) {
-        entries.noteStored(edits)
+    ///
+    /// - Parameter stored: the values of those that were stored; the others were given up because of their conditions. Nil if all were.
+    mutating func noteStored(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
+        entries.noteStored(edits, as: stored)
+        if !entries.hasPending { log.allowAgain() }
         flushes.cancelTimed()
+    }
+
+    /// The edits that a commit has to store, and the revision up to which they were made.
+    mutating func beginCommit() -> (edits: [String: PendingEdit], revision: UInt64) {
+        log.beginCommit(of: revision)
+        return (entries.pending, revision)
     }
 
     /// Discards all edits that are in memory only, and returns them.
@@ -164,29 +252,39 @@ extension EntryCacheState {
     }
 }
 
-/// The schedule of writing pending edits: at most one attempt is scheduled, queued or timed.
+/// The schedule of writing pending edits: at most one attempt is scheduled, queued or timed, and none while the store is suspended.
 struct FlushSchedule: Sendable {
-    // On the store's queue.
-    private var isQueued = false
+    private enum Queue: Sendable {
+        case idle
+        // On the store's queue.
+        case queued
+        case suspended
+    }
+
+    private var queue = Queue.idle
+    // Whether a suspension is lifted, and will be restored unless it is ended meanwhile.
+    private var isLifted = false
     // The number distinguishes the attempt from an earlier one, which is cancelled.
     private var timed: (number: UInt64, time: DispatchTime)?
     private var lastNumber: UInt64 = 0
 
     /// Queues an attempt; returns false if one is scheduled, which will write all edits.
     mutating func enqueue() -> Bool {
-        if isQueued || timed != nil { return false }
-        isQueued = true
+        if queue != .idle || timed != nil { return false }
+        queue = .queued
         return true
     }
 
-    /// Records that the queued attempt begins.
-    mutating func beginQueued() {
-        isQueued = false
+    /// Records that the queued attempt begins; returns false if the schedule was suspended meanwhile.
+    mutating func beginQueued() -> Bool {
+        if isSuspended { return false }
+        queue = .idle
+        return true
     }
 
-    /// Schedules an attempt and returns its number; nil if one is queued, or scheduled for an earlier time.
+    /// Schedules an attempt and returns its number; nil if one is queued, or scheduled for an earlier time, or the schedule is suspended.
     mutating func schedule(at time: DispatchTime) -> UInt64? {
-        if isQueued { return nil }
+        if queue != .idle { return nil }
         if let timed, timed.time <= time { return nil }
         lastNumber += 1
         timed = (lastNumber, time)
@@ -203,5 +301,35 @@ struct FlushSchedule: Sendable {
     /// Cancels the timed attempt: a write has just succeeded, so later edits need not wait for it.
     mutating func cancelTimed() {
         timed = nil
+    }
+
+    /// Whether no attempt is scheduled, and none begins, until ``resume()``.
+    var isSuspended: Bool { queue == .suspended }
+
+    /// Cancels every attempt, and schedules no other one.
+    mutating func suspend() {
+        (queue, timed) = (.suspended, nil)
+    }
+
+    /// Allows attempts again; returns false if the schedule was not suspended. The caller enqueues one if there are edits.
+    mutating func resume() -> Bool {
+        guard isSuspended || isLifted else { return false }
+        isLifted = false
+        if isSuspended { queue = .idle }
+        return true
+    }
+
+    /// Allows attempts until ``restoreSuspension()``, if the schedule is suspended.
+    mutating func liftSuspension() {
+        guard isSuspended else { return }
+        (queue, isLifted) = (.idle, true)
+    }
+
+    /// Suspends the schedule again if its suspension was lifted, and not ended by ``resume()`` since; returns whether it does.
+    mutating func restoreSuspension() -> Bool {
+        guard isLifted else { return false }
+        isLifted = false
+        suspend()
+        return true
     }
 }

@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+import FoundationSubset
 
 /// Errors without a caller to throw to. Errors reported without a subscriber are kept for the first one, and logged if there is none
 /// within a second, or by the end of the process.

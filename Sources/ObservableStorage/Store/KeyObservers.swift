@@ -39,7 +39,7 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
             guard hasSlot, case .undecodable = change.kind else { return change }
             return Change(
                 key: change.key, oldValue: change.oldValue, newValue: change.newValue, kind: .set, origin: change.origin,
-                revision: change.revision)
+                revision: change.revision, storageRevision: change.storageRevision)
         }
         return publisher.add(initial: [makeInitial], observer, to: &deliveries, onCancel: onCancel)
     }
@@ -103,7 +103,8 @@ extension EntryChange {
         let value = after.failure == nil || isRemoval ? after.value : before.value
         let kind = isRemoval ? ChangeKind.removed : after.failure.map(ChangeKind.undecodable) ?? .set
         let change = Change(
-            key: self.key, oldValue: before.value, newValue: value, kind: kind, origin: origin, revision: revision)
+            key: self.key, oldValue: before.value, newValue: value, kind: kind, origin: origin, revision: revision,
+            storageRevision: storageRevision)
         let good = before.failure == nil ? (new.stored == nil ? old.fallback : old.stored) : before.good
         return (change, after.failure, after.failure == nil ? nil : good)
     }

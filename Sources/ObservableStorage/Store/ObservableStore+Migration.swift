@@ -17,10 +17,12 @@ extension ObservableStore {
             if let failure { throw failure }
             var value = found
             let result = try body(&value)
-            let stored = try key.stored(value) { stored throws(StorageError) in try backend.storable(stored, for: key.name) }
-            let isDone = try edit(of: key.name, origin: .local) { state in
+            let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
+            if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
+            let isDone = try edit(of: key.definition.entryName.own, origin: .local, at: key.editedPaths) { (state) throws(StorageError) in
                 guard state.entry(key.definition.entryName) == entry else { return nil }
-                return key.edits(storing: stored) { state.entries[$0] }
+                if stored != nil { try state.requireSettable(key.definition.entryName) }
+                return try key.edits(storing: stored) { state.entries[$0] }
             }
             if isDone { return result }
         }
@@ -35,14 +37,17 @@ extension ObservableStore {
             while true {
                 let names = key.migrationNames
                 let (stored, entry, version) = cache.update { state in
-                    let entry = state.entries.ensureEntry(key.name)
+                    let entry = state.entries.ensureEntry(key.definition.entryName.own)
                     return (names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.entries[$1] }, entry, entry.version)
                 }
                 let migration = cache.storable(key.migration(of: stored, in: entry, at: version), in: backend, reports)
                 guard let migration else { return }
                 let expected = names.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }
-                let isDone = try edit(of: key.name, origin: migration.origin, condition: expected) { state in
-                    state.isCurrent(expected) ? migration.edits : nil
+                let name = key.definition.entryName.own
+                let isDone = try DeliveryThread.current.reading { () throws(StorageError) in
+                    try edit(of: name, origin: migration.origin, condition: expected) { state in
+                        state.isCurrent(expected) ? migration.edits : nil
+                    }
                 }
                 if isDone { return }
             }
@@ -53,13 +58,14 @@ extension ObservableStore {
 
     /// Makes edits that depend on the present entries; does nothing and returns false if `makeEdits` returns nil.
     private nonisolated func edit(
-        of principal: String, origin: ChangeOrigin, condition: EntryEdits = [:], _ makeEdits: (EntryCacheState) -> EntryEdits?
+        of principal: String, origin: ChangeOrigin, condition: EntryEdits = [:], at paths: EditedPaths = [:],
+        _ makeEdits: (EntryCacheState) throws(StorageError) -> EntryEdits?
     ) throws(StorageError) -> Bool {
         var isDone = false
         try tell { (state) throws(StorageError) in
-            guard let edits = makeEdits(state) else { return [] }
+            guard let edits = try makeEdits(state) else { return [] }
             isDone = true
-            return try state.edit(edits, of: principal, origin: origin, condition: condition)
+            return try state.edit(edits, of: principal, origin: origin, condition: condition, at: paths)
         }
         return isDone
     }
@@ -73,7 +79,7 @@ extension EntryCache {
         for case (let name, let value?) in migration.edits {
             do throws(StorageError) {
                 if update({ $0.isRefused(value, of: name) }) { return nil }
-                storable[name] = .some(try backend.storable(value, for: name))
+                storable[name] = .some(try backend.accepted(value, for: name))
             } catch {
                 if update({ $0.noteRefused(value, of: name) }) { reports.report(error) }
                 return nil
@@ -130,21 +136,29 @@ extension ObservableStore {
     ///
     /// Entries that are already stored here are kept. Copied entries have the origin ``ChangeOrigin/migration``.
     ///
+    /// ```swift
+    /// try await store.importEntries(from: old, once: "player") { $0.hasPrefix("player.") ? String($0.dropFirst(7)) : nil }
+    /// ```
+    ///
     /// - Parameters:
     ///   - backend: the other storage, which is not changed.
-    ///   - name: identifies this import; an import that was made under the same name is not repeated.
+    ///   - name: identifies this import; an import of any entries that was made under the same name is not repeated.
+    ///   - transform: the name of an entry in this store; nil for an entry that is not copied. By default, all are copied with their names.
+    ///     If several get the same name, the one whose own name is the first in order is copied.
     /// - Throws: ``StorageError`` if the other storage cannot be read or this one cannot be written.
-    public nonisolated func importEntries(from backend: any StorageBackend, once name: String) async throws {
+    public nonisolated func importEntries(
+        from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
+    ) async throws {
         guard !self[Self.importsKey].contains(name) else { return }
-        let entries: StorageEntries
-        do {
-            entries = try backend.load()
-        } catch {
-            throw StorageError.reading(backend.name, error)
+        let entries = try await StorageReader(backend).load()
+        let imported = entries.values.sorted { $0.key < $1.key }.compactMap { old, value in
+            transform(old).map { (name: $0, value: value) }
         }
+        // Not noted: each new scene may import, and the list of imports would grow with all of them.
+        guard !imported.isEmpty else { return }
         try await update(origin: .migration) { transaction in
             guard !transaction[Self.importsKey].contains(name) else { return }
-            for (key, value) in entries.values where transaction.entries[key] == nil {
+            for (key, value) in imported where transaction.entries[key] == nil {
                 try transaction.set(value, for: StorageKey<PropertyListValue?>(key))
             }
             transaction[Self.importsKey].append(name)

@@ -7,12 +7,13 @@ extension ObservableStore {
     ///
     /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:)``
     ///   if a value set since the last flush cannot be stored there: that edit was reverted, and all others are on disk.
-    public func flush() throws(StorageError) {
-        try writeEdits()
+    ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``.
+    public func flush() async throws(StorageError) {
+        try await writeEdits()
         if let refusal = refusal.take() { throw refusal }
         guard !availabilityState.isOpened else { return }
         do throws(StorageError) {
-            try load()
+            try await load()
         } catch {
             throw error.with(.kept)
         }
@@ -21,15 +22,22 @@ extension ObservableStore {
     /// Writes the pending edits, ends every stream, and stops watching. Later edits are rejected.
     /// - Parameter discardsEdits: whether the store is closed even if the edits cannot be written. They are lost then, which is reported
     ///   in ``failures``.
-    ///   ``failures``.
     /// - Throws: ``StorageError`` if the edits cannot be written; the store then stays open, and nothing is lost.
-    public func close(discardingEdits discardsEdits: Bool = false) throws(StorageError) {
-        cache.update { $0.isClosed = true }
+    ///   ``StorageError/suspended(file:edits:)`` if the system does not let the process finish, for a file of an app group.
+    public func close(discardingEdits discardsEdits: Bool = false) async throws(StorageError) {
+        closings += 1
+        defer { closings -= 1 }
+        cache.update { state in
+            state.isClosed = true
+            interruption.withdraw(.suspension)
+            state.flushes.liftSuspension()
+        }
         do throws(StorageError) {
-            try commitEdits()
+            try await commitEdits()
         } catch {
             guard discardsEdits else {
-                cache.update { $0.isClosed = false }
+                // Another call that still tries to close the store closes it, or ends like this one.
+                if closings == 1 { reopen() }
                 noteUnwritten(error.with(.kept))
                 throw error.with(.kept)
             }
@@ -37,8 +45,18 @@ extension ObservableStore {
             let edits = cache.update { $0.discardPending() }
             reports.report(error.with(.lost(keys: edits.keys.sorted())))
         }
+        cache.endLog(discardingEdits: true)
         stopWatching()
         finishObservations()
+    }
+
+    private func reopen() {
+        cache.update { state in
+            state.isClosed = false
+            // Not if the store was resumed meanwhile.
+            if state.flushes.restoreSuspension() { interruption.request(.suspension) }
+        }
+        lookIfPending()
     }
 
     /// Errors without a caller to throw to: failed background writes, property setters, a file that stays malformed, a fallback to polling.
@@ -67,10 +85,8 @@ extension ObservableStore {
                     file: backend.name, reason: "the store was opened before this process was forked; open it in the child", edits: .kept))
         }
         executor.queue.async {
-            self.assumeIsolated { store in
-                store.cache.update { $0.flushes.beginQueued() }
-                store.writeEditsBehind()
-            }
+            guard self.cache.update({ $0.flushes.beginQueued() }) else { return }
+            self.start { await $0.writeEditsBehind() }
         }
     }
 
@@ -79,10 +95,10 @@ extension ObservableStore {
         let time = DispatchTime.now() + delay
         guard let number = cache.update({ $0.scheduleFlush(at: time) }) else { return }
         executor.queue.asyncAfter(deadline: time) { [weak self] in
-            self?.assumeIsolated { store in
-                guard store.cache.update({ $0.flushes.begin(number) }) else { return }
+            guard let self, cache.update({ $0.flushes.begin(number) }) else { return }
+            start { store in
                 if !isHinted { store.flushBackoff.attempt() }
-                store.writeEditsBehind()
+                await store.writeEditsBehind()
             }
         }
     }
@@ -92,18 +108,18 @@ extension ObservableStore {
         if cache.update({ $0.entries.hasPending }), let delay = flushBackoff.hint() { scheduleFlush(after: delay, isHinted: true) }
     }
 
-    private func writeEditsBehind() {
+    private func writeEditsBehind() async {
         do {
-            try writeEdits()
+            try await writeEdits()
         } catch {
             // The error was already reported.
             scheduleFlush(after: flushBackoff.fail())
         }
     }
 
-    private func writeEdits() throws(StorageError) {
+    private func writeEdits() async throws(StorageError) {
         do throws(StorageError) {
-            try commitEdits()
+            try await commitEdits()
         } catch {
             let failure = error.with(.kept)
             noteUnwritten(failure)
@@ -112,37 +128,14 @@ extension ObservableStore {
     }
 
     private func noteUnwritten(_ failure: StorageError) {
+        // The storage has not failed, and resuming writes the edits.
+        if case .suspended = failure { return }
         availabilityState.set(.unavailable(failure))
         reports.report(failure)
-    }
-
-    private func commitEdits() throws(StorageError) {
-        guard cache.update({ $0.entries.hasPending }) else { return }
-        do {
-            let (_, deliveries) = try commit(.local) { _ in }
-            cache.deliver(deliveries)
-        } catch {
-            throw StorageError.writing(backend.name, error)
-        }
     }
 }
 
 extension ObservableStore {
-    /// How many times a malformed file is read before it is reported: most are being written at that moment.
-    private static let patience = 4
-
-    /// Receives an event of the backend; an event on the store's own queue enters the actor without a hop.
-    nonisolated func receive(_ event: StorageEvent) {
-        switch event {
-        case .failed(let error):
-            reports.report(error)
-        case .changed where executor.isCurrent:
-            assumeIsolated { $0.lookAgain() }
-        case .changed:
-            executor.queue.async { [weak self] in self?.assumeIsolated { $0.lookAgain() } }
-        }
-    }
-
     /// Changes the entries in memory, and notifies observers.
     nonisolated func tell<Failure: Error>(_ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]) throws(Failure) {
         follow(try cache.change(body))
@@ -152,66 +145,5 @@ extension ObservableStore {
     nonisolated func follow(_ outcome: (deliveries: Deliveries, needsFlush: Bool)) {
         if outcome.needsFlush { scheduleFlush() }
         cache.deliver(outcome.deliveries)
-    }
-
-    /// Reads the stored entries and reports external changes. If reading fails, the last valid values are kept.
-    private func lookAgain() {
-        guard !cache.update({ $0.isClosed }) else { return }
-        if isCommitting { return lookLater(after: .nanoseconds(0)) }
-        do throws(StorageError) {
-            try load()
-            hastenFlush()
-        } catch {
-            guard !isLookTimed else { return }
-            isLookTimed = true
-            lookLater(after: loadBackoff.fail())
-            // If the storage was never opened, only a different reason is reported.
-            if availabilityState.isOpened ? loadBackoff.failures == Self.patience : availability != .unavailable(error) {
-                noteUnreadable(error)
-            }
-        }
-    }
-
-    /// Reads the stored entries and reports external changes.
-    func load() throws(StorageError) {
-        let latest: StorageEntries
-        do {
-            latest = try backend.load()
-        } catch {
-            throw StorageError.reading(backend.name, error)
-        }
-        let external = latest.changes(since: base)
-        base = latest
-        // Before observers are notified: they may read keys, which may migrate entries.
-        availabilityState.noteOpened()
-        if !external.isEmpty { tell { $0.merge(external, origin: .external) } }
-        noteReadable()
-    }
-
-    private func noteReadable() {
-        loadBackoff.succeed()
-        // If edits are pending, writing them determines whether the storage is available.
-        if !cache.update({ $0.entries.hasPending }) { noteAvailable() }
-    }
-
-    /// Records that the storage can be used at present.
-    func noteAvailable() {
-        guard availability != .available else { return }
-        availabilityState.set(.available)
-        reports.recovered()
-    }
-
-    private func noteUnreadable(_ error: StorageError) {
-        availabilityState.set(.unavailable(error))
-        reports.report(error)
-    }
-
-    private nonisolated func lookLater(after delay: DispatchTimeInterval) {
-        executor.queue.asyncAfter(deadline: .now() + delay) { [weak self] in
-            self?.assumeIsolated { store in
-                store.isLookTimed = false
-                store.lookAgain()
-            }
-        }
     }
 }

@@ -30,22 +30,26 @@ extension ObservableStore {
 
     private func transact<Result: Sendable>(
         _ origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
-    ) throws -> (Result, Deliveries) {
-        guard !cache.update({ $0.isClosed }) else { throw StorageError.closed }
-        var isRefused = false
+    ) async throws -> (Result, Deliveries) {
+        if let refusal = cache.update({ $0.refusal }) { throw refusal }
         do {
-            return try commit(origin) { transaction in
+            return try await commit(origin) { transaction in
                 do {
-                    isRefused = false
-                    return try TransactionContext.during(self) { try body(&transaction) }
+                    return try TransactionContext.during(self) { try Interruption.withoutAny { try body(&transaction) } }
                 } catch {
-                    isRefused = true
-                    throw error
+                    throw TransactionFailure(error: error)
                 }
             }
-        } catch  where !isRefused {
+        } catch let failure as TransactionFailure {
+            throw failure.error
+        } catch {
             throw StorageError.writing(backend.name, error).with(.rolledBack)
         }
+    }
+
+    /// The error that a user's transaction has thrown, as opposed to one of the storage.
+    private struct TransactionFailure: Error {
+        let error: any Error
     }
 
     /// Applies the pending edits and a transaction to the latest entries, and stores the result.
@@ -53,75 +57,204 @@ extension ObservableStore {
     /// A pending edit that the backend rejects is reverted, so that it does not prevent others from being stored.
     ///
     /// - Returns: the result of the transaction, and the deliveries for observers.
-    func commit<Result>(_ origin: ChangeOrigin, _ body: (inout StoreTransaction) throws -> Result) throws -> (Result, Deliveries) {
+    func commit<Result: Sendable>(
+        _ origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
+    ) async throws -> (Result, Deliveries) {
+        try await inTurn {
+            guard backend.limits.areOfCommits else { return try await commitNow(origin, body) }
+            // The edits made before leave no room for the transaction. Those that are made meanwhile follow it.
+            let last = cache.update { $0.revision }
+            while cache.update({ $0.entries.isPending(upTo: last) }) { cache.deliver(try await commitNow(.local) { _ in }.1) }
+            return try await commitNow(origin, includingEdits: false, body)
+        }
+    }
+
+    /// Writes the edits that are pending when it is called, in as many commits as the limits of the storage require.
+    func commitEdits() async throws(StorageError) {
+        let last = cache.update { $0.revision }
+        do {
+            while cache.update({ $0.entries.isPending(upTo: last) }) {
+                let deliveries = try await inTurn {
+                    // Another commit may have written them meanwhile.
+                    guard cache.update({ $0.entries.isPending(upTo: last) }) else { return Deliveries() }
+                    return try await commitNow(.local) { _ in }.1
+                }
+                cache.deliver(deliveries)
+            }
+        } catch {
+            throw StorageError.writing(backend.name, error)
+        }
+    }
+
+    private func commitNow<Result: Sendable>(
+        _ origin: ChangeOrigin, includingEdits: Bool = true, _ body: @Sendable (inout StoreTransaction) throws -> Result
+    ) async throws -> (Result, Deliveries) {
+        if isSuspended { throw StorageError.suspended(file: backend.name) }
+        let assertion = activity.map { FlushAssertion($0, of: backend.name, interruption) }
+        defer { assertion?.finish() }
         while true {
-            var attempt: Attempt = (cache.update { $0.entries.pending }, StorageEntries(), nil)
+            let (pending, revision) = cache.update { $0.beginCommit() }
+            let edits = includingEdits ? try backend.limits.batch(of: pending) : [:]
+            let attempt = CommitAttempt<Result>(edits, upTo: revision)
             do {
-                return try commit(origin, &attempt, body)
+                return try await commit(attempt, origin, body)
             } catch let error as StorageError {
-                guard takeBack(attempt, because: error) else { throw error }
+                guard takeBack(attempt.own, attempt.outcome.withLock { $0 }, because: error) else { throw error }
             }
         }
     }
 
-    /// The pending edits that a commit writes, the entries that it read, and the edits of the transaction, nil until it has run.
-    private typealias Attempt = (own: [String: PendingEdit], found: StorageEntries, edits: EntryEdits?)
-
-    private func commit<Result>(
-        _ origin: ChangeOrigin, _ attempt: inout Attempt, _ body: (inout StoreTransaction) throws -> Result
-    ) throws -> (Result, Deliveries) {
+    private func commit<Result: Sendable>(
+        _ attempt: CommitAttempt<Result>, _ origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
+    ) async throws -> (Result, Deliveries) {
         let own = attempt.own
-        let registered = cache.update { $0.registered }
-        // The closure captures no state of the actor, which would isolate its result to the actor.
-        let (known, cache, reports, backend) = (base, self.cache, self.reports, self.backend)
-        var outcome: (result: Result, external: EntryEdits, edits: EntryEdits)?
-        isCommitting = true
-        defer { isCommitting = false }
-        let stored = try backend.edit { entries in
-            let found = entries
-            (attempt.found, attempt.edits) = (found, nil)
-            let counting = own.filter { $0.value.counts { found[$0] } }
-            for (key, edit) in counting { entries[key] = edit.value }
-            var transaction = StoreTransaction(
-                entries: entries.unedited, registered: registered, backend: backend, cache: cache, reports: reports)
-            let result = try body(&transaction)
-            let edits = try transaction.finish()
-            for (key, value) in edits { entries[key] = value }
-            var external = found.changes(since: known).filter { counting[$0.key] == nil }
-            for key in own.keys where counting[key] == nil { external.updateValue(found[key], forKey: key) }
-            attempt.edits = edits
-            outcome = (result, external, edits)
+        let release = own.isEmpty ? nil : cache.releasesLog(upTo: attempt.revision)
+        let layers = cache.update { $0.layers }
+        let (cache, reports, backend) = (self.cache, self.reports, self.backend)
+        defer { noteStoring([:], .local) }
+        let stored = try await interruption.cover {
+            try await backend.edit { entries in
+                var outcome = CommitOutcome<Result>(found: entries)
+                entries.whenStored = release
+                attempt.note(outcome)
+                outcome.counting = own.filter { $0.value.counts { outcome.found[$0] } }
+                do throws(StorageError) {
+                    for (key, edit) in outcome.counting { entries[key] = try edit.value(of: key, over: outcome.found[key]) }
+                } catch {
+                    // The error concerns a pending edit, and not the transaction.
+                    outcome.edits = [:]
+                    attempt.note(outcome)
+                    throw error
+                }
+                var transaction = StoreTransaction(
+                    entries: entries.unedited, layers: layers, backend: backend, cache: cache, reports: reports)
+                outcome.result = try body(&transaction)
+                let edits = try transaction.finish()
+                try backend.limits.requireFitting(edits)
+                for (key, value) in edits { entries[key] = value }
+                entries.readKeys = transaction.namesRead.map { $0.union(outcome.counting.namesRead(in: entries)) }
+                outcome.edits = edits
+                attempt.note(outcome)
+                noteStoring(edits, origin)
+            }
         }
-        guard let outcome else { throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit") }
+        let outcome = attempt.outcome.withLock { $0 }
+        guard let outcome, let result = outcome.result, let edits = outcome.edits else {
+            throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit")
+        }
         flushBackoff.succeed()
         loadBackoff.succeed()
-        availabilityState.noteOpened()
-        base = stored
+        // Differences that were reported meanwhile may be newer than what was stored.
+        let latest = stored.isOlder(than: base) ? base : stored
+        var external = outcome.external(since: base, own: own, latest)
+        for key in [outcome.counting.keys.map(\.self), edits.keys.map(\.self)].joined() where latest[key] != stored[key] {
+            external.updateValue(latest[key], forKey: key)
+        }
         // A stored value may differ from the value set: XML truncates dates to whole seconds.
         let rounded = own.reduce(into: EntryEdits()) { rounded, edit in
-            let isOwn = outcome.external[edit.key] == nil && outcome.edits[edit.key] == nil
-            if isOwn, stored[edit.key] != edit.value.value { rounded.updateValue(stored[edit.key], forKey: edit.key) }
+            let isOwn = external[edit.key] == nil && edits[edit.key] == nil
+            if isOwn, latest[edit.key] != edit.value.value { rounded.updateValue(latest[edit.key], forKey: edit.key) }
         }
-        let edits = outcome.edits.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }
+        base = latest
         let change = cache.change { state in
-            state.noteStored(own)
-            return state.merge(outcome.external, origin: .external) + state.merge(rounded, origin: .local)
-                + state.merge(edits, origin: origin)
+            // Under the lock, as in `adopt(_:)`.
+            availabilityState.noteOpened()
+            state.storageRevision = latest.revision
+            state.noteStored(own, as: latest.values(of: outcome.counting.keys))
+            return state.merge(external, origin: .external) + state.merge(rounded, origin: .local)
+                + state.merge(latest.values(of: edits.keys), origin: origin)
         }
         noteAvailable()
         if change.needsFlush { scheduleFlush() }
-        return (outcome.result, change.deliveries)
+        return (result, change.deliveries)
+    }
+
+    private nonisolated func noteStoring(_ edits: EntryEdits, _ origin: ChangeOrigin) {
+        storedTransaction.take { transaction in
+            defer { transaction = (edits, origin) }
+            return transaction
+        }
     }
 
     /// Reverts a pending edit that cannot be stored, and the edits made with it, to the stored values, and reports the error; returns false
     /// if the error does not concern a pending edit.
-    private func takeBack(_ attempt: Attempt, because error: StorageError) -> Bool {
-        guard case .unencodable(let key, _) = error, let edits = attempt.edits, edits[key] == nil, let edit = attempt.own[key] else {
+    private func takeBack<Result>(_ own: [String: PendingEdit], _ outcome: CommitOutcome<Result>?, because error: StorageError) -> Bool {
+        guard case .unencodable(let key, _) = error, let outcome, let edits = outcome.edits, edits[key] == nil, let edit = own[key] else {
             return false
         }
-        tell { $0.takeBack(attempt.own.filter { edit.takes(along: $0.value, of: key, $0.key) }, for: attempt.found) }
+        // Differences that were reported meanwhile may be newer than what the commit has found.
+        let stored = outcome.found.isOlder(than: base) ? base : outcome.found
+        tell { $0.takeBack(own.filter { edit.takes(along: $0.value, of: key, $0.key) }, for: stored) }
         refusal = refusal ?? error
         reports.report(error)
         return true
+    }
+}
+
+/// One attempt to store the pending edits and a transaction, which the backend may run several times.
+private final class CommitAttempt<Result: Sendable>: Sendable {
+    /// The pending edits that are stored with the transaction.
+    let own: [String: PendingEdit]
+    /// The revision up to which they were made.
+    let revision: UInt64
+    /// What the last run has found and made; nil before the first.
+    let outcome = Lock<CommitOutcome<Result>?>(nil)
+
+    init(_ own: [String: PendingEdit], upTo revision: UInt64) {
+        (self.own, self.revision) = (own, revision)
+    }
+
+    func note(_ outcome: CommitOutcome<Result>) {
+        self.outcome.take { last in
+            defer { last = outcome }
+            return last
+        }
+    }
+}
+
+/// What a run of a commit has found and made.
+private struct CommitOutcome<Result: Sendable>: Sendable {
+    /// The entries before the edits.
+    let found: StorageEntries
+    /// The pending edits whose conditions hold.
+    var counting: [String: PendingEdit] = [:]
+    /// The edits of the transaction; nil until it has returned.
+    var edits: EntryEdits?
+    var result: Result?
+
+    init(found: StorageEntries) {
+        self.found = found
+    }
+
+    /// The changes by others that the commit has found, or that were stored together with it.
+    ///
+    /// - Parameters:
+    ///   - known: the entries of which the observers know.
+    ///   - own: the pending edits that were to be stored.
+    ///   - latest: the entries after the commit.
+    func external(since known: StorageEntries, own: [String: PendingEdit], _ latest: StorageEntries) -> EntryEdits {
+        // Newer changes that were told before may have been undone since.
+        var external =
+            found.isOlder(than: known)
+            ? latest.changes(since: known).filter { counting[$0.key] == nil && edits?[$0.key] == nil }
+            : found.changes(since: known).filter { counting[$0.key] == nil }
+        for (key, value) in latest.changes(since: found) where counting[key] == nil && edits?[key] == nil {
+            external.updateValue(value, forKey: key)
+        }
+        for key in own.keys where counting[key] == nil {
+            external.updateValue(edits?[key] == nil ? latest[key] : found[key], forKey: key)
+        }
+        // Another writer may have changed other values in the same dictionary.
+        for (key, edit) in counting where !edit.paths.isEmpty && found[key] != known[key] && edits?[key] == nil {
+            external.updateValue(latest[key], forKey: key)
+        }
+        return external
+    }
+}
+
+extension StorageEntries {
+    /// The values of some entries.
+    fileprivate func values(of names: some Sequence<String>) -> EntryEdits {
+        names.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
     }
 }

@@ -26,8 +26,24 @@ extension ObservableStore: KeyValueAccess {
         }
     }
 
+    /// The value of a key, set and modified without a change for the writer's own subscription.
+    nonisolated subscript<Value>(key: StorageKey<Value>, muting token: ObservationToken?) -> Value {
+        get { self[key] }
+        set { assign(newValue, to: key, muting: token) }
+        _modify {
+            let (found, failure, isReported) = valueToModify(of: key)
+            var value = found
+            defer { endModification(of: key, value, failure, isReported, muting: token) }
+            yield &value
+        }
+    }
+
     @usableFromInline nonisolated func assign<Value>(_ value: Value, to key: StorageKey<Value>) {
-        do { try set(value, for: key) } catch { reports.report(error) }
+        assign(value, to: key, muting: nil)
+    }
+
+    private nonisolated func assign<Value>(_ value: Value, to key: StorageKey<Value>, muting token: ObservationToken?) {
+        do { try set(value, for: key, muting: token) } catch { reports.report(error) }
     }
 
     private nonisolated func valueToModify<Value>(
@@ -40,9 +56,9 @@ extension ObservableStore: KeyValueAccess {
 
     /// Stores the result of a modification, unless it was based on a stored value that cannot be decoded.
     private nonisolated func endModification<Value>(
-        of key: StorageKey<Value>, _ value: Value, _ failure: StorageError?, _ isReported: Bool
+        of key: StorageKey<Value>, _ value: Value, _ failure: StorageError?, _ isReported: Bool, muting token: ObservationToken? = nil
     ) {
-        guard let failure else { return assign(value, to: key) }
+        guard let failure else { return assign(value, to: key, muting: token) }
         if !isReported { reports.report(failure) }
     }
 
@@ -103,7 +119,8 @@ extension ObservableStore: KeyValueAccess {
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
-        let stored = try key.stored(value) { stored throws(StorageError) in try backend.storable(stored, for: key.name) }
+        let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
+        if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
         try edit(key, stored, muting: token)
     }
 
@@ -127,9 +144,11 @@ extension ObservableStore: KeyValueAccess {
     private nonisolated func editSeveral<Value>(
         _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
     ) throws(StorageError) {
+        let definition = key.definition
         try edit(muting: token) { (state) throws(StorageError) in
-            let edits = key.edits(storing: stored) { state.entries[$0] }
-            return try state.edit(edits, of: key.name)
+            if stored != nil { try state.requireSettable(definition.entryName) }
+            let edits = try key.edits(storing: stored) { state.entries[$0] }
+            return try state.edit(edits, of: definition.entryName.own, at: key.editedPaths)
         }
     }
 
@@ -138,14 +157,14 @@ extension ObservableStore: KeyValueAccess {
         reset(under: KeyPrefix([]))
     }
 
-    /// Removes the entries of some names, as one revision.
-    nonisolated func reset(_ keys: [String]) {
-        removeAll { _ in keys.reduce(into: EntryEdits()) { $0.updateValue(nil, forKey: $1) } }
-    }
-
     /// Removes the entries whose names begin with the components, as one revision.
     nonisolated func reset(under prefix: KeyPrefix) {
-        removeAll { $0.removals(under: prefix) }
+        reset(where: prefix.contains)
+    }
+
+    /// Removes the entries whose names satisfy a condition, as one revision.
+    nonisolated func reset(where isRemoved: (String) -> Bool) {
+        removeAll { $0.removals(where: isRemoved) }
     }
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
@@ -159,7 +178,27 @@ extension ObservableStore: KeyValueAccess {
     /// - Throws: ``StorageError/unencodable(key:reason:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         let stored = try key.stored(value)
-        cache.register(stored, for: key.definition.entryName.registered)
+        let name = key.definition.entryName
+        let registered = cache.update { $0.layers.registered[name.registered] }
+        cache.register(try name.replacing(stored, in: registered), for: name.registered)
+    }
+
+    /// Sets the values of names while none are stored, as ``register(_:for:)`` does for a key.
+    ///
+    /// ```swift
+    /// try store.register(["port": 8080, "hosts": ["localhost"]])
+    /// ```
+    ///
+    /// - Throws: ``StorageError/unencodable(key:reason:)`` if a property list cannot represent a value; none is registered then.
+    public nonisolated func register(_ values: [String: PropertyListValue]) throws(StorageError) {
+        for (name, value) in values {
+            do {
+                try value.validate()
+            } catch {
+                throw StorageError.unencodable(key: name, because: error)
+            }
+        }
+        for (name, value) in values { cache.register(value, for: name) }
     }
 
     /// All stored values by name, at one moment.

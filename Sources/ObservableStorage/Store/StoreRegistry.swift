@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+import FoundationSubset
 import Synchronization
 
 /// The stores of this process, whose pending edits are written at the end of the process.
@@ -9,9 +9,20 @@ final class StoreRegistry: Sendable {
 
     private static let hasEnded = Atomic(false)
 
-    // Without references to the stores: one that is being deinitialized has edits to write, and cannot be retained any more. The deadline
-    // of all writes at the end of the process; nil before it has begun.
-    private let state = Lock<(stores: [ObjectIdentifier: LastWrite], deadline: DispatchTime?)>(([:], nil))
+    // With weak references to the stores: one that is being deinitialized has edits to write, and cannot be retained any more.
+    private typealias Member = (lastWrite: LastWrite, store: WeakReference<ObservableStore>)
+
+    private struct State {
+        var members: [ObjectIdentifier: Member] = [:]
+        /// Which stores are suspended, including ones that are opened later.
+        var suspended = SuspensionScope.none
+        /// The deadline of all writes at the end of the process; nil before it has begun.
+        var deadline: DispatchTime?
+
+        var lastWrites: [LastWrite] { members.values.map(\.lastWrite) }
+    }
+
+    private let state = Lock(State())
     /// The last writes of released stores.
     private let lastWrites = DispatchGroup()
     // Dispatch does not survive a fork: the child has none of the queues' threads, and its pending edits are those of the parent.
@@ -33,24 +44,75 @@ final class StoreRegistry: Sendable {
         getpid() != process
     }
 
-    func add(_ store: ObjectIdentifier, _ lastWrite: LastWrite) {
-        state.withLock { $0.stores[store] = lastWrite }
+    /// Adds a store that was opened, and suspends it if its scope is; returns whether it does.
+    func add(_ store: ObservableStore) -> Bool {
+        let member = (store.lastWrite, WeakReference(store))
+        return state.withLock { state in
+            state.members[ObjectIdentifier(store)] = member
+            let isSuspended = state.suspended.includes(store)
+            // Under the lock, so that stores that are resumed at this moment include it.
+            if isSuspended { store.beginSuspension() }
+            return isSuspended
+        }
     }
 
     func remove(_ store: ObjectIdentifier) {
-        state.take { $0.stores.removeValue(forKey: store) }
+        state.take { $0.members.removeValue(forKey: store) }
     }
 
-    /// Makes the last write of a released store, on its queue; the end of the process waits for it.
-    func write(on queue: DispatchQueue, _ lastWrite: @escaping @Sendable () -> Void) {
-        queue.async(group: lastWrites, execute: lastWrite)
+    /// The open stores of a scope.
+    func stores(_ scope: SuspensionScope) -> [ObservableStore] {
+        // Moved out of the lock: releasing the last reference to a store runs its deinit.
+        state.take { $0.members.values.compactMap(\.store.object) }.filter(scope.includes)
+    }
+
+    /// Records that stores are suspended, and returns those that are open.
+    func suspend(_ scope: SuspensionScope) -> [ObservableStore] {
+        state.withLock { $0.suspended = max($0.suspended, scope) }
+        return stores(scope)
+    }
+
+    /// Records that stores are resumed, and returns those that are open; none while a larger scope is suspended.
+    func resume(_ scope: SuspensionScope) -> [ObservableStore] {
+        let isResumed = state.withLock { state in
+            guard scope >= state.suspended else { return false }
+            state.suspended = .none
+            return true
+        }
+        return isResumed ? stores(scope) : []
+    }
+
+    /// Makes the last write of a released store; the end of the process waits for it.
+    ///
+    /// - Parameters:
+    ///   - activity: the one to make it in, if the system grants it.
+    ///   - completion: called afterwards.
+    func write(_ lastWrite: LastWrite, during activity: ExpiringActivity?, _ completion: @escaping @Sendable () -> Void) {
+        lastWrite.start(in: lastWrites) {
+            // Written even if the activity is refused: otherwise the edits would be lost.
+            activity.map { FlushAssertion($0, of: lastWrite.backend.name, Interruption()) }
+        } completion: {
+            $0?.finish()
+            completion()
+        }
     }
 
     /// Writes the pending edits of stores, within the time limit of the end of the process.
     func writeAtEnd(_ stores: [LastWrite]) {
-        let deadline = state.withLock { $0.deadline } ?? .now()
+        write(stores, until: state.withLock { $0.deadline } ?? .now())
+    }
+
+    /// Writes the pending edits of all stores, within the time limit of the end of the process, which may continue afterwards.
+    func writeAll() {
+        guard !isForkedChild else { return }
+        let deadline = DispatchTime.now() + .nanoseconds(Self.exitTimeout.withLock { $0 }.wholeNanoseconds)
+        write(state.withLock { $0.lastWrites }, until: deadline)
+        FailureReports.logAllUndelivered()
+    }
+
+    private func write(_ stores: [LastWrite], until deadline: DispatchTime) {
         let group = DispatchGroup()
-        for store in stores { store.makeBeforeExit(group) }
+        for store in stores { store.startBeforeExit(in: group) }
         let isWritten = group.wait(timeout: deadline) == .success && lastWrites.wait(timeout: deadline) == .success
         if !isWritten { stores.forEach { $0.reportUnwritten() } }
     }
@@ -60,9 +122,11 @@ final class StoreRegistry: Sendable {
         let timeout = Self.exitTimeout.withLock { $0 }
         let stores = state.withLock { state in
             state.deadline = .now() + .nanoseconds(timeout.wholeNanoseconds)
-            return Array(state.stores.values)
+            return state.lastWrites
         }
         Self.hasEnded.store(true, ordering: .releasing)
+        // An edit that a handler of `atexit` makes now has to be written, also by a store that was suspended.
+        for store in stores { store.cache.update { _ = $0.flushes.resume() } }
         writeAtEnd(stores)
         FailureReports.logAllUndelivered()
     }
@@ -75,16 +139,44 @@ struct LastWrite: Sendable {
     let backend: any StorageBackend
     let reports: FailureReports
     let executor: DispatchQueueExecutor
+    let turns: Turns
 
-    /// Writes the pending edits for a process that is about to exit, and leaves the group afterwards.
-    func makeBeforeExit(_ group: DispatchGroup) {
-        if !executor.isCurrent {
-            executor.queue.async(group: group) { make() }
-        } else if backend.allowsNestedEdits {
+    /// Starts writing for a process that is about to exit; the group is left afterwards.
+    func startBeforeExit(in group: DispatchGroup) {
+        if executor.isCurrent, let backend = backend as? any BlockingStorageBackend {
             // The process exits inside an edit of this store.
-            make()
-        } else {
-            DispatchQueue.global().async(group: group) { make() }
+            if backend.allowsNestedEdits { return make(backend) }
+            return DispatchQueue.global().async(group: group) { make(backend) }
+        }
+        start(in: group) {
+        } completion: { _ in
+        }
+    }
+
+    /// Starts writing the pending edits, on the store's queue if the storage blocks; the group is left afterwards.
+    ///
+    /// - Parameters:
+    ///   - preparation: called before, where the edits are written.
+    ///   - completion: called afterwards with the result of the preparation.
+    func start<Context: Sendable>(
+        in group: DispatchGroup, _ preparation: @escaping @Sendable () -> Context, completion: @escaping @Sendable (Context) -> Void
+    ) {
+        if let backend = backend as? any BlockingStorageBackend {
+            return executor.queue.async(group: group) {
+                let context = preparation()
+                make(backend)
+                completion(context)
+            }
+        }
+        // Inside an edit, there is no waiting for its end.
+        let isInsideEdit = executor.isCurrent
+        group.enter()
+        Task.detached {
+            let context = preparation()
+            // After the commit under way, which may store earlier values of the same entries.
+            if isInsideEdit { await make() } else { await turns.run { await make() } }
+            completion(context)
+            group.leave()
         }
     }
 
@@ -92,28 +184,96 @@ struct LastWrite: Sendable {
     func reportUnwritten() {
         let keys = cache.update { $0.entries.pending.keys.sorted() }
         guard !keys.isEmpty else { return }
-        reports.report(.unwritable(file: backend.name, reason: "the process ended before it was done", edits: .lost(keys: keys)))
+        reports.report(.unwritable(file: backend.name, reason: "the process ended before it was done", edits: outcome(keys)))
+    }
+
+    /// What becomes of edits that were not written.
+    fileprivate func outcome(_ keys: [String]) -> StorageError.EditOutcome {
+        cache.isLogged ? .logged : .lost(keys: keys)
     }
 
     /// Writes the pending edits; reports those that cannot be written.
-    func make() {
-        var edits = cache.update { $0.entries.pending }
-        while !edits.isEmpty {
+    private func make(_ backend: any BlockingStorageBackend) {
+        var remaining = RemainingEdits(self)
+        while let batch = remaining.next() {
             do {
-                let counting = edits
-                _ = try backend.edit { entries in
-                    let found = entries
-                    for (key, edit) in counting where edit.counts(over: { found[$0] }) { entries[key] = edit.value }
-                }
-                return cache.update { $0.noteStored(counting) }
-            } catch StorageError.unencodable(let key, let reason) where edits[key] != nil {
-                // An edit that cannot be stored prevents no other edit from being stored, except those made with it.
-                reports.report(.unencodable(key: key, reason: reason))
-                let refused = edits[key]
-                edits = edits.filter { refused?.takes(along: $0.value, of: key, $0.key) != true }
+                _ = try backend.edit { try batch.apply(to: &$0) }
+                remaining.noteStored(batch)
             } catch {
-                return reports.report(StorageError.writing(backend.name, error).with(.lost(keys: edits.keys.sorted())))
+                remaining.noteFailure(error, of: batch)
             }
         }
+        cache.endLog()
+    }
+
+    /// The same for a storage that does not block.
+    private func make() async {
+        var remaining = RemainingEdits(self)
+        while let batch = remaining.next() {
+            do {
+                _ = try await backend.edit { try batch.apply(to: &$0) }
+                remaining.noteStored(batch)
+            } catch {
+                remaining.noteFailure(error, of: batch)
+            }
+        }
+    }
+}
+
+/// The edits that the last write of a store still has to write.
+private struct RemainingEdits {
+    /// Edits that are written together.
+    struct Batch: Sendable {
+        let edits: [String: PendingEdit]
+        /// Releases the edits of the log.
+        let release: (@Sendable (ResolvedPath, FileIdentity?) -> Void)?
+
+        func apply(to entries: inout StorageEntries) throws {
+            let found = entries
+            entries.whenStored = release
+            let counting = edits.filter { $0.value.counts { found[$0] } }
+            for (key, edit) in counting { entries[key] = try edit.value(of: key, over: found[key]) }
+            entries.readKeys = counting.namesRead(in: entries)
+        }
+    }
+
+    private let store: LastWrite
+    private var edits: [String: PendingEdit]
+    private let revision: UInt64
+
+    init(_ store: LastWrite) {
+        self.store = store
+        (edits, revision) = store.cache.update { $0.beginCommit() }
+    }
+
+    /// The edits to write next; nil after all were written, or given up.
+    mutating func next() -> Batch? {
+        guard !edits.isEmpty else { return nil }
+        do throws(StorageError) {
+            return Batch(edits: try store.backend.limits.batch(of: edits), release: store.cache.releasesLog(upTo: revision))
+        } catch {
+            giveUp(because: error)
+            return nil
+        }
+    }
+
+    mutating func noteStored(_ batch: Batch) {
+        edits = edits.filter { batch.edits[$0.key] == nil }
+        store.cache.update { $0.noteStored(batch.edits) }
+    }
+
+    /// Reports an error, and gives up the edits that it concerns.
+    mutating func noteFailure(_ error: any Error, of batch: Batch) {
+        guard case .unencodable(let key, let reason) = error as? StorageError, let refused = batch.edits[key] else {
+            return giveUp(because: error)
+        }
+        // An edit that cannot be stored prevents no other edit from being stored, except those made with it.
+        store.reports.report(.unencodable(key: key, reason: reason))
+        edits = edits.filter { !refused.takes(along: $0.value, of: key, $0.key) }
+    }
+
+    private mutating func giveUp(because error: any Error) {
+        store.reports.report(StorageError.writing(store.backend.name, error).with(store.outcome(edits.keys.sorted())))
+        edits = [:]
     }
 }

@@ -7,27 +7,55 @@ import Synchronization
 public struct StoreTransaction: KeyValueAccess {
     // Shared by all views: a view of a nested group does not copy the entries.
     private final class Contents {
-        var latest: StorageEntries
+        private var latest: StorageEntries
         var failure: StorageError?
+        /// The names of the entries that were read; nil after all were.
+        private(set) var namesRead: Set<String>? = []
+        /// The paths of edits inside the dictionary of an entry; none for edits of a whole entry.
+        private(set) var paths: EditedPaths = [:]
 
         init(_ latest: StorageEntries) {
             self.latest = latest
         }
+
+        subscript(name: String) -> PropertyListValue? {
+            namesRead?.insert(name)
+            return latest[name]
+        }
+
+        var values: [String: PropertyListValue] {
+            namesRead = nil
+            // The edits are merged once, for repeated access.
+            latest.gather()
+            return latest.values
+        }
+
+        /// The edits made so far.
+        var edits: EntryEdits {
+            latest.editedKeys.reduce(into: [:]) { $0.updateValue(latest[$1], forKey: $1) }
+        }
+
+        func apply(_ edits: EntryEdits, at paths: EditedPaths = [:]) {
+            for (name, value) in edits {
+                let isWhole = self.paths[name]?.isEmpty == true
+                self.paths[name] = isWhole ? [] : paths[name].map { (self.paths[name] ?? []) + $0 } ?? []
+                latest[name] = value
+            }
+        }
     }
 
     private let contents: Contents
-    private let registered: [String: PropertyListValue]
+    private let layers: ValueLayers
     // Not the store, which would isolate the closure's result to it.
     private let backend: any StorageBackend
     private let cache: EntryCache
     private let reports: FailureReports
 
     init(
-        entries: StorageEntries, registered: [String: PropertyListValue], backend: any StorageBackend, cache: EntryCache,
-        reports: FailureReports
+        entries: StorageEntries, layers: ValueLayers, backend: any StorageBackend, cache: EntryCache, reports: FailureReports
     ) {
         contents = Contents(entries)
-        self.registered = registered
+        self.layers = layers
         self.backend = backend
         self.cache = cache
         self.reports = reports
@@ -43,14 +71,14 @@ public struct StoreTransaction: KeyValueAccess {
             do {
                 try set(newValue, for: key)
             } catch {
-                contents.failure = contents.failure ?? error
+                fail(error)
             }
         }
         nonmutating _modify {
             let (found, failure) = read(key)
             var value = found
             defer {
-                if let failure { contents.failure = contents.failure ?? failure } else { self[key] = value }
+                if let failure { fail(failure) } else { self[key] = value }
             }
             yield &value
         }
@@ -69,7 +97,7 @@ public struct StoreTransaction: KeyValueAccess {
         let entry = entry(key)
         let name = key.definition.entryName
         let (value, failure, _) = key.value(
-            of: entry, { stored throws(StorageError) in try decoded(stored, for: key) },
+            of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
             orLastOf: { cache.earlier(name, includingPresent: true) })
         guard let failure else { return (value, nil) }
         let found = cache.read(name, as: nil)
@@ -81,62 +109,64 @@ public struct StoreTransaction: KeyValueAccess {
         return (value, failure)
     }
 
-    // A value that the store also has in memory is decoded once for both.
-    private func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
-        guard !key.definition.traits.codec.isNative else { return try key.decoded(stored) }
-        let found = cache.read(key.definition.entryName, as: nil)
-        guard found.entry.stored ?? found.entry.fallback == stored else { return try key.decoded(stored) }
-        let (entry, version) = found.source
-        return try key.decoded(stored, in: entry, at: version)
-    }
-
     /// Sets a key's value; nil removes it.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)``.
+    /// - Throws: ``StorageError/unencodable(key:reason:)``; ``StorageError/mandatory(key:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
-        let stored = try key.stored(value) { stored throws(StorageError) in try backend.storable(stored, for: key.name) }
-        apply(key.edits(storing: stored) { contents.latest[$0] })
+        if layers.mandatory(key.definition.entryName) != nil { throw .mandatory(key: key.name) }
+        let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
+        contents.apply(try key.edits(storing: stored) { contents[$0] }, at: key.editedPaths)
     }
 
     /// Removes a key's stored value, under earlier names too.
     public func remove<Value>(_ key: StorageKey<Value>) {
-        apply(key.removals)
+        contents.apply(key.removals { contents[$0] }, at: key.editedPaths)
     }
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
     public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        key.definition.entryName.counting { contents.latest[$0] } != nil
+        key.definition.entryName.counting { contents[$0] } != nil
     }
 
     /// All stored values by name.
     public var entries: [String: PropertyListValue] {
-        // The edits are merged once, for repeated access.
-        contents.latest.gather()
-        return contents.latest.values
+        contents.values
     }
 
     private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {
         migrateIfNeeded(key)
-        return key.definition.entryName.entry(registered: registered[key.definition.entryName.registered]) { contents.latest[$0] }
+        return layers.entry(key.definition.entryName) { contents[$0] }
     }
 
     // As when reading from a store, but as a part of the transaction.
     private func migrateIfNeeded<Value>(_ key: StorageKey<Value>) {
         guard key.definition.needsMigration else { return }
         if let fallback = key.fallback { migrateIfNeeded(fallback) }
-        let stored = key.migrationNames.reduce(into: [String: PropertyListValue]()) { $0[$1] = contents.latest[$1] }
-        if let migration = cache.storable(key.migration(of: stored), in: backend, reports) { apply(migration.edits) }
+        let stored = key.migrationNames.reduce(into: [String: PropertyListValue]()) { $0[$1] = contents[$1] }
+        if let migration = cache.storable(key.migration(of: stored), in: backend, reports) { contents.apply(migration.edits) }
     }
 
-    private func apply(_ edits: EntryEdits) {
-        for (name, value) in edits { contents.latest[name] = value }
+    /// The entries with the edits made so far.
+    var snapshot: StoreSnapshot {
+        StoreSnapshot(EntryValues(revision: 0, values: contents.values), layers, of: cache, reports)
+    }
+
+    /// Makes the transaction fail at its end.
+    func fail(_ error: StorageError) {
+        contents.failure = contents.failure ?? error
     }
 
     /// The edits of the transaction; throws the first error of a setter.
     func finish() throws(StorageError) -> EntryEdits {
         if let failure = contents.failure { throw failure }
-        return contents.latest.editedKeys.reduce(into: [:]) { $0.updateValue(contents.latest[$1], forKey: $1) }
+        return contents.edits
     }
+
+    /// The paths of the edits that concern one value in the dictionary of an entry.
+    var editedPaths: EditedPaths { contents.paths.filter { !$0.value.isEmpty } }
+
+    /// The names of the entries on which the edits may depend; nil for all.
+    var namesRead: Set<String>? { contents.namesRead }
 }
 
 /// Identifies the tasks that run or were started inside a transaction, for as long as it is open.

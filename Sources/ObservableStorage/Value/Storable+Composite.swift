@@ -1,4 +1,4 @@
-public import Foundation
+import FoundationSubset
 public import PropertyListCoding
 
 extension Set: Storable where Element: Storable {
@@ -88,49 +88,6 @@ extension Range: Storable where Bound: Storable {
     }
 }
 
-extension CGPoint: Storable {
-    /// A stored dictionary with the numbers `x` and `y`; other entries are ignored.
-    public init(propertyListValue stored: PropertyListValue) throws {
-        self.init(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
-    }
-
-    /// A dictionary with the reals `x` and `y`.
-    public var propertyListValue: PropertyListValue {
-        .dictionary(["x": x.propertyListValue, "y": y.propertyListValue])
-    }
-}
-
-extension CGSize: Storable {
-    /// A stored dictionary with the numbers `width` and `height`; other entries are ignored.
-    public init(propertyListValue stored: PropertyListValue) throws {
-        self.init(
-            width: try stored.entry("width", of: Self.self) as CGFloat, height: try stored.entry("height", of: Self.self) as CGFloat)
-    }
-
-    /// A dictionary with the reals `width` and `height`.
-    public var propertyListValue: PropertyListValue {
-        .dictionary(["width": width.propertyListValue, "height": height.propertyListValue])
-    }
-}
-
-extension CGRect: Storable {
-    /// A stored dictionary with the numbers `x`, `y`, `width` and `height`; other entries are ignored.
-    public init(propertyListValue stored: PropertyListValue) throws {
-        let origin = CGPoint(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
-        let size = CGSize(
-            width: try stored.entry("width", of: Self.self) as CGFloat, height: try stored.entry("height", of: Self.self) as CGFloat)
-        self.init(origin: origin, size: size)
-    }
-
-    /// A dictionary with the reals `x`, `y`, `width` and `height`; negative sizes are kept.
-    public var propertyListValue: PropertyListValue {
-        .dictionary([
-            "x": origin.x.propertyListValue, "y": origin.y.propertyListValue,
-            "width": size.width.propertyListValue, "height": size.height.propertyListValue,
-        ])
-    }
-}
-
 // Values of several parts, each an entry of a dictionary.
 extension PropertyListValue {
     fileprivate init(entries: KeyValuePairs<String, any Storable>) throws {
@@ -146,7 +103,7 @@ extension PropertyListValue {
     }
 
     /// An entry of the dictionary that is stored for a value of several parts.
-    fileprivate func entry<Value: Storable>(_ name: String, of type: Any.Type) throws -> Value {
+    package func entry<Value: Storable>(_ name: String, of type: Any.Type) throws -> Value {
         guard case .dictionary(let dictionary) = self else { throw CodingFailure(type, self) }
         guard let stored = dictionary[name] else { throw CodingFailure(Value.self, found: "nothing").inside(.step(to: name)) }
         do {

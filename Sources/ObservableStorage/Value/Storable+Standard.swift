@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationSubset
 public import PropertyListCoding
 
 extension PropertyListValue: Storable {
@@ -125,16 +125,6 @@ extension Float: Storable {
 
     /// A real.
     public var propertyListValue: PropertyListValue { .real(Double(self)) }
-}
-
-extension CGFloat: Storable {
-    /// A stored real, or an integer that a `CGFloat` holds exactly.
-    public init(propertyListValue: PropertyListValue) throws {
-        self.init(try NativeType(propertyListValue: propertyListValue))
-    }
-
-    /// A real.
-    public var propertyListValue: PropertyListValue { .real(Double(native)) }
 }
 
 extension PropertyListInteger {

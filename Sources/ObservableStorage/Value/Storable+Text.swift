@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationSubset
 public import PropertyListCoding
 
 extension URL: Storable {
@@ -69,7 +69,10 @@ extension Character: Storable {
 extension Locale: Storable {
     /// The locale with a stored identifier; any string is one.
     public init(propertyListValue: PropertyListValue) throws {
-        self.init(identifier: try String(propertyListValue, for: Self.self))
+        let string = try String(propertyListValue, for: Self.self)
+        self.init(identifier: string)
+        // A program that links only FoundationEssentials has one locale, which it returns for every identifier.
+        guard identifier == string else { throw CodingFailure(Self.self, refusing: string) }
     }
 
     /// The identifier. What the user has set apart from it, as in the current locale, is not stored.
@@ -77,7 +80,7 @@ extension Locale: Storable {
 }
 
 extension TimeZone: Storable {
-    /// The time zone with a stored identifier, which the system knows.
+    /// The time zone with a stored identifier, which the system knows. A program that links only FoundationEssentials knows just `GMT`.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         guard let zone = TimeZone(identifier: string) else { throw CodingFailure(Self.self, refusing: string) }

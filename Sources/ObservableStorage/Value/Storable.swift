@@ -12,6 +12,8 @@
 /// struct Account: CodableStorable { var name: String }
 /// ```
 ///
+/// On Linux only all of Foundation has `CGFloat`, `CGPoint`, `CGSize` and `CGRect`: there they conform with `import UserDefaultsStorage`.
+///
 /// Nothing is converted, with one exception: a real accepts a stored integer, because `<integer>1</integer>` is what people
 /// write for a volume of 1.
 public protocol Storable: Sendable {

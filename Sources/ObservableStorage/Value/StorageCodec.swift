@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationSubset
 public import PropertyListCoding
 
 /// How a key turns its value into what is stored, and back.
@@ -38,9 +38,9 @@ extension StorageCodec {
     /// A codec whose outcome goes through another one before it is stored: JSON that is compressed, say.
     ///
     /// - Parameter next: takes what this codec stores as its value.
-    public func then<Stored: Storable>(_ next: StorageCodec<Stored>) -> StorageCodec {
+    public func then<Encoded: Storable>(_ next: StorageCodec<Encoded>) -> StorageCodec {
         StorageCodec(
-            encode: { try next.encode(Stored(propertyListValue: encode($0))) },
+            encode: { try next.encode(Encoded(propertyListValue: encode($0))) },
             decode: { try decode(next.decode($0).propertyListValue) })
     }
 

@@ -7,11 +7,20 @@ public enum StorageError: Error, Sendable, Hashable {
     /// The file or its folder cannot be opened or read.
     case unreadable(file: String, reason: String, edits: EditOutcome? = nil)
     /// The file was read, but is no property list with a dictionary at its root; it was not touched.
-    case malformed(file: String, offset: Int?, reason: String, edits: EditOutcome? = nil)
+    ///
+    /// The place is an offset in bytes, and in XML a line and a column as well, both from 1.
+    case malformed(
+        file: String, offset: Int?, line: Int? = nil, column: Int? = nil, reason: String, edits: EditOutcome? = nil)
     /// The file cannot be written.
     case unwritable(file: String, reason: String, edits: EditOutcome? = nil)
     /// Another process kept the lock for too long.
     case locked(file: String, waited: Duration, edits: EditOutcome? = nil)
+    /// The file was not locked and not written, because the store is suspended, or because the system is about to suspend the process.
+    case suspended(file: String, edits: EditOutcome? = nil)
+    /// Edits that a process had made before it was killed were not stored, because somebody else has changed the same keys later.
+    case conflict(file: String, keys: [String])
+    /// The store was opened for reading only.
+    case readOnly(file: String)
     /// The system cannot report changes of the file, so it is polled instead.
     case unwatchable(file: String, reason: String)
     /// The file is a mount point, as Kubernetes creates one for a `subPath`: a file that replaces it outside is never visible here.
@@ -20,12 +29,25 @@ public enum StorageError: Error, Sendable, Hashable {
     case undecodable(key: String, expected: String, found: String)
     /// The value cannot be stored; what was stored before still is.
     case unencodable(key: String, reason: String)
+    /// The value, or the edits of one step or transaction together, are more than the storage accepts; nothing was changed. Without a key,
+    /// they are too many, or too large together.
+    case tooLarge(key: String?, reason: String)
+    /// The storage did not answer, so that the edits may have been stored or not.
+    ///
+    /// A store repeats its own edits. Before a transaction is repeated, its effect has to be looked at, unless it may take effect twice.
+    case outcomeUnknown(storage: String, reason: String, edits: EditOutcome? = nil)
+    /// The value is prescribed by a mandatory layer of the store, so it cannot be set.
+    case mandatory(key: String)
     /// The store was closed before.
     case closed
     /// Two keys of a group have the same name, and so are one entry.
     case repeatedName(key: String, group: String)
+    /// The values of a group are not valid together, by its own rule.
+    case invalidGroup(group: String, reason: String)
     /// `update` was called from inside an `update` of the same store.
     case nestedUpdate
+    /// A value is not kept equal on the user's devices; without a key, none is at present.
+    case unmirrored(key: String?, reason: String)
 
     /// What became of the edits of the call that failed.
     public enum EditOutcome: Sendable, Hashable {
@@ -35,6 +57,8 @@ public enum StorageError: Error, Sendable, Hashable {
         case rolledBack
         /// They are in the file, but may not outlive a power failure.
         case notDurable
+        /// They are in a log beside the file, and are stored when the file is next opened or written.
+        case logged
         /// They are lost, because the store or the process ended before they could be written.
         case lost(keys: [String])
     }
@@ -46,12 +70,27 @@ extension StorageError: CustomStringConvertible {
         switch self {
         case .unreadable(let file, let reason, let edits):
             "\(file): cannot be read: \(reason)\(Self.text(edits))"
-        case .malformed(let file, let offset, let reason, let edits):
-            "\(file): not a readable property list\(offset.map { " (byte \($0))" } ?? ""): \(reason); the file was left as it is\(Self.text(edits))"
+        case .malformed(let file, let offset, let line, let column, let reason, let edits):
+            """
+            \(file): not a readable property list\(Self.place(offset, line, column)): \(reason); the file was left as it \
+            is\(Self.text(edits))
+            """
         case .unwritable(let file, let reason, let edits):
             "\(file): cannot be written: \(reason)\(Self.text(edits))"
         case .locked(let file, let waited, let edits):
             "\(file): locked by another process for more than \(waited)\(Self.text(edits))"
+        case .suspended(let file, let edits):
+            """
+            \(file): not written, because the store is suspended, or the process is about to be\(Self.text(edits)); resume() the store, and \
+            try again
+            """
+        case .conflict(let file, let keys):
+            """
+            \(file): the last edits of a process that was killed are dropped, of \(Self.text(keys)): somebody else has changed the same \
+            since, and what is stored was left as it is; set them again if they are still wanted
+            """
+        case .readOnly(let file):
+            "\(file): opened for reading only; open it with access: .readWrite, or make the change in the application that owns it"
         case .unwatchable(let file, let reason):
             "\(file): cannot be watched: \(reason); it is polled instead"
         case .mountedFile(let file):
@@ -63,13 +102,32 @@ extension StorageError: CustomStringConvertible {
             "key \"\(key)\": expected \(expected), found \(found); what is stored was left as it is"
         case .unencodable(let key, let reason):
             "key \"\(key)\": cannot be stored: \(reason); what was stored before still is"
+        case .tooLarge(let key?, let reason):
+            "key \"\(key)\": too large for the storage: \(reason); nothing was changed"
+        case .tooLarge(nil, let reason):
+            "too large for one commit: \(reason); nothing was changed; make the edits in smaller steps"
+        case .outcomeUnknown(let storage, let reason, let edits):
+            "\(storage): it is not known whether the edits were stored: \(reason)\(Self.text(edits))"
+        case .mandatory(let key):
+            "key \"\(key)\": prescribed by the administrator, so it cannot be set; nothing was changed"
         case .closed:
             "the store is closed; open another one to go on"
         case .repeatedName(let key, let group):
             "key \"\(key)\": two keys of \(group) have this name; give one of them another name or its group a prefix"
+        case .invalidGroup(let group, let reason):
+            "the values of \(group) are not valid together: \(reason); the last valid ones are used, and what is stored was left as it is"
         case .nestedUpdate:
             "update was called from inside update; use the transaction that was passed to it"
+        case .unmirrored(let key?, let reason):
+            "key \"\(key)\": not mirrored: \(reason); the value on this device was left as it is"
+        case .unmirrored(nil, let reason):
+            "edits are not mirrored at present: \(reason); the values on this device are kept"
         }
+    }
+
+    private static func place(_ offset: Int?, _ line: Int?, _ column: Int?) -> String {
+        if let line, let column { return " (line \(line), column \(column))" }
+        return offset.map { " (byte \($0))" } ?? ""
     }
 
     private static func text(_ edits: EditOutcome?) -> String {
@@ -78,8 +136,13 @@ extension StorageError: CustomStringConvertible {
         case .kept: "; the edits are kept in memory and tried again"
         case .rolledBack: "; nothing was changed"
         case .notDurable: "; the file has its new content, which may not outlive a power failure"
-        case .lost(let keys): "; the last edits are lost, of \(keys.map { "\"\($0)\"" }.joined(separator: ", "))"
+        case .logged: "; the last edits are kept in a log beside the file, and stored when it is next opened or written"
+        case .lost(let keys): "; the last edits are lost, of \(text(keys))"
         }
+    }
+
+    private static func text(_ keys: [String]) -> String {
+        keys.map { "\"\($0)\"" }.joined(separator: ", ")
     }
 }
 
@@ -90,9 +153,14 @@ extension StorageError {
         // The content of the file was not rolled back.
         case .unwritable(_, _, .notDurable) where edits == .rolledBack: self
         case .unreadable(let file, let reason, _): .unreadable(file: file, reason: reason, edits: edits)
-        case .malformed(let file, let offset, let reason, _): .malformed(file: file, offset: offset, reason: reason, edits: edits)
+        case .malformed(let file, let offset, let line, let column, let reason, _):
+            .malformed(file: file, offset: offset, line: line, column: column, reason: reason, edits: edits)
         case .unwritable(let file, let reason, _): .unwritable(file: file, reason: reason, edits: edits)
         case .locked(let file, let waited, _): .locked(file: file, waited: waited, edits: edits)
+        case .suspended(let file, _): .suspended(file: file, edits: edits)
+        // The edits of a transaction were not rolled back: they may have been stored.
+        case .outcomeUnknown where edits == .rolledBack: self
+        case .outcomeUnknown(let storage, let reason, _): .outcomeUnknown(storage: storage, reason: reason, edits: edits)
         default: self
         }
     }

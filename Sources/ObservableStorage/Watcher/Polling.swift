@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+import FoundationSubset
 
 extension ActivatedSource {
     /// A timer that compares the identity of a file.

@@ -1,134 +1,130 @@
-#if canImport(Darwin)
-    import Dispatch
-    import Foundation
+import Dispatch
+import FoundationSubset
 
-    extension WatchService {
-        /// The service that watches paths with Dispatch sources on open descriptors, as on Apple's systems.
-        static func vnode(calls: FileSystemCalls = .live) -> WatchService {
-            WatchService(mechanism: .vnode) { path, handler throws(WatchError) in
-                let registration = VnodeRegistration(path: path, calls: calls, handler: handler)
-                try registration.start()
-                return registration
-            }
+extension WatchService {
+    /// The service that watches paths with Dispatch sources on open descriptors, as on Apple's systems.
+    static func vnode(_ vnodes: VnodeCalls, calls: FileSystemCalls = .live) -> WatchService {
+        WatchService(mechanism: .vnode) { path, handler throws(WatchError) in
+            let registration = VnodeRegistration(path: path, vnodes: vnodes, calls: calls, handler: handler)
+            try registration.start()
+            return registration
         }
     }
+}
 
-    /// The open folders and file that one path needs.
-    ///
-    /// A source takes effect some time after it was created, and reports when: then the path is resolved again, until no changes are found.
-    final class VnodeRegistration: WatchRegistration {
-        /// The role of the watch at each path, and the identity of its file.
-        private typealias Survey = [String: (role: VnodeWatch.Role, identity: FileIdentity?)]
+/// The open folders and file that one path needs.
+///
+/// A source takes effect some time after it was created, and reports when: then the path is resolved again, until no changes are found.
+final class VnodeRegistration: WatchRegistration {
+    /// The role of the watch at each path, and the identity of its file.
+    private typealias Survey = [String: (role: VnodeWatch.Role, identity: FileIdentity?)]
 
-        // The number of times a path may change while it is resolved before it is considered unwatchable.
-        private static let maximumAttempts = 64
+    // The number of times a path may change while it is resolved before it is considered unwatchable.
+    private static let maximumAttempts = 64
 
-        private let path: String
-        private let calls: FileSystemCalls
-        private let handler: @Sendable (PathEvents) -> Void
-        private let queue = DispatchQueue(label: "ObservableStorage.VnodeRegistration", qos: .userInitiated)
-        /// The watch at each path, the file at the end, and whether watching has ended.
-        private let state = Lock<(watches: [String: VnodeWatch], file: FileStatus?, isCancelled: Bool)>(([:], nil, false))
+    private let path: String
+    private let vnodes: VnodeCalls
+    private let calls: FileSystemCalls
+    private let handler: @Sendable (PathEvents) -> Void
+    private let queue = DispatchQueue(label: "ObservableStorage.VnodeRegistration", qos: .userInitiated)
+    /// The watch at each path, the file at the end, and whether watching has ended.
+    private let state = Lock<(watches: [String: VnodeWatch], file: FileStatus?, isCancelled: Bool)>(([:], nil, false))
 
-        init(path: String, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void) {
-            self.path = path
-            self.calls = calls
-            self.handler = handler
+    init(path: String, vnodes: VnodeCalls, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void) {
+        self.path = path
+        self.vnodes = vnodes
+        self.calls = calls
+        self.handler = handler
+    }
+
+    var isPartial: Bool { false }
+    var mountedFile: String? { nil }
+
+    func update(after events: PathEvents) throws(WatchError) -> TargetState {
+        for _ in 0..<Self.maximumAttempts {
+            let (survey, file) = try survey()
+            if let target = try adopt(survey, file) { return target }
         }
+        throw WatchError(reason: "the folders on its path keep changing")
+    }
 
-        var isPartial: Bool { false }
-        var mountedFile: String? { nil }
-
-        func update(after events: PathEvents) throws(WatchError) -> TargetState {
-            for _ in 0..<Self.maximumAttempts {
-                let (survey, file) = try survey()
-                if let target = try adopt(survey, file) { return target }
-            }
-            throw WatchError(reason: "the folders on its path keep changing")
+    func cancel() {
+        let watches = state.withLock { state in
+            state.isCancelled = true
+            defer { state.watches = [:] }
+            return state.watches
         }
+        for watch in watches.values { watch.cancel() }
+    }
 
-        func cancel() {
-            let watches = state.withLock { state in
-                state.isCancelled = true
-                defer { state.watches = [:] }
-                return state.watches
-            }
-            for watch in watches.values { watch.cancel() }
+    /// Resolves the path; returns the watches that it needs, and the file.
+    private func survey() throws(WatchError) -> (survey: Survey, file: FileStatus?) {
+        var survey: Survey = [:]
+        var devices: Set<UInt64> = []
+        var file: FileStatus?
+        func add(_ path: String, _ role: VnodeWatch.Role, _ identity: FileIdentity?) {
+            let last = survey[path]?.role ?? role
+            survey[path] = (last.rawValue > role.rawValue ? last : role, identity)
         }
-
-        /// Resolves the path; returns the watches that it needs, and the file.
-        private func survey() throws(WatchError) -> (survey: Survey, file: FileStatus?) {
-            var survey: Survey = [:]
-            var devices: Set<UInt64> = []
-            var file: FileStatus?
-            func add(_ path: String, _ role: VnodeWatch.Role, _ identity: FileIdentity?) {
-                let last = survey[path]?.role ?? role
-                survey[path] = (last.rawValue > role.rawValue ? last : role, identity)
+        var walk = PathWalk(path)
+        while let step = walk.next() {
+            let entry = try calls.watchedEntry(at: step.path)
+            if let device = entry?.status.identity.device, devices.insert(device).inserted { try requireLocal(step.path) }
+            let folder = try calls.watchedEntry(at: step.folder)
+            // A folder with the path's last name may give way to a file.
+            let isPassage = entry?.status.kind == .folder && walk.last == nil
+            add(step.folder, isPassage ? .passage : .directory, folder?.status.identity)
+            walk.found(entry?.status.kind, target: entry?.target)
+            if walk.file != nil {
+                file = entry?.status
+                add(step.path, .file, file?.identity)
             }
-            var walk = PathWalk(path)
-            while let step = walk.next() {
-                let entry = try calls.watchedEntry(at: step.path)
-                if let device = entry?.status.identity.device, devices.insert(device).inserted { try requireLocal(step.path) }
-                let folder = try calls.watchedEntry(at: step.folder)
-                add(step.folder, entry?.status.kind == .folder ? .passage : .directory, folder?.status.identity)
-                walk.found(entry?.status.kind, target: entry?.target)
-                if walk.file != nil {
-                    file = entry?.status
-                    add(step.path, .file, file?.identity)
-                }
-            }
-            return (survey, file)
         }
+        return (survey, file)
+    }
 
-        /// Opens missing watches, and closes the ones no longer needed; returns nil if a file or folder was replaced meanwhile.
-        private func adopt(_ survey: Survey, _ file: FileStatus?) throws(WatchError) -> TargetState? {
-            let (current, oldFile) = state.withLock { ($0.watches, $0.file) }
-            var watches: [String: VnodeWatch] = [:]
-            var isNew = false
-            for (path, (role, identity)) in survey {
-                if let watch = current[path], let identity, watch.role == role, watch.identity.isSameFile(as: identity) {
-                    watches[path] = watch
-                } else if let watch = try open(path, role) {
-                    isNew = true
-                    watches[path] = watch
-                    guard let identity, watch.identity.isSameFile(as: identity) else { return nil }
-                } else if role != .passage {
-                    return nil
-                }
+    /// Opens missing watches, and closes the ones no longer needed; returns nil if a file or folder was replaced meanwhile.
+    private func adopt(_ survey: Survey, _ file: FileStatus?) throws(WatchError) -> TargetState? {
+        let (current, oldFile) = state.withLock { ($0.watches, $0.file) }
+        var watches: [String: VnodeWatch] = [:]
+        var isNew = false
+        for (path, (role, identity)) in survey {
+            if let watch = current[path], let identity, watch.role == role, watch.identity.isSameFile(as: identity) {
+                watches[path] = watch
+                continue
             }
-            let isUnchanged = !isNew && watches.count == current.count && file?.identity == oldFile?.identity
-            let obsolete = state.withLock { state in
-                guard !state.isCancelled else { return Array(watches.values) }
-                let kept = Set(watches.values.map(ObjectIdentifier.init))
-                let obsolete = state.watches.values.filter { !kept.contains(ObjectIdentifier($0)) }
-                state.watches = watches
-                state.file = file
-                return obsolete
-            }
-            for watch in obsolete { watch.cancel() }
-            return isUnchanged ? .unchanged : TargetState(of: file)
-        }
-
-        private func open(_ path: String, _ role: VnodeWatch.Role) throws(WatchError) -> VnodeWatch? {
             do throws(WatchError) {
-                return try VnodeWatch(path: path, role: role, queue: queue, calls: calls, handler: handler)
-            } catch {
+                guard let watch = try open(path, role), let identity, watch.identity.isSameFile(as: identity) else { return nil }
+                isNew = true
+                watches[path] = watch
+            } catch let error where error.isForbidden && (role == .passage || path == "/") {
                 // A folder that may be searched but not read cannot be watched, which only matters if it contains anything but a folder of
-                // the path.
-                if role == .passage, error.isForbidden { return nil }
-                throw error
+                // the path. The links in the root, such as /var in the path of each container, are those of the system and fixed.
             }
         }
+        let isUnchanged = !isNew && watches.count == current.count && file?.identity == oldFile?.identity
+        let obsolete = state.withLock { state in
+            guard !state.isCancelled else { return Array(watches.values) }
+            let kept = Set(watches.values.map(ObjectIdentifier.init))
+            let obsolete = state.watches.values.filter { !kept.contains(ObjectIdentifier($0)) }
+            state.watches = watches
+            state.file = file
+            return obsolete
+        }
+        for watch in obsolete { watch.cancel() }
+        return isUnchanged ? .unchanged : TargetState(of: file)
+    }
 
-        private func requireLocal(_ path: String) throws(WatchError) {
-            do {
-                let values = try URL(fileURLWithPath: path).resourceValues(forKeys: [.volumeIsLocalKey])
-                guard values.volumeIsLocal == false else { return }
-            } catch {
-                // Unknown because the file is just being replaced; it is considered local.
-                return
-            }
-            throw WatchError(reason: "\(path) is on a network file system, where others make changes unnoticed")
+    private func open(_ path: String, _ role: VnodeWatch.Role) throws(WatchError) -> VnodeWatch? {
+        try VnodeWatch(path: path, role: role, queue: queue, vnodes: vnodes, calls: calls) { [weak self] events in
+            // Dispatch may be about to call the handler of a source that has just been cancelled.
+            guard let self, !state.withLock({ $0.isCancelled }) else { return }
+            handler(events)
         }
     }
-#endif
+
+    private func requireLocal(_ path: String) throws(WatchError) {
+        if vnodes.isLocal(path) { return }
+        throw WatchError(reason: "\(path) is on a network file system, where others make changes unnoticed")
+    }
+}

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// A service of the system that reports changes along a path.
 struct WatchService: Sendable {
@@ -18,7 +18,7 @@ struct WatchService: Sendable {
 #elseif canImport(Darwin)
     extension WatchService {
         /// The service of this system, if it has one.
-        static var system: WatchService? { .vnode() }
+        static var system: WatchService? { .vnode(.live) }
     }
 #else
     extension WatchService {
@@ -123,7 +123,7 @@ extension FileSystemCalls {
     func watchedEntry(at path: String) throws(WatchError) -> (status: FileStatus, target: String?)? {
         do throws(SystemError) {
             return try entry(at: path)
-        } catch let error where error.code == EACCES || error.code == ELOOP {
+        } catch let error where [EACCES, EPERM, ELOOP].contains(error.code) {
             return nil
         } catch {
             throw WatchError(error, at: path)

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 // The inlining in this file, EncodedEntries and BinaryWriter: binary.write takes 1.08 times as long without.
 

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 // The inlining in this file: see BinaryReader, binary.parse 1.2.
 extension BinaryReader {

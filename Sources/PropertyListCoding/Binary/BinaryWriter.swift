@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// Writes a binary property list: `bplist00`.
 ///

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// The entries of a dictionary as encoded leaves: encoded in their order in memory, read in the order of their keys.
 ///

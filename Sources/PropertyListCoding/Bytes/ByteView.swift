@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// A read-only view of bytes in which every access is checked, in release builds too.
 ///

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// A growing buffer of output bytes that becomes `Data` without a copy.
 struct OutputBuffer: ~Copyable {

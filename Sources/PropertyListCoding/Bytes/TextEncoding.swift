@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 /// The encoding of a text document, and its conversion to UTF-8.
 enum TextEncoding: Equatable {

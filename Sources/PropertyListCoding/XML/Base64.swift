@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 private let base64Digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

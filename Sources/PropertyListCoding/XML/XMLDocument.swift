@@ -3,7 +3,18 @@
 extension XMLReader {
     /// Decodes a document that is not a binary property list.
     static func read(_ bytes: ByteView) throws(PropertyListError) -> PropertyListValue {
-        let (encoding, markSize) = try TextEncoding.detect(in: bytes)
+        var (encoding, markSize) = (TextEncoding.utf8, 0)
+        do throws(PropertyListError) {
+            (encoding, markSize) = try TextEncoding.detect(in: bytes)
+            return try read(bytes, in: encoding, markSize: markSize)
+        } catch {
+            throw error.located(in: bytes, encoding, markSize: markSize)
+        }
+    }
+
+    private static func read(
+        _ bytes: ByteView, in encoding: TextEncoding, markSize: Int
+    ) throws(PropertyListError) -> PropertyListValue {
         guard markSize < bytes.count else { throw PropertyListError(offset: markSize, reason: "there is nothing but a byte order mark") }
         if encoding == .utf8 || encoding == .ascii { try requireXML(bytes, from: markSize) }
         guard let text = try encoding.utf8(of: bytes[markSize..<bytes.count], at: markSize) else {
@@ -63,6 +74,45 @@ extension XMLReader {
 
     private static func json(_ offset: Int) -> PropertyListError {
         PropertyListError(offset: offset, reason: "this looks like JSON, not a property list; convert it with `plutil -convert xml1`")
+    }
+}
+
+extension PropertyListError {
+    /// The same error with the line and the column of its offset.
+    fileprivate func located(in bytes: ByteView, _ encoding: TextEncoding, markSize: Int) -> PropertyListError {
+        guard let offset, offset >= markSize else { return self }
+        let before = bytes[markSize..<offset]
+        do throws(PropertyListError) {
+            let position = try encoding.utf8(of: before, at: markSize)?.withUnsafeBytes { $0.endPosition } ?? before.endPosition
+            return PropertyListError(offset: offset, line: position.line, column: position.column, reason: reason)
+        } catch {
+            // The bytes before it are no text in this encoding.
+            return self
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The line and the column at which a text in UTF-8 ends, both from 1.
+    fileprivate var endPosition: (line: Int, column: Int) {
+        var (line, column) = (1, 1)
+        for (index, byte) in enumerated() {
+            switch byte {
+            case 0x0A where index > 0 && self[index - 1] == 0x0D: break
+            case 0x0A, 0x0D: (line, column) = (line + 1, 1)
+            case 0x80...0xBF: break
+            default: column += 1
+            }
+        }
+        return (line, column)
+    }
+}
+
+extension XMLReader {
+    /// The offset at which the text of a document begins whose bytes are its text, in UTF-8 or ASCII; nil for other encodings.
+    static func startOfText(in bytes: ByteView) throws(PropertyListError) -> Int? {
+        let (encoding, markSize) = try TextEncoding.detect(in: bytes)
+        return encoding == .utf8 || encoding == .ascii ? markSize : nil
     }
 }
 

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 
 extension XMLReader {
     /// Reads an element that is not a container, or an empty container; returns nil for another container.

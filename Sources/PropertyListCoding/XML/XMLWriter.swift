@@ -1,8 +1,28 @@
-import Foundation
+import FoundationSubset
 
-/// Writes Apple's XML, in the layout of Foundation.
+/// The white space between the elements of a value: by default Foundation's, otherwise that of the document to which the value is added.
+struct XMLLayout {
+    /// The number of containers around the value.
+    var depth = 0
+    /// The white space at the beginning of the line on which the value starts.
+    var margin: [UInt8] = []
+    /// The additional white space for each container inside.
+    var unit: [UInt8] = [0x09]
+    /// What separates lines.
+    var lineEnding: [UInt8] = [0x0A]
+
+    /// Everything on one line.
+    static func oneLine(depth: Int) -> XMLLayout {
+        XMLLayout(depth: depth, unit: [], lineEnding: [])
+    }
+}
+
+/// Writes Apple's XML.
 struct XMLWriter: ~Copyable {
     private var output: OutputBuffer
+    private let layout: XMLLayout
+    /// The margin and the deepest indentation.
+    private let indentation: [UInt8]
     private var sorter: KeySorter
     /// The keys of a dictionary, one after the other, to be sorted.
     private var keys = OutputBuffer()
@@ -19,14 +39,33 @@ struct XMLWriter: ~Copyable {
 
     /// Encodes a value.
     static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
-        var writer = XMLWriter(for: value)
+        var writer = XMLWriter(for: value, in: XMLLayout())
         writer.put(header)
         try writer.put(root: value)
         writer.put("</plist>\n")
         return writer.output.data()
     }
 
-    private init(for value: PropertyListValue) {
+    /// Encodes a part of a document: a value, or the key of an entry, white space, and its value.
+    ///
+    /// It begins with the first tag, and ends with the last one.
+    static func write(
+        _ value: PropertyListValue, for key: String? = nil, after gap: some Collection<UInt8> = [], in layout: XMLLayout
+    ) throws(PropertyListError) -> Data {
+        var writer = XMLWriter(for: value, in: layout)
+        if let key {
+            try writer.put(key, as: "key")
+            writer.output.truncate(to: writer.output.count - layout.lineEnding.count)
+            for byte in gap { writer.output.append(byte) }
+        }
+        try writer.put(root: value)
+        writer.output.truncate(to: writer.output.count - layout.lineEnding.count)
+        return writer.output.data()
+    }
+
+    private init(for value: PropertyListValue, in layout: XMLLayout) {
+        self.layout = layout
+        indentation = layout.margin + (0..<Self.maximumTabs).flatMap { _ in layout.unit }
         // An estimate of the size: growing by doubling costs as much as all the rest.
         output = OutputBuffer(capacity: 1024 + value.childCount * 96)
         let count = value.isDictionary ? value.childCount : 0
@@ -50,9 +89,10 @@ extension XMLWriter {
 
     private mutating func put(root: PropertyListValue) throws(PropertyListError) {
         var parents: [Frame] = []
-        guard var frame = try open(root, depth: 0) else { return }
+        guard var frame = try open(root, depth: layout.depth) else { return }
+        guard layout.depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
         while true {
-            let depth = parents.count + 1
+            let depth = layout.depth + parents.count + 1
             if frame.next < frame.count {
                 let next = frame.isDictionary ? frame.order[frame.next] : frame.next
                 frame.next += 1
@@ -61,6 +101,7 @@ extension XMLWriter {
                     try put(frame.entries[next].key, as: "key")
                 }
                 let value = frame.isDictionary ? frame.entries[next].value : frame.elements[next]
+                indent(depth)
                 if let child = try open(value, depth: depth) {
                     guard depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
                     parents.append(frame)
@@ -68,7 +109,7 @@ extension XMLWriter {
                 }
             } else {
                 indent(depth - 1)
-                put(frame.isDictionary ? "</dict>\n" : "</array>\n" as StaticString)
+                put(line: frame.isDictionary ? "</dict>" : "</array>")
                 guard let parent = parents.popLast() else { return }
                 frame = parent
             }
@@ -77,19 +118,18 @@ extension XMLWriter {
 
     /// Writes a leaf, an empty container, or the opening tag of another container, whose frame is returned.
     private mutating func open(_ value: PropertyListValue, depth: Int) throws(PropertyListError) -> Frame? {
-        indent(depth)
         switch value {
         case .array(let elements):
-            put(elements.isEmpty ? "<array/>\n" : "<array>\n" as StaticString)
+            put(line: elements.isEmpty ? "<array/>" : "<array>")
             return elements.isEmpty ? nil : Frame(isDictionary: false, elements: elements)
         case .dictionary(let entries):
             try refuseUIDLookalike(entries)
-            put(entries.isEmpty ? "<dict/>\n" : "<dict>\n" as StaticString)
+            put(line: entries.isEmpty ? "<dict/>" : "<dict>")
             return entries.isEmpty ? nil : frame(of: entries)
         case .string(let string): try put(string, as: "string")
         case .integer(let integer): put(number: integer, as: "integer")
         case .real(let real): put(real)
-        case .boolean(let boolean): put(boolean ? "<true/>\n" : "<false/>\n" as StaticString)
+        case .boolean(let boolean): put(line: boolean ? "<true/>" : "<false/>")
         case .date(let date): try put(date)
         case .data(let data): put(data, depth: depth)
         case .uid(let uid): try put(uid: uid, depth: depth)
@@ -127,8 +167,19 @@ extension XMLWriter {
         output.append(text)
     }
 
+    /// Appends a text and a line ending.
+    private mutating func put(line text: StaticString) {
+        put(text)
+        endLine()
+    }
+
+    private mutating func endLine() {
+        for byte in layout.lineEnding { output.append(byte) }
+    }
+
     private mutating func indent(_ depth: Int) {
-        for _ in 0..<min(depth, Self.maximumTabs) { output.append(0x09) }
+        let size = layout.margin.count + layout.unit.count * min(depth - layout.depth, Self.maximumTabs)
+        indentation.withUnsafeBytes { output.append(UnsafeRawBufferPointer(rebasing: $0[..<size])) }
     }
 
     private mutating func open(_ element: StaticString) {
@@ -140,7 +191,7 @@ extension XMLWriter {
     private mutating func close(_ element: StaticString) {
         put("</" as StaticString)
         put(element)
-        put(">\n" as StaticString)
+        put(line: ">")
     }
 
     private mutating func put(_ text: String, as element: StaticString) throws(PropertyListError) {
@@ -166,29 +217,29 @@ extension XMLWriter {
     private mutating func put(uid: UInt64, depth: Int) throws(PropertyListError) {
         // It reads as a dictionary, so the same limit of depth applies to it.
         guard depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
-        put("<dict>\n" as StaticString)
+        put(line: "<dict>")
         indent(depth + 1)
-        put("<key>CF$UID</key>\n" as StaticString)
+        put(line: "<key>CF$UID</key>")
         indent(depth + 1)
         put(number: uid, as: "integer")
         indent(depth)
-        put("</dict>\n" as StaticString)
+        put(line: "</dict>")
     }
 
     private mutating func put(_ data: Data, depth: Int) {
-        put("<data>\n" as StaticString)
+        put(line: "<data>")
         // Foundation's lines: at most 8 tabs, and 76 columns less 8 for each tab.
         let tabs = min(depth, 8)
         let lineSize = (76 - 8 * tabs) / 4 * 3
         data.withUnsafeBytes { bytes in
             for start in stride(from: 0, to: bytes.count, by: lineSize) {
-                indent(tabs)
+                indent(min(depth, max(8, layout.depth)))
                 output.append(base64: bytes[start..<min(start + lineSize, bytes.count)])
-                output.append(0x0A)
+                endLine()
             }
         }
         indent(depth)
-        put("</data>\n" as StaticString)
+        put(line: "</data>")
     }
 
     private mutating func put(_ date: Date) throws(PropertyListError) {
@@ -206,7 +257,7 @@ extension XMLWriter {
             output.append(separator)
             put(number)
         }
-        put("Z</date>\n" as StaticString)
+        put(line: "Z</date>")
     }
 
     /// The seconds from 0001-01-01 00:00:00 to 9999-12-31 23:59:59.

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
@@ -16,6 +16,9 @@ struct Arguments: Equatable {
 }
 
 extension Arguments {
+    // The option that each letter stands for.
+    private static let shortOptions = ["-h": "--help", "-o": "--output"]
+
     /// Parses a command line; `--help` and `-h` are always accepted.
     ///
     /// Options may appear anywhere before `--`. The value of an option is the next argument, or follows a `=`. A negative number is an
@@ -47,9 +50,9 @@ extension Arguments {
     private static func option(
         _ argument: String, _ rest: inout ArraySlice<String>, of options: [String]
     ) throws(CommandError) -> (name: String, value: String) {
-        let parts = argument == "-h" ? ["--help"] : argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = (Self.shortOptions[argument] ?? argument).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard let option = options.first(where: { $0.split(separator: " ")[0] == parts[0] }) else {
-            throw .usage("unknown option: \(parts[0])")
+            throw .usage("unknown option: \(argument.split(separator: "=")[0])")
         }
         let name = String(parts[0].dropFirst(2))
         let attached = parts.count > 1 ? String(parts[1]) : nil
@@ -69,8 +72,23 @@ extension PropertyListFile {
     /// Interprets the operand FILE: a path if it contains a `/` or ends in `.plist`, and otherwise the name of a domain, whose file is that
     /// of `ObservableStore(suiteName:)`.
     convenience init(operand: String) {
-        let isPath = operand.utf8.contains(UInt8(ascii: "/")) || operand.hasSuffix(".plist")
-        if isPath { self.init(path: operand) } else { self.init(suiteName: operand) }
+        if Self.isPath(operand) { self.init(path: operand) } else { self.init(suiteName: operand) }
+    }
+
+    /// Whether the operand FILE is a path.
+    static func isPath(_ operand: String) -> Bool {
+        operand.utf8.contains(UInt8(ascii: "/")) || operand.hasSuffix(".plist")
+    }
+
+    /// The domains that have a file, sorted; none if their folder does not exist.
+    static func domains() throws -> [String] {
+        let folder = String(PropertyListFile(suiteName: "").name.dropLast("/.plist".count))
+        guard FileManager.default.fileExists(atPath: folder) else { return [] }
+        return try FileManager.default.contentsOfDirectory(atPath: folder)
+            .filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
+            .map { String($0.dropLast(".plist".count)) }
+            .filter { !isPath($0) }
+            .sorted { $0.precedes($1) }
     }
 
     /// Reads the entries of an existing file: a missing file is an error, because its name may be misspelt.

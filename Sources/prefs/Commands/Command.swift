@@ -1,7 +1,7 @@
 /// One of the tool's commands, with its parsed arguments.
 protocol Command: Sendable {
     static var name: String { get }
-    /// The operands as shown in the usage.
+    /// The operands as shown in the usage, from which completion knows their kinds: FILE, KEY, COMMAND, or words separated by `|`.
     static var operands: String { get }
     /// The numbers of operands that the command accepts.
     static var operandCount: ClosedRange<Int> { get }
@@ -18,7 +18,7 @@ protocol Command: Sendable {
     init(_ arguments: Arguments) throws(CommandError)
 
     /// Runs the command to completion.
-    func run(_ output: Output) async throws
+    func run(_ output: Output) throws
 }
 
 extension Command {
@@ -47,50 +47,5 @@ extension Command {
             throw .usage("one operand too many: \(operands[operandCount.upperBound])")
         }
         if operandCount.lowerBound > 0, operands[0].isEmpty { throw .usage("the name of the file is empty") }
-    }
-}
-
-/// `prefs help`: explains the tool, or one command.
-struct HelpCommand: Command {
-    static let name = "help"
-    static let operands = "[COMMAND]"
-    static let operandCount = 0...1
-    static let summary = "Explain a command, or list them all."
-
-    private let command: (any Command.Type)?
-
-    /// Explains one command, or the tool if the command is nil.
-    init(about command: (any Command.Type)?) {
-        self.command = command
-    }
-
-    init(_ arguments: Arguments) throws(CommandError) {
-        guard let name = arguments.operands.first else {
-            command = nil
-            return
-        }
-        guard let command = Prefs.commands.first(where: { $0.name == name }) else { throw .usage("unknown command: \(name)") }
-        self.command = command
-    }
-
-    func run(_ output: Output) throws {
-        try output.write(line: command.map(Self.explanation) ?? Self.overview)
-    }
-
-    private static func explanation(of command: any Command.Type) -> String {
-        ["usage: \(command.usage)", command.summary, command.details].filter { !$0.isEmpty }.joined(separator: "\n\n")
-    }
-
-    private static var overview: String {
-        """
-        usage: prefs COMMAND ...
-
-        \(Prefs.commands.map { "  \($0.usage)\n      \($0.summary)" }.joined(separator: "\n"))
-
-        FILE is a path when it has a / or ends in .plist; anything else names a domain, as ObservableStore(suiteName:) does.
-        Options may stand anywhere before --, which ends them.
-
-        Exit status: 0; 1 no such key; 2 the command line makes no sense; 3 the file cannot be read, written or locked.
-        """
     }
 }

@@ -1,10 +1,11 @@
-import Foundation
+import FoundationSubset
 import PropertyListCoding
 
 // Dates as ISO 8601 text in UTC, with the shortest fraction of a second that parses to the same date.
 extension Date {
     // 2^53 rounded down: beyond it a double does not distinguish seconds, so that there is no time of day.
     private static let largestMagnitude = 9e15
+    private static let reference = "2001-01-01T00:00:00Z"
 
     /// The text of a date, such as `2026-11-20T10:00:00.25Z`.
     ///
@@ -12,15 +13,20 @@ extension Date {
     /// the seconds from it.
     var iso8601: String {
         let seconds = timeIntervalSinceReferenceDate
-        guard seconds.magnitude < Self.largestMagnitude else { return "2001-01-01T00:00:00Z\(seconds < 0 ? "" : "+")\(seconds)s" }
+        guard seconds.magnitude < Self.largestMagnitude else { return "\(Self.reference)\(seconds < 0 ? "" : "+")\(seconds)s" }
         let (whole, fraction) = Self.parts(of: seconds)
         let date = CalendarDate(secondsSinceReference: whole)
         return "\(date.year > 9999 ? "+" : "")\(date.text)\(fraction.isEmpty ? "" : ".\(fraction)")Z"
     }
 
-    /// Parses a date with `Z` or an offset; returns nil if the text is not one.
+    /// Parses a date with `Z` or an offset, or a text that ``iso8601`` returns; returns nil if the text is neither.
     init?(iso8601 text: String) {
         var rest = text[...]
+        if text.hasPrefix(Self.reference), text.hasSuffix("s"), let seconds = Double(text.dropFirst(Self.reference.count).dropLast()) {
+            self.init(timeIntervalSinceReferenceDate: seconds)
+            guard iso8601 == text else { return nil }
+            return
+        }
         guard let (date, fraction) = Self.dateAndTime(&rest), let offset = Self.offset(&rest), rest.isEmpty else { return nil }
         self.init(timeIntervalSinceReferenceDate: Self.seconds(whole: date.secondsSinceReference - offset, fraction: fraction))
     }

@@ -1,21 +1,27 @@
+import FoundationSubset
 import PropertyListCoding
 
 /// Reads JSON as a property list, strictly: whole numbers are integers and others reals, and nesting is limited as in a property list.
 ///
-/// An object whose only key is `CF$UID`, with a whole number, is a reference of an archive, as in XML property lists.
+/// An object whose only key is `CF$UID`, with a whole number, is a reference of an archive, as in XML property lists. In typed JSON, an
+/// object whose only key is a ``JSONTag`` is a value of that type.
 struct JSONReader {
     private static let maximumDepth = 512
 
     private let bytes: [UInt8]
+    private let isTyped: Bool
     private var offset = 0
+    /// Whether the next value is the dictionary in a tagged object.
+    private var isTagged = false
 
-    private init(_ text: String) {
+    private init(_ text: String, isTyped: Bool) {
         bytes = Array(text.utf8)
+        self.isTyped = isTyped
     }
 
     /// Parses a text that contains a single value.
-    static func value(of text: String) throws(CommandError) -> PropertyListValue {
-        var reader = JSONReader(text)
+    static func value(of text: String, isTyped: Bool = false) throws(CommandError) -> PropertyListValue {
+        var reader = JSONReader(text, isTyped: isTyped)
         let value = try reader.value(depth: 1)
         reader.skipSpace()
         guard reader.next == nil else { throw reader.error("something follows the value") }
@@ -23,10 +29,12 @@ struct JSONReader {
     }
 
     private mutating func value(depth: Int) throws(CommandError) -> PropertyListValue {
+        let isTagged = isTagged
+        self.isTagged = false
         skipSpace()
         guard let next else { throw error("a value is missing") }
         switch next {
-        case UInt8(ascii: "{"): return try dictionary(depth: depth)
+        case UInt8(ascii: "{"): return try dictionary(depth: depth, isTagged: isTagged)
         case UInt8(ascii: "["): return try array(depth: depth)
         case UInt8(ascii: "\""): return .string(try string())
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
@@ -54,9 +62,10 @@ extension JSONReader {
         return .array(elements)
     }
 
-    private mutating func dictionary(depth: Int) throws(CommandError) -> PropertyListValue {
+    private mutating func dictionary(depth: Int, isTagged: Bool) throws(CommandError) -> PropertyListValue {
         try enter(depth)
         var entries: [String: PropertyListValue] = [:]
+        let opening = offset - 1
         skipSpace()
         if skip("}") { return .dictionary([:]) }
         repeat {
@@ -65,6 +74,7 @@ extension JSONReader {
             let key = try string()
             skipSpace()
             guard skip(":") else { throw error("a colon is missing") }
+            self.isTagged = isTyped && !isTagged && key == JSONTag.dictionary.rawValue
             // Keys that differ only in Unicode normalization are equal in Swift, and an error in a property list.
             guard entries.updateValue(try value(depth: depth + 1), forKey: key) == nil else {
                 throw error("the key \(key.quoted) is given twice", at: start)
@@ -72,18 +82,41 @@ extension JSONReader {
             skipSpace()
         } while skip(",")
         guard skip("}") else { throw error("a comma or } is missing") }
+        if isTyped, isTagged { return .dictionary(entries) }
+        if let typed = try typedValue(entries, at: opening) { return typed }
         return Self.reference(entries) ?? .dictionary(entries)
     }
 
     /// Consumes an opening bracket.
     private mutating func enter(_ depth: Int) throws(CommandError) {
-        guard depth <= Self.maximumDepth else { throw error("it is nested deeper than \(Self.maximumDepth) levels") }
+        // Each level of typed JSON may be a tagged object.
+        guard depth <= (isTyped ? 2 : 1) * Self.maximumDepth else {
+            throw error("it is nested deeper than \(Self.maximumDepth) levels")
+        }
         offset += 1
     }
 
     private static func reference(_ entries: [String: PropertyListValue]) -> PropertyListValue? {
         guard entries.count == 1, case .integer(let integer) = entries["CF$UID"] else { return nil }
         return integer.value(as: UInt64.self).map { .uid($0) }
+    }
+
+    /// The value that a tagged object stands for; nil if it has no tag.
+    private func typedValue(_ entries: [String: PropertyListValue], at start: Int) throws(CommandError) -> PropertyListValue? {
+        let hasDictionary = entries[JSONTag.dictionary.rawValue] != nil
+        guard isTyped, entries.count == 1 || hasDictionary,
+            let tag = hasDictionary ? .dictionary : entries.keys.first.flatMap(JSONTag.init)
+        else { return nil }
+        let value: PropertyListValue? =
+            switch (tag, entries[tag.rawValue]) {
+            case (.date, .string(let text)?): Date(iso8601: text).map { .date($0) }
+            case (.data, .string(let text)?): Data(strictBase64: text).map { .data($0) }
+            case (.real, .string(let text)?): Double(text).map { .real($0) }
+            case (.dictionary, .dictionary(let dictionary)?) where entries.count == 1: .dictionary(dictionary)
+            default: nil
+            }
+        guard let value else { throw error("an invalid object with the key \(tag.rawValue.quoted)", at: start) }
+        return value
     }
 }
 

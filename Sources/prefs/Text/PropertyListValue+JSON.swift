@@ -1,4 +1,4 @@
-import Foundation
+import FoundationSubset
 import PropertyListCoding
 
 // Values as JSON, each always as the same text, on a single line: keys are sorted by their UTF-8 bytes, integers are exact, and a real is
@@ -8,8 +8,26 @@ extension PropertyListValue {
     /// The JSON of the value, without spaces.
     var json: String {
         var text: [UInt8] = []
-        text.append(json: self)
+        text.append(json: self, isTyped: false)
         return String(decoding: text, as: UTF8.self)
+    }
+
+    /// JSON from which ``JSONReader`` reads the same value: types that JSON does not have are objects such as `{"$date":"…"}`.
+    var typedJSON: String {
+        var text: [UInt8] = []
+        text.append(json: self, isTyped: true)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The text that `prefs read` prints, which `prefs write --type` takes back: leaves are bare, containers are typed JSON.
+    var bareText: String {
+        switch self {
+        case .string(let string): string
+        case .real(let real): [UInt8].bareText(of: real)
+        case .date(let date): date.iso8601
+        case .data(let data): data.base64EncodedString()
+        default: typedJSON
+        }
     }
 }
 
@@ -24,19 +42,44 @@ extension [String: PropertyListValue] {
             text += separator.utf8
             text += colour(key.quoted).utf8
             text += ": ".utf8
-            text.append(json: value)
+            text.append(json: value, isTyped: false)
             separator = ",\n  "
         }
         text += (isEmpty ? "}\n" : "\n}\n").utf8
         return text
     }
 
-    fileprivate var sortedEntries: [(key: String, value: PropertyListValue)] {
+    /// The entries, sorted by the bytes of their names.
+    var sortedEntries: [(key: String, value: PropertyListValue)] {
         sorted { $0.key.precedes($1.key) }
     }
 }
 
+/// The key of a JSON object that stands for a value of a type that JSON does not have, in typed JSON.
+enum JSONTag: String {
+    case date = "$date"
+    case data = "$data"
+    case real = "$real"
+    /// A dictionary that could be taken for one of these objects.
+    case dictionary = "$dictionary"
+
+    /// Whether a dictionary, written as it is, would be read as a value of another type.
+    static func isAmbiguous(_ dictionary: [String: PropertyListValue]) -> Bool {
+        if dictionary[Self.dictionary.rawValue] != nil { return true }
+        guard dictionary.count == 1, let key = dictionary.keys.first else { return false }
+        return JSONTag(rawValue: key) != nil || key == "CF$UID"
+    }
+}
+
 extension String {
+    /// The string, in quotes if it could be misread without them.
+    var displayName: String {
+        let isPlain = unicodeScalars.allSatisfy {
+            $0.properties.isAlphabetic || ("0"..."9").contains($0) || "-_./$".unicodeScalars.contains($0)
+        }
+        return isPlain && !isEmpty ? self : quoted
+    }
+
     /// The JSON of the string: in quotes, with line breaks and control characters escaped.
     var quoted: String {
         var text: [UInt8] = []
@@ -52,37 +95,45 @@ extension String {
 }
 
 extension [UInt8] {
-    fileprivate mutating func append(json value: PropertyListValue) {
+    fileprivate mutating func append(json value: PropertyListValue, isTyped: Bool) {
         switch value {
         case .string(let string): append(quoted: string)
         case .integer(let integer): self += integer.description.utf8
-        case .real(let real): self += Self.text(of: real).utf8
+        case .real(let real) where real.isFinite: self += real.description.utf8
+        case .real(let real): append(tag: .real, isTyped) { $0.append(quoted: Self.bareText(of: real)) }
         case .boolean(let boolean): self += (boolean ? "true" : "false").utf8
-        case .date(let date): append(quoted: date.iso8601)
-        case .data(let data): append(base64: data)
+        case .date(let date): append(tag: .date, isTyped) { $0.append(quoted: date.iso8601) }
+        case .data(let data): append(tag: .data, isTyped) { $0.append(base64: data) }
         case .uid(let uid): self += "{\"CF$UID\":\(uid)}".utf8
-        case .array(let array): append(json: array)
-        case .dictionary(let dictionary): append(json: dictionary)
+        case .array(let array): append(json: array, isTyped: isTyped)
+        case .dictionary(let dictionary):
+            append(tag: .dictionary, isTyped && JSONTag.isAmbiguous(dictionary)) { $0.append(json: dictionary, isTyped: isTyped) }
         }
     }
 
-    private mutating func append(json array: [PropertyListValue]) {
+    private mutating func append(tag: JSONTag, _ isTagged: Bool, _ value: (inout Self) -> Void) {
+        if isTagged { self += "{\"\(tag.rawValue)\":".utf8 }
+        value(&self)
+        if isTagged { append(UInt8(ascii: "}")) }
+    }
+
+    private mutating func append(json array: [PropertyListValue], isTyped: Bool) {
         var separator = UInt8(ascii: "[")
         for element in array {
             append(separator)
-            append(json: element)
+            append(json: element, isTyped: isTyped)
             separator = UInt8(ascii: ",")
         }
         self += (array.isEmpty ? "[]" : "]").utf8
     }
 
-    private mutating func append(json dictionary: [String: PropertyListValue]) {
+    private mutating func append(json dictionary: [String: PropertyListValue], isTyped: Bool) {
         var separator = UInt8(ascii: "{")
         for (key, value) in dictionary.sortedEntries {
             append(separator)
             append(quoted: key)
             append(UInt8(ascii: ":"))
-            append(json: value)
+            append(json: value, isTyped: isTyped)
             separator = UInt8(ascii: ",")
         }
         self += (dictionary.isEmpty ? "{}" : "}").utf8
@@ -98,9 +149,9 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
     }
 
-    private static func text(of real: Double) -> String {
-        if real.isNaN { return "\"nan\"" }
-        if real.isInfinite { return real < 0 ? "\"-inf\"" : "\"inf\"" }
+    fileprivate static func bareText(of real: Double) -> String {
+        if real.isNaN { return "nan" }
+        if real.isInfinite { return real < 0 ? "-inf" : "inf" }
         return real.description
     }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// A handle caches its entry, which caches the decoded value; neither may be observable.
-@Suite("Reading through a handle", .timeLimit(.minutes(5)))
+@Suite("Reading through a handle", .timeLimit(.minutes(10)))
 struct HandleReadingTests {
     /// Two numbers that are set together.
     struct Halves: Storable {

@@ -22,7 +22,7 @@ private struct RepeatedKeys: KeyGroup {
     let second = StorageKey("same", default: "")
 }
 
-@Suite("Key names", .timeLimit(.minutes(5)))
+@Suite("Key names", .timeLimit(.minutes(10)))
 struct KeyNamesTests {
     @Test("A group's prefix precedes its keys, and separators inside names are escaped", arguments: Fixture.allCases)
     func prefixes(fixture: Fixture) async throws {

@@ -24,7 +24,7 @@ extension StorageKey<Double> {
     fileprivate static let volume = StorageKey("volume", default: 0.8)
 }
 
-@Suite("Keyed store", .timeLimit(.minutes(5)))
+@Suite("Keyed store", .timeLimit(.minutes(10)))
 struct KeyedStoreTests {
     @Test("Keys of a group, and of nested groups, are properties", arguments: Fixture.allCases)
     func properties(fixture: Fixture) throws {

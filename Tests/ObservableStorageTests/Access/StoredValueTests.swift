@@ -18,7 +18,7 @@ private final class Player {
     }
 }
 
-@Suite("Stored values", .timeLimit(.minutes(5)))
+@Suite("Stored values", .timeLimit(.minutes(10)))
 struct StoredValueTests {
     @Test("A handle reads, writes, observes and removes one key of one store", arguments: Fixture.allCases)
     func handle(fixture: Fixture) async throws {
@@ -40,12 +40,26 @@ struct StoredValueTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("A handle throws what cannot be stored or decoded, and mutes the writer's own listener")
+    func throwing() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": "many"]))
+        let count = store.stored(Keys.count.validated(in: 0...9))
+        #expect(throws: StorageError.undecodable(key: "count", expected: "Int", found: "string")) { try count.get() }
+        let seen = Recorder<Int>()
+        let token = count.addUpdateListener { seen.record($0.newValue) }
+        try count.set(5)
+        try count.set(6, muting: token)
+        #expect(throws: StorageError.self) { try count.set(10) }
+        #expect(try count.get() == 6)
+        #expect(seen.elements == [5])
+    }
+
     @Test("A publisher delivers the changes of its key, and stays alive while one of its subscriptions does", arguments: Fixture.allCases)
     func publisher(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let seen = Recorder<Int>()
-        let token = store.stored(Keys.count).publisher.subscribe { seen.record($0.newValue) }
-        let publisher = store.stored(Keys.count).publisher
+        let token = store.stored(Keys.count).changesPublisher.subscribe { seen.record($0.newValue) }
+        let publisher = store.stored(Keys.count).changesPublisher
         let stream = publisher.stream()
         let other = publisher.subscribe { seen.record(-$0.newValue) }
         store[Keys.count] = 1

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("Source folders", .timeLimit(.minutes(5)))
+@Suite("Source folders", .timeLimit(.minutes(10)))
 struct ArchitectureTests {
     private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -31,7 +31,7 @@ struct ArchitectureTests {
     }
 }
 
-@Suite("Checking source folders", .timeLimit(.minutes(5)))
+@Suite("Checking source folders", .timeLimit(.minutes(10)))
 struct SourceFoldersTests {
     private func folders(_ files: [String: String]) -> SourceFolders {
         SourceFolders(files: files, order: ["Base", "Middle", "Top"])

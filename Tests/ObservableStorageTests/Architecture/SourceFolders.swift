@@ -8,7 +8,8 @@ import Foundation
 struct SourceFolders {
     /// The folders of `Sources/ObservableStorage`: each may use those before it.
     static let order = [
-        "Concurrency", "Value", "Entry", "Key", "Change", "File", "Watcher", "Backend", "Store", "Access", "Scene", "Apple",
+        "Concurrency", "Value", "Entry", "Key", "Change", "File", "Watcher", "Backend", "Store", "Access", "Scene", "Cloud",
+        "Apple",
     ]
 
     /// A use of a type that another folder declares.
@@ -99,6 +100,8 @@ enum SwiftWords {
         for (index, word) in words.enumerated().dropLast() where declarations.contains(word) {
             // `class func` and `class var` declare no type.
             guard words[index + 1].first?.isUppercase == true else { continue }
+            // `typealias Failure` fulfils a requirement; elsewhere the word is a generic parameter.
+            guard words[index...(index + 1)] != ["typealias", "Failure"] else { continue }
             let prefix = words[..<index].reversed().prefix { modifiers.contains($0) }
             let isPrivate = prefix.contains { ["private", "fileprivate"].contains($0) }
             names[words[index + 1]] = isPrivate && names[words[index + 1]] ?? true

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// In-place writes of the same size, on file systems with a controlled clock.
-@Suite("Property-list file and timestamp resolution", .timeLimit(.minutes(5)))
+@Suite("Property-list file and timestamp resolution", .timeLimit(.minutes(10)))
 struct FileClockTests {
     /// A clock's tick, and the times at which a file is written, checked, and written again within that tick, in nanoseconds.
     struct Tick: Sendable, CustomTestStringConvertible {

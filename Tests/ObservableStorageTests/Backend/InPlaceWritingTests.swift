@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Files that cannot be replaced, such as single files mounted in containers.
-@Suite("Writing in place", .timeLimit(.minutes(5)))
+@Suite("Writing in place", .timeLimit(.minutes(10)))
 struct InPlaceWritingTests {
     private let folder: TemporaryFolder
     private let file: URL

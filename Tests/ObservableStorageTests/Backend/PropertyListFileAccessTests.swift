@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Access to a property list, and other kinds of files in its place.
-@Suite("Access to a property-list file", .timeLimit(.minutes(5)))
+@Suite("Access to a property-list file", .timeLimit(.minutes(10)))
 struct PropertyListFileAccessTests {
     private let folder: TemporaryFolder
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Random operations on storage entries", .timeLimit(.minutes(5)))
+@Suite("Random operations on storage entries", .timeLimit(.minutes(10)))
 struct StorageEntriesModelTests {
     @Test(
         "Entries that are copied, edited, normalized and created from others have value semantics and exact differences",

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// The remains of a file after a machine stopped while another program was writing.
-@Suite("Torn files", .timeLimit(.minutes(5)))
+@Suite("Torn files", .timeLimit(.minutes(10)))
 struct TornFileTests {
     /// Two states of one file, of some blocks each.
     struct States: Sendable, CustomTestStringConvertible {
@@ -96,7 +96,7 @@ struct TornFileTests {
             let entries = try FileContent(bytes: Data(bytes), identity: Self.anyIdentity, file: "torn", lookedAt: Date()).entries.values
             #expect(entries == states.before || entries == states.after, "\(bytes.base64EncodedString())")
         } catch {
-            guard case .malformed(file: "torn", let offset?, let reason, _) = error else {
+            guard case .malformed(file: "torn", let offset?, _, _, let reason, _) = error else {
                 Issue.record("\(error) of \(bytes.base64EncodedString())")
                 return
             }

@@ -3,8 +3,9 @@ import ObservableStorage
 import PropertyListCoding
 import TestSupport
 import Testing
+import UserDefaultsStorage
 
-@Suite("User defaults", .timeLimit(.minutes(5)))
+@Suite("User defaults", .timeLimit(.minutes(10)))
 struct UserDefaultsBackendTests {
     private let domain = TemporaryDomain()
     private let defaults: UserDefaults
@@ -23,6 +24,10 @@ struct UserDefaultsBackendTests {
         "lowest": .integer(PropertyListInteger(Int64.min)),
         "nothing": [:], "one": 1, "real": .real(0.1), "string": "one\r\ntwo \u{1F5DD}", "true": true, "undefined": .real(.nan),
         "whole": .real(1),
+    ]
+
+    private static let refused: [PropertyListValue] = [
+        .uid(1), [.uid(1)], ["CF$UID": 1], "a\u{0}", ["a": ["\u{0}"]], ["\u{0}": 1], "\u{fffe}",
     ]
 
     @Test("Values stored by Foundation are read with their types, before and after they reach the disk")
@@ -103,10 +108,7 @@ struct UserDefaultsBackendTests {
 
     @Test(
         "A value that Foundation cannot represent is rejected, and nothing of the edit is stored",
-        arguments: [
-            ("key", .uid(1)), ("key", [.uid(1)]), ("key", ["CF$UID": 1]), ("key", "a\u{0}"), ("key", ["a": ["\u{0}"]]), ("\u{0}", 1),
-            ("\u{feff}x", 1), ("key", ["\u{0}": 1]), ("key", "\u{fffe}"),
-        ] as [(String, PropertyListValue)])
+        arguments: refused.map { ("key", $0) } + [("\u{0}", 1), ("\u{feff}x", 1)])
     func refusals(key: String, value: PropertyListValue) throws {
         _ = try backend.edit { $0["kept"] = 1 }
         let error = #expect(throws: StorageError.self) {
@@ -123,6 +125,41 @@ struct UserDefaultsBackendTests {
         }
         #expect(try backend.load().values == ["kept": 1])
         #expect(defaults.object(forKey: "a") == nil)
+    }
+
+    @Test("A store refuses where it is set what Foundation cannot represent, and keeps the previous value")
+    func refusedBySet() async throws {
+        let store = try ObservableStore(backend: backend)
+        let failures = store.failures
+        let key = StorageKey<PropertyListValue?>("key")
+        try store.set(1, for: key)
+        for value in Self.refused {
+            let error = #expect(throws: StorageError.self) { try store.set(value, for: key) }
+            guard case .unencodable(key: "key", _)? = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+            #expect(store[key] == 1)
+        }
+        // Nothing was left to be rejected by the write.
+        try await store.close()
+        for await failure in failures { Issue.record("\(failure)") }
+        #expect(try backend.load().values == ["key": 1])
+    }
+
+    @Test("A store has from the start what reading back gives, so that the write is not another change")
+    func roundedBySet() async throws {
+        let store = try ObservableStore(backend: backend)
+        let (date, zero) = (StorageKey<PropertyListValue?>("date"), StorageKey<PropertyListValue?>("zero"))
+        let changes = store.allChanges
+        try store.set(.date(Date(timeIntervalSinceReferenceDate: 5.25)), for: date)
+        try store.set([.real(-0.0)], for: zero)
+        let set = store.entries
+        try await store.close()
+        #expect(try domain.makeBackend().load().values == set)
+        var names: [String] = []
+        for await change in changes { names.append(change.key) }
+        #expect(names == ["date", "zero"])
     }
 
     @Test("Values can be nested as deeply as in a store")
@@ -170,7 +207,7 @@ struct UserDefaultsBackendTests {
     func watching() async throws {
         let queue = DispatchQueue(label: "watch")
         let reports = Recorder<StorageEvent>()
-        let token = backend.watch(on: queue) { reports.record($0) }
+        let token = backend.watch(since: nil, on: queue) { reports.record($0) }
         _ = try await reports.elements(count: 1)
         _ = try domain.makeBackend().edit { $0["count"] = 1 }
         _ = try await reports.elements(count: 2)

@@ -2,7 +2,7 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-@Suite("Change publisher", .timeLimit(.minutes(5)))
+@Suite("Change publisher", .timeLimit(.minutes(10)))
 struct ChangePublisherTests {
     @Test("Every subscriber gets every element, in the order of publishing")
     func fansOut() {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Delivery queue", .timeLimit(.minutes(5)))
+@Suite("Delivery queue", .timeLimit(.minutes(10)))
 struct DeliveryQueueTests {
     @Test("A thread makes a bounded number of deliveries, and another thread the rest, all in order")
     func bounded() async throws {

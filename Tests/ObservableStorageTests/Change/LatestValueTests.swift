@@ -2,7 +2,7 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-@Suite("Latest value", .timeLimit(.minutes(5)))
+@Suite("Latest value", .timeLimit(.minutes(10)))
 struct LatestValueTests {
     @Test("A slow reader receives only the newest value, and then the end")
     func keepsNewest() async {

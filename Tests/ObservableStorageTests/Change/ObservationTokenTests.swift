@@ -2,7 +2,7 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-@Suite("Observation token", .timeLimit(.minutes(5)))
+@Suite("Observation token", .timeLimit(.minutes(10)))
 struct ObservationTokenTests {
     @Test("The closure runs exactly once, however the token ends")
     func runsOnce() {

@@ -70,7 +70,7 @@ final class FaultPlan: Sendable {
 }
 
 /// A property-list file that is not watched, so that only the test makes calls.
-final class UnwatchedFile: StorageBackend {
+final class UnwatchedFile: BlockingStorageBackend {
     let file: PropertyListFile
 
     init(_ file: PropertyListFile) {
@@ -87,15 +87,29 @@ final class UnwatchedFile: StorageBackend {
         try file.edit(body)
     }
 
-    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
         ObservationToken {}
     }
 }
 
 extension ObservableStore {
     /// Runs a closure on the store's queue, so that it cannot write meanwhile.
-    func isolated<Result: Sendable>(_ body: @Sendable (isolated ObservableStore) throws -> Result) rethrows -> Result {
-        try body(self)
+    func isolated<Result: Sendable>(
+        _ body: @Sendable (isolated ObservableStore) async throws -> Result
+    ) async rethrows -> Result {
+        try await body(self)
+    }
+
+    /// Flushes without letting anything else run on the store's queue; returns the error.
+    func flushFailure() async -> StorageError? {
+        do throws(StorageError) {
+            try await flush()
+            return nil
+        } catch {
+            return error
+        }
     }
 
     /// Waits until the store's queue is empty. A call to an empty closure would be optimized away.

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Random operations on a store whose calls fail at random; each step checks the permitted contents of the file.
-@Suite("Random operations on a failing file", .timeLimit(.minutes(5)))
+@Suite("Random operations on a failing file", .timeLimit(.minutes(10)))
 struct FaultSequenceTests {
     private typealias Entries = [String: PropertyListValue]
 
@@ -33,7 +33,7 @@ struct FaultSequenceTests {
                         return dice.next() % odds == 0 ? code : nil
                     }
                 }
-                try step(store, file, &dice, &disk, &pending)
+                try await step(store, file, &dice, &disk, &pending)
             }
             return (disk, pending)
         }
@@ -55,7 +55,7 @@ struct FaultSequenceTests {
     private func step(
         _ store: isolated ObservableStore, _ file: FaultyFile, _ dice: inout Dice, _ disk: inout Entries,
         _ pending: inout [String: PropertyListValue?]
-    ) throws {
+    ) async throws {
         let key = "key\(dice.next() % 5)"
         let value: PropertyListValue = .integer(PropertyListInteger(Int64(dice.next() % 4)))
         let before = store.entries
@@ -67,12 +67,12 @@ struct FaultSequenceTests {
             store[StorageKey<PropertyListValue?>(key)] = nil
             if before[key] != nil { pending.updateValue(nil, forKey: key) }
         case 3:
-            try commit(store, file, [:], &disk, &pending) { _ in }
+            try await commit(store, file, [:], &disk, &pending) { _ in }
         case 4:
-            try commit(store, file, [key: value], &disk, &pending) { $0[StorageKey<PropertyListValue?>(key)] = value }
+            try await commit(store, file, [key: value], &disk, &pending) { $0[StorageKey<PropertyListValue?>(key)] = value }
         default:
             let old = disk
-            try commit(store, file, [:], &disk, &pending) {
+            try await commit(store, file, [:], &disk, &pending) {
                 $0[StorageKey<PropertyListValue?>(key)] = value
                 throw Interrupted()
             }
@@ -83,12 +83,12 @@ struct FaultSequenceTests {
     /// Writes pending edits and those of a transaction, and determines the outcome from the file.
     private func commit(
         _ store: isolated ObservableStore, _ file: FaultyFile, _ edits: Entries, _ disk: inout Entries,
-        _ pending: inout [String: PropertyListValue?], _ body: (inout StoreTransaction) throws -> Void
-    ) throws {
+        _ pending: inout [String: PropertyListValue?], _ body: @Sendable (inout StoreTransaction) throws -> Void
+    ) async throws {
         let new = overlaid(overlaid(disk, pending), edits)
         let before = store.entries
         do {
-            _ = try store.commit(.local, body)
+            _ = try await store.commit(.local, body)
             #expect(try file.stored() == new)
             #expect(store.entries == new)
             (disk, pending) = (new, [:])

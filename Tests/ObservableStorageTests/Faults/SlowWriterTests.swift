@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Other programs that write the file in place, slowly.
-@Suite("Slow writers", .timeLimit(.minutes(5)))
+@Suite("Slow writers", .timeLimit(.minutes(10)))
 struct SlowWriterTests {
     private let folder: TemporaryFolder
     private let file: URL
@@ -32,7 +32,7 @@ struct SlowWriterTests {
         try writer.truncate(atOffset: 0)
         try writer.write(contentsOf: list(2).prefix(firstPiece))
         let failure = await failures.first { _ in true }
-        guard case .malformed(file: file.path, _, _, _)? = failure else {
+        guard case .malformed(file: file.path, _, _, _, _, _)? = failure else {
             Issue.record("\(String(describing: failure))")
             return
         }

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// A path resolved as text leads to another file than in the system if one of its folders is a link.
-@Suite("Paths resolve as in the system", .timeLimit(.minutes(5))) struct AbsolutePathTests {
+@Suite("Paths resolve as in the system", .timeLimit(.minutes(10))) struct AbsolutePathTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -6,7 +6,7 @@ import Testing
 
 private let new = Data("new".utf8)
 
-@Suite("Owner and permissions of a written file", .timeLimit(.minutes(5))) struct AtomicFileAccessTests {
+@Suite("Owner and permissions of a written file", .timeLimit(.minutes(10))) struct AtomicFileAccessTests {
     private let folder: TemporaryFolder
 
     init() throws {

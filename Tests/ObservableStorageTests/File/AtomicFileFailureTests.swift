@@ -28,7 +28,7 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
     var hasLink: Bool { self == .link || self == .danglingLink }
 }
 
-@Suite("Writing when a system call fails", .timeLimit(.minutes(5))) struct AtomicFileFailureTests {
+@Suite("Writing when a system call fails", .timeLimit(.minutes(10))) struct AtomicFileFailureTests {
     /// The names of all files below a folder.
     private func files(in folder: TemporaryFolder) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: folder.url.path).filter { try folder.status($0).kind == .file }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Writing through symbolic links", .timeLimit(.minutes(5))) struct AtomicFileLinkTests {
+@Suite("Writing through symbolic links", .timeLimit(.minutes(10))) struct AtomicFileLinkTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Reading a file", .timeLimit(.minutes(5))) struct AtomicFileReadingTests {
+@Suite("Reading a file", .timeLimit(.minutes(10))) struct AtomicFileReadingTests {
     private let folder: TemporaryFolder
 
     init() throws {

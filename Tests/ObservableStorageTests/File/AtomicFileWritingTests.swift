@@ -6,7 +6,7 @@ import Testing
 
 private let new = Data("new".utf8)
 
-@Suite("Writing a file", .timeLimit(.minutes(5))) struct AtomicFileWritingTests {
+@Suite("Writing a file", .timeLimit(.minutes(10))) struct AtomicFileWritingTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -137,6 +137,22 @@ final class CallRecorder: Sendable {
             try self.record("list")
             return try live.list(folder)
         }
+        calls.visibleNames = { folder throws(SystemError) in
+            try self.record("visibleNames")
+            return try live.visibleNames(folder)
+        }
+        calls.reserve = { descriptor, size throws(SystemError) in
+            try self.record("reserve")
+            try live.reserve(descriptor, size)
+        }
+        calls.map = { descriptor, size throws(SystemError) in
+            try self.record("map")
+            return try live.map(descriptor, size)
+        }
+        calls.mappingObjection = { descriptor throws(SystemError) in
+            try self.record("mappingObjection")
+            return try live.mappingObjection(descriptor)
+        }
         calls.readLink = { path, buffer throws(SystemError) in
             try self.record("readLink")
             return try live.readLink(path, buffer)

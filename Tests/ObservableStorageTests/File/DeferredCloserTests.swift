@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Deferred closing of files", .timeLimit(.minutes(5))) struct DeferredCloserTests {
+@Suite("Deferred closing of files", .timeLimit(.minutes(10))) struct DeferredCloserTests {
     private let queue = DispatchQueue(label: "DeferredCloserTests")
 
     @Test("Files wait to be closed up to a maximum; one more is closed immediately")

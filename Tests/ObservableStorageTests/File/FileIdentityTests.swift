@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("FileIdentity", .timeLimit(.minutes(5))) struct FileIdentityTests {
+@Suite("FileIdentity", .timeLimit(.minutes(10))) struct FileIdentityTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("The lock file", .timeLimit(.minutes(5))) struct FileLockFileTests {
+@Suite("The lock file", .timeLimit(.minutes(10))) struct FileLockFileTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Leftover temporary files", .timeLimit(.minutes(5))) struct LeftoverTests {
+@Suite("Leftover temporary files", .timeLimit(.minutes(10))) struct LeftoverTests {
     // Larger than every process identifier.
     private static let deadProcess = pid_t.max
 

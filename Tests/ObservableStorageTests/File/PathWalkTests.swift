@@ -4,7 +4,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Resolution of a path, component by component.
-@Suite("Path resolution", .timeLimit(.minutes(5)))
+@Suite("Path resolution", .timeLimit(.minutes(10)))
 struct PathWalkTests {
     /// The kind of file that has a name.
     enum Name {

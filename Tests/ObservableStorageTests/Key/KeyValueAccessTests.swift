@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Access by name", .timeLimit(.minutes(5)))
+@Suite("Access by name", .timeLimit(.minutes(10)))
 struct KeyValueAccessTests {
     private static let url = URL(filePath: "/tmp/a b")
     // A whole second, which every format preserves.

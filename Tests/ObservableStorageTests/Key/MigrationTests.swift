@@ -6,7 +6,7 @@ import Testing
 
 private struct Refusal: Error {}
 
-@Suite("Migrations", .timeLimit(.minutes(5)))
+@Suite("Migrations", .timeLimit(.minutes(10)))
 struct MigrationTests {
     private let interval = StorageKey("interval", default: 60).migrating(from: Double.self) { Int($0) }.migrating(from: String.self) {
         guard let number = Int($0) else { throw Refusal() }
@@ -95,6 +95,26 @@ struct MigrationTests {
         #expect(store[StorageKey("between", default: 0).renamed(from: "before")] == 5)
         #expect(store[StorageKey("now", default: 0).renamed(from: "between")] == 5)
         backend.fail(nil)
+        try await store.flush()
+        #expect(try storage.entries == ["now": 5])
+        #expect(store.entries == ["now": 5])
+    }
+
+    @Test("A value migrated from an edit that is just being written is written as well", arguments: Fixture.allCases)
+    func migratedWhileWriting(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let backend = UnreliableBackend(try storage.backend)
+        let store = try ObservableStore(backend: backend)
+        backend.fail(.unwritable(file: "f", reason: "full"))
+        store[StorageKey("before", default: 0)] = 5
+        let between = StorageKey("between", default: 0).renamed(from: "before")
+        #expect(store[between] == 5)
+        backend.pause {
+            backend.pause(nil)
+            #expect(store[StorageKey("now", default: 0).renamed(from: "between")] == 5)
+        }
+        backend.fail(nil)
+        try await store.flush()
         try await store.flush()
         #expect(try storage.entries == ["now": 5])
         #expect(store.entries == ["now": 5])

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// All sources of a key count as its value, whatever is done with it first.
-@Suite("Renamed keys", .timeLimit(.minutes(5)))
+@Suite("Renamed keys", .timeLimit(.minutes(10)))
 struct RenamedKeyTests {
     private struct Group: KeyGroup {
         let delay = StorageKey("delay", default: 0).renamed(from: "period").renamed(from: "interval")

@@ -3,7 +3,7 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-@Suite("Storage key", .timeLimit(.minutes(5)))
+@Suite("Storage key", .timeLimit(.minutes(10)))
 struct StorageKeyTests {
     @Test("A default is created when it is first needed, and once for any number of threads")
     func defaultIsMadeOnce() async throws {

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Scenes", .timeLimit(.minutes(5)))
+@Suite("Scenes", .timeLimit(.minutes(10)))
 struct SceneStoreTests {
     @Test("A scene reads its own value, then the application's, the registered one, and the key's default", arguments: Fixture.allCases)
     func order(fixture: Fixture) throws {

@@ -25,7 +25,7 @@ private final class Standing: SceneStoring {
     let sceneID = "one"
 }
 
-@Suite("Properties of scenes", .timeLimit(.minutes(5)))
+@Suite("Properties of scenes", .timeLimit(.minutes(10)))
 struct SceneStoredTests {
     private let store: ObservableStore
 

@@ -5,7 +5,7 @@ import Testing
 @testable import ObservableStorage
 
 /// A stored value that is not of a key's type is handled in one way, wherever it is read.
-@Suite("Bad values", .timeLimit(.minutes(5)))
+@Suite("Bad values", .timeLimit(.minutes(10)))
 struct BadValueTests {
     private static let level = StorageKey("level", default: 1)
 

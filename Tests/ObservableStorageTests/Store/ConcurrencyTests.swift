@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `OBSERVABLE_STORAGE_SEED` sets the seed; the outcome also depends on thread scheduling.
-@Suite("Many writers and observers", .timeLimit(.minutes(isLong ? 30 : 5)))
+@Suite("Many writers and observers", .timeLimit(.minutes(isLong ? 30 : 10)))
 struct ConcurrencyTests {
     static let seeds: [UInt64] = (0..<(isLong ? 200 : 3)).map { firstSeed + $0 }
 

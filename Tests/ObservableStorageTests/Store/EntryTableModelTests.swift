@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Random operations on entry tables", .timeLimit(.minutes(5)))
+@Suite("Random operations on entry tables", .timeLimit(.minutes(10)))
 struct EntryTableModelTests {
     @Test("Several tables written under the same names are equal to dictionaries", arguments: 0..<UInt64(40))
     func tables(seed: UInt64) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("The entries in memory", .timeLimit(.minutes(5)))
+@Suite("The entries in memory", .timeLimit(.minutes(10)))
 struct EntryTableTests {
     @Test("An entry edited again is pending once, until it is stored")
     func editedAgain() {

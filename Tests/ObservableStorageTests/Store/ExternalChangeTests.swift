@@ -1,10 +1,11 @@
 import Foundation
-import ObservableStorage
 import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("External changes", .timeLimit(.minutes(5)))
+@testable import ObservableStorage
+
+@Suite("External changes", .timeLimit(.minutes(10)))
 struct ExternalChangeTests {
     @Test("Another store's change is delivered as external, with the old value and the new one", arguments: Fixture.allCases)
     func arrives(fixture: Fixture) async throws {
@@ -15,7 +16,11 @@ struct ExternalChangeTests {
         let changes = store.changes(of: Keys.count)
         try await other.update { $0[Keys.count] = 2 }
         let change = await changes.first { _ in true }
-        #expect(change == Change(key: "count", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 2))
+        #expect(
+            change
+                == Change(
+                    key: "count", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 2,
+                    storageRevision: store.storageRevision))
     }
 
     @Test("Several keys that changed together are one revision", arguments: Fixture.allCases)
@@ -130,7 +135,7 @@ struct ExternalChangeTests {
         let changes = store.changes(of: Keys.count)
         try Data("no property list".utf8).write(to: file, options: .atomic)
         let failure = await failures.first { _ in true }
-        guard case .malformed(file: file.path, _, _, _)? = failure else {
+        guard case .malformed(file: file.path, _, _, _, _, _)? = failure else {
             Issue.record("\(String(describing: failure))")
             return
         }
@@ -168,15 +173,32 @@ struct ExternalChangeTests {
     func deleteAndRecreate() async throws {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")
-        let store = try ObservableStore(at: file)
+        let bytes = try PropertyListValue.dictionary(["count": 2, "note": "a"]).encoded(as: .binary)
+        let isDeleted = Lock(false)
+        var calls = FileSystemCalls.live
+        // Written again while the store waits for that: a thread of the test may be too slow on a busy machine.
+        calls.pause = { duration in
+            FileSystemCalls.live.pause(duration)
+            let isDue = isDeleted.withLock { isDeleted in
+                defer { isDeleted = false }
+                return isDeleted
+            }
+            do { if isDue { try bytes.write(to: file) } } catch { Issue.record(error) }
+        }
+        let store = try ObservableStore(
+            backend: PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: calls))
         try await store.update { transaction in
             transaction[Keys.count] = 1
             transaction[Keys.note] = "a"
         }
         let changes = store.allChanges
+        isDeleted.withLock { $0 = true }
         try FileManager.default.removeItem(at: file)
-        try PropertyListValue.dictionary(["count": 2, "note": "a"]).encoded(as: .binary).write(to: file)
         let change = await changes.first { _ in true }
-        #expect(change == Change(key: "count", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 2))
+        #expect(
+            change
+                == Change(
+                    key: "count", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 2,
+                    storageRevision: store.storageRevision))
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import class ObservableStorage.FailureReports
 
 // Serialized, because the exit logs the failures of all stores.
-@Suite("Unobserved failures", .serialized, .timeLimit(.minutes(5)))
+@Suite("Unobserved failures", .serialized, .timeLimit(.minutes(10)))
 struct FailureReportsTests {
     private let first = StorageError.unwritable(file: "settings.plist", reason: "the disk is full", edits: .kept)
     private let second = StorageError.unreadable(file: "settings.plist", reason: "no permission")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Retrying writes", .timeLimit(.minutes(5)))
+@Suite("Retrying writes", .timeLimit(.minutes(10)))
 struct FlushScheduleTests {
     private let failure = StorageError.unwritable(file: "unreliable", reason: "read-only", edits: .kept)
 
@@ -46,7 +46,7 @@ struct FlushScheduleTests {
         #expect(answers == [true, false])
         var numbers = [schedule.schedule(at: soon)]
         #expect(numbers == [nil])
-        schedule.beginQueued()
+        _ = schedule.beginQueued()
         numbers = [schedule.schedule(at: late), schedule.schedule(at: late), schedule.schedule(at: soon), schedule.schedule(at: late)]
         #expect(numbers == [1, nil, 2, nil])
         answers = [schedule.enqueue(), schedule.begin(1), schedule.begin(2), schedule.begin(2)]
@@ -58,6 +58,27 @@ struct FlushScheduleTests {
         schedule.cancelTimed()
         answers = [schedule.enqueue()]
         #expect(answers == [false])
+    }
+
+    @Test("A suspension cancels every attempt, and allows none until it is resumed once", arguments: ["idle", "queued", "timed"])
+    func suspension(from phase: String) throws {
+        var schedule = FlushSchedule()
+        let time = DispatchTime(uptimeNanoseconds: 1_000_000)
+        if phase == "queued" { _ = schedule.enqueue() }
+        if phase == "timed" { _ = schedule.schedule(at: time) }
+        schedule.suspend()
+        schedule.suspend()
+        #expect(schedule.isSuspended)
+        var answers = [schedule.enqueue(), schedule.beginQueued(), schedule.begin(1)]
+        let numbers = [schedule.schedule(at: time)]
+        #expect(answers == [false, false, false] && numbers == [nil])
+        schedule.cancelTimed()
+        #expect(schedule.isSuspended)
+        answers = [schedule.resume(), schedule.resume()]
+        #expect(answers == [true, false] && !schedule.isSuspended)
+        // The attempt that was scheduled before stays cancelled.
+        answers = [schedule.begin(1), schedule.enqueue(), schedule.enqueue(), schedule.beginQueued()]
+        #expect(answers == [false, true, false, true])
     }
 
     /// A store that could not write an edit of `count`, and whose next scheduled attempt is half a minute away.

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Asynchronous writing", .timeLimit(.minutes(5)))
+@Suite("Asynchronous writing", .timeLimit(.minutes(10)))
 struct FlushTests {
     private let failure = StorageError.unwritable(file: "unreliable", reason: "the disk is full", edits: .kept)
 

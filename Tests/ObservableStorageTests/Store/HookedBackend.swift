@@ -2,11 +2,12 @@ import Dispatch
 import ObservableStorage
 
 /// An in-memory backend that counts calls, fails on demand, and sends events for a test.
-final class HookedBackend: StorageBackend {
+final class HookedBackend: BlockingStorageBackend {
     private struct State {
         var loads = 0
         var isBad = false
         var reportsInsideEdits = false
+        var failure: (@Sendable () -> Void)?
         var report: (@Sendable (StorageEvent) -> Void)?
     }
 
@@ -28,6 +29,11 @@ final class HookedBackend: StorageBackend {
         state.withLock { $0.reportsInsideEdits = true }
     }
 
+    /// Makes the next edit call a closure and fail.
+    func failEdit(_ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.failure = body }
+    }
+
     func report(_ event: StorageEvent) {
         state.withLock { $0.report }?(event)
     }
@@ -42,14 +48,17 @@ final class HookedBackend: StorageBackend {
     }
 
     func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
-        let (isBad, reports) = state.withLock { ($0.isBad, $0.reportsInsideEdits) }
-        if isBad { throw Self.bad }
+        let (isBad, failure, reports) = state.withLock { ($0.isBad, $0.failure.take(), $0.reportsInsideEdits) }
+        failure?()
+        if isBad || failure != nil { throw Self.bad }
         let entries = try memory.edit(body)
         if reports { report(.changed) }
         return entries
     }
 
-    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
         state.withLock { $0.report = report }
         return ObservationToken {}
     }

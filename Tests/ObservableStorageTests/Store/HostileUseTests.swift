@@ -7,7 +7,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Hostile use", .timeLimit(.minutes(5)))
+@Suite("Hostile use", .timeLimit(.minutes(10)))
 struct HostileUseTests {
     // Serialized, because each keeps a processor busy until its store is closed.
     @Test("Closing finishes although another task keeps writing", .serialized, arguments: Fixture.allCases)
@@ -185,7 +185,7 @@ struct HostileUseTests {
         _ = try state.edit(["a": .some(1)])
         for _ in 0..<2 { scheduled.append(state.needsFlushScheduled()) }
         #expect(scheduled == [false, true, false])
-        state.flushes.beginQueued()
+        _ = state.flushes.beginQueued()
         let written = state.entries.pending
         _ = try state.edit(["b": .some(2)])
         _ = try state.edit(["a": .some(3)])

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Update listeners", .timeLimit(.minutes(5)))
+@Suite("Update listeners", .timeLimit(.minutes(10)))
 struct ListenerTests {
     @Test(
         "A listener receives each change once, in order, on the thread that makes it, before the write returns", arguments: Fixture.allCases

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Each load runs in a separate process. `OBSERVABLE_STORAGE_LONG_TESTS` makes it a heavy one and prints the results.
-@Suite("Load", .serialized, .timeLimit(.minutes(isLong ? 60 : 5)))
+@Suite("Load", .serialized, .timeLimit(.minutes(isLong ? 60 : 10)))
 struct LoadTests {
     private let folder: TemporaryFolder
 

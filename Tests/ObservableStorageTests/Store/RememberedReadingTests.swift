@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// A key caches its last read; this must not be observable.
-@Suite("Cached reads of a key", .timeLimit(.minutes(5)))
+@Suite("Cached reads of a key", .timeLimit(.minutes(10)))
 struct RememberedReadingTests {
     @Test("The next read returns what was written, removed, registered or stored by another process since", arguments: Fixture.quick)
     func changes(fixture: Fixture) async throws {

@@ -4,7 +4,7 @@
 
     @testable import ObservableStorage
 
-    @Suite("The configuration folder", .timeLimit(.minutes(5))) struct SettingsFolderTests {
+    @Suite("The configuration folder", .timeLimit(.minutes(10))) struct SettingsFolderTests {
         private func file(_ environment: [String: [UInt8]]) throws -> String {
             try PropertyListFile.path(ofSuite: "org.example") { environment[$0].map { Data($0) } }
         }
@@ -23,9 +23,21 @@
             #expect(try file(["HOME": ""]) == NSHomeDirectory() + "/.config/org.example.plist")
         }
 
+        @Test("In a service it is the first state folder, or else the first configuration folder, if absolute")
+        func service() throws {
+            let user = ["HOME": "/home/me", "XDG_CONFIG_HOME": "/config"]
+            func file(_ service: [String: String]) throws -> String { try self.file(user.merging(service) { $1 }) }
+            #expect(try file(["STATE_DIRECTORY": "/var/lib/me"]) == "/var/lib/me/org.example.plist")
+            #expect(try file(["STATE_DIRECTORY": "/var/lib/me:/var/lib/us"]) == "/var/lib/me/org.example.plist")
+            #expect(try file(["CONFIGURATION_DIRECTORY": "/etc/me:/etc/us"]) == "/etc/me/org.example.plist")
+            #expect(
+                try file(["CONFIGURATION_DIRECTORY": "/etc/me", "STATE_DIRECTORY": "/var/lib/me"]) == "/var/lib/me/org.example.plist")
+            #expect(try file(["STATE_DIRECTORY": "me", "CONFIGURATION_DIRECTORY": ""]) == "/config/org.example.plist")
+        }
+
         @Test(
             "A folder that is not UTF-8 is an error that names the variable, and not another folder",
-            arguments: ["HOME", "XDG_CONFIG_HOME"])
+            arguments: ["HOME", "XDG_CONFIG_HOME", "STATE_DIRECTORY", "CONFIGURATION_DIRECTORY"])
         func notUTF8(variable: String) throws {
             let reason = "the folder of settings is not known: \(variable) is not UTF-8"
             #expect(throws: StorageError.unreadable(file: "org.example.plist", reason: reason)) { try file([variable: [0x2F, 0xFF]]) }

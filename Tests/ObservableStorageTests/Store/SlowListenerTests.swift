@@ -52,7 +52,7 @@ private func work() {
     while ContinuousClock.now < end {}
 }
 
-@Suite("Slow listeners", .timeLimit(.minutes(5)))
+@Suite("Slow listeners", .timeLimit(.minutes(10)))
 struct SlowListenerTests {
     private let backend = InMemoryBackend()
     private let store: ObservableStore

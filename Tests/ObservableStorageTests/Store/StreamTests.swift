@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Streams", .timeLimit(.minutes(5)))
+@Suite("Streams", .timeLimit(.minutes(10)))
 struct StreamTests {
     @Test("values(of:) begins with the current value and ends with the last one", arguments: Fixture.allCases)
     func values(fixture: Fixture) async throws {

@@ -17,7 +17,7 @@ private final class Probe: Sendable {
     deinit { released.record(()) }
 }
 
-@Suite("Listeners tied to an object", .timeLimit(.minutes(5)))
+@Suite("Listeners tied to an object", .timeLimit(.minutes(10)))
 struct TiedListenerTests {
     private let store: ObservableStore
     private let seen = Recorder<Int>()

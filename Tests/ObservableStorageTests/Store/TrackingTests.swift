@@ -9,7 +9,7 @@ private struct PersonKeys: KeyGroup {
     let age = StorageKey("age", default: 0)
 }
 
-@Suite("Observation tracking", .timeLimit(.minutes(5)))
+@Suite("Observation tracking", .timeLimit(.minutes(10)))
 struct TrackingTests {
     @Test("Reading is tracked for each key, whoever changes it", arguments: Fixture.allCases, [false, true])
     func perKey(fixture: Fixture, isExternal: Bool) async throws {

@@ -8,7 +8,7 @@ import Testing
 
 private struct Refusal: Error {}
 
-@Suite("Transactions", .timeLimit(.minutes(5)))
+@Suite("Transactions", .timeLimit(.minutes(10)))
 struct TransactionTests {
     @Test("A transaction is one batch with one revision, and is stored when it returns", arguments: Fixture.allCases)
     func oneRevision(fixture: Fixture) async throws {

@@ -11,7 +11,7 @@ private struct Unencodable: Storable, Equatable {
     var propertyListValue: PropertyListValue { get throws { throw Refusal() } }
 }
 
-@Suite("Reading and writing", .timeLimit(.minutes(5)))
+@Suite("Reading and writing", .timeLimit(.minutes(10)))
 struct ValueTests {
     @Test("A value is read back immediately, and by the next store after a flush", arguments: Fixture.allCases)
     func roundTrip(fixture: Fixture) async throws {

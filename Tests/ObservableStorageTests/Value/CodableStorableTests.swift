@@ -32,7 +32,7 @@ private struct Counted: CodableStorable {
     }
 }
 
-@Suite("CodableStorable", .timeLimit(.minutes(5)))
+@Suite("CodableStorable", .timeLimit(.minutes(10)))
 struct CodableStorableTests {
     private let account = Account(name: "Jo", visits: 3, plan: .paid)
     private let stored: PropertyListValue = ["name": "Jo", "visits": 3, "plan": "paid"]

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("Errors inside collections", .timeLimit(.minutes(5))) struct NestedValueTests {
+@Suite("Errors inside collections", .timeLimit(.minutes(10))) struct NestedValueTests {
     /// A user-defined type with its own error.
     private struct Even: Storable {
         struct Odd: Error, CustomStringConvertible {

@@ -1,6 +1,7 @@
 import Foundation
 import PropertyListCoding
 import Testing
+import UserDefaultsStorage
 
 @testable import ObservableStorage
 
@@ -30,7 +31,7 @@ private struct Width: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("Numbers as Storable", .timeLimit(.minutes(5))) struct NumberValueTests {
+@Suite("Numbers as Storable", .timeLimit(.minutes(10))) struct NumberValueTests {
     @Test(
         "An integer keeps its whole range, and a larger one is not truncated",
         arguments: [

@@ -24,7 +24,7 @@ private struct Server: Storable, Equatable {
     }
 }
 
-private final class SingleValueBackend: StorageBackend {
+private final class SingleValueBackend: BlockingStorageBackend {
     let name = "one value"
     private let stored = InMemoryBackend(["value": ["entries": [:]]])
 
@@ -51,8 +51,10 @@ private final class SingleValueBackend: StorageBackend {
         return value.rounded(for: .xml)
     }
 
-    func watch(on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void) -> ObservationToken {
-        stored.watch(on: queue, report)
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
+        stored.watch(since: revision, on: queue, report)
     }
 }
 
@@ -69,7 +71,7 @@ extension StorageCodec<Duration> {
     }
 }
 
-@Suite("One import", .timeLimit(.minutes(5)))
+@Suite("One import", .timeLimit(.minutes(10)))
 struct SingleImportTests {
     @Test("Values, backends and codecs are written with one import")
     func oneImport() async throws {

@@ -2,6 +2,7 @@ import Foundation
 import PropertyListCoding
 import TestSupport
 import Testing
+import UserDefaultsStorage
 
 @testable import ObservableStorage
 
@@ -106,7 +107,7 @@ private struct File {
     }
 }
 
-@Suite("Storable types in a file", .timeLimit(.minutes(5)))
+@Suite("Storable types in a file", .timeLimit(.minutes(10)))
 struct StorableFileTests {
     @Test(
         "A value is read back equal by another store",

@@ -1,6 +1,7 @@
 import Foundation
 import PropertyListCoding
 import Testing
+import UserDefaultsStorage
 
 @testable import ObservableStorage
 
@@ -64,7 +65,7 @@ private struct Accepting: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("Storable", .timeLimit(.minutes(5))) struct StorableTests {
+@Suite("Storable", .timeLimit(.minutes(10))) struct StorableTests {
     private static let date = Date(timeIntervalSinceReferenceDate: 0.123456789)
     private static let uuid = UUID()
 

@@ -15,7 +15,7 @@ private struct Account: Codable, Equatable, Sendable {
 
 private enum Plan: String, Sendable { case free, paid }
 
-@Suite("Codecs", .timeLimit(.minutes(5)))
+@Suite("Codecs", .timeLimit(.minutes(10)))
 struct StorageCodecTests {
     private let account = Account(name: "Jo", visits: 3, site: URL(string: "https://example.org/a%20b?q=1#f"))
     private let store: ObservableStore

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObservableStorage
 
-@Suite("URL as Storable", .timeLimit(.minutes(5))) struct URLValueTests {
+@Suite("URL as Storable", .timeLimit(.minutes(10))) struct URLValueTests {
     @Test(
         "A URL is read back equal",
         arguments: [

@@ -5,7 +5,7 @@ import Testing
 @testable import ObservableStorage
 
 /// The file itself changes.
-@Suite("FileWatcher: the file", .timeLimit(.minutes(5)))
+@Suite("FileWatcher: the file", .timeLimit(.minutes(10)))
 struct FileWatcherFileTests {
     let folder: TemporaryFolder
     let path: String

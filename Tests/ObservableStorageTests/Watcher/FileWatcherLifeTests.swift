@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// The start and end of a watch, and its stream.
-@Suite("FileWatcher: lifetime", .timeLimit(.minutes(5)))
+@Suite("FileWatcher: lifetime", .timeLimit(.minutes(10)))
 struct FileWatcherLifeTests {
     let folder: TemporaryFolder
     let path: String

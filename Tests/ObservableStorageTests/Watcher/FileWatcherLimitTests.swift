@@ -7,7 +7,7 @@
     @testable import ObservableStorage
 
     /// The kernel sends no events, or not all events.
-    @Suite("FileWatcher: what cannot be watched", .timeLimit(.minutes(5)))
+    @Suite("FileWatcher: what cannot be watched", .timeLimit(.minutes(10)))
     struct FileWatcherLimitTests {
         let folder: TemporaryFolder
         let path: String

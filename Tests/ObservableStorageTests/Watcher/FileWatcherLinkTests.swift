@@ -5,7 +5,7 @@ import Testing
 @testable import ObservableStorage
 
 /// The file is reached through symbolic links.
-@Suite("FileWatcher: links", .timeLimit(.minutes(5)))
+@Suite("FileWatcher: links", .timeLimit(.minutes(10)))
 struct FileWatcherLinkTests {
     let folder: TemporaryFolder
 

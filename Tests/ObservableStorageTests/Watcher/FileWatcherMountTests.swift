@@ -7,7 +7,7 @@
     @testable import ObservableStorage
 
     /// Simulated mounts on the path; `MountTests` use real ones.
-    @Suite("FileWatcher: mounts", .timeLimit(.minutes(5)))
+    @Suite("FileWatcher: mounts", .timeLimit(.minutes(10)))
     struct FileWatcherMountTests {
         let folder: TemporaryFolder
         let path: String

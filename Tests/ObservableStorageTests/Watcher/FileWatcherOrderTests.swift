@@ -4,7 +4,7 @@ import Testing
 @testable import ObservableStorage
 
 /// The order of checking a file and adding watches again.
-@Suite("FileWatcher: order", .timeLimit(.minutes(5)))
+@Suite("FileWatcher: order", .timeLimit(.minutes(10)))
 struct FileWatcherOrderTests {
     static let orders: [(PathEvents, [Step])] = [
         (.replaced, [.look, .arm, .look]), ([.replaced, .modified], [.look, .arm, .look]), ([.replaced, .closed], [.look, .arm, .look]),

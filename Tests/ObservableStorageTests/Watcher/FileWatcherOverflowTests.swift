@@ -7,7 +7,7 @@
     @testable import ObservableStorage
 
     /// The kernel drops events when its queue is full.
-    @Suite("FileWatcher: lost events", .timeLimit(.minutes(5)))
+    @Suite("FileWatcher: lost events", .timeLimit(.minutes(10)))
     struct FileWatcherOverflowTests {
         let folder: TemporaryFolder
         let path: String

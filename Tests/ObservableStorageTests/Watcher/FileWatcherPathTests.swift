@@ -5,7 +5,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Changes of the folders and links of the path.
-@Suite("FileWatcher: the path", .timeLimit(.minutes(5)))
+@Suite("FileWatcher: the path", .timeLimit(.minutes(10)))
 struct FileWatcherPathTests {
     let folder: TemporaryFolder
 

@@ -4,7 +4,7 @@ import Testing
 @testable import ObservableStorage
 
 /// Decisions of a watcher, without a disk or a clock.
-@Suite("FileWatcher: decisions", .timeLimit(.minutes(5)))
+@Suite("FileWatcher: decisions", .timeLimit(.minutes(10)))
 struct FileWatcherValueTests {
     let start = ContinuousClock.now
 

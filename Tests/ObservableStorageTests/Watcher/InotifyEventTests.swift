@@ -5,7 +5,7 @@
     @testable import ObservableStorage
 
     /// Decoding the kernel's events, and finding their recipients.
-    @Suite("inotify events", .timeLimit(.minutes(5)))
+    @Suite("inotify events", .timeLimit(.minutes(10)))
     struct InotifyEventTests {
         @Test("The kernel's buffer is decoded event by event")
         func parsing() {

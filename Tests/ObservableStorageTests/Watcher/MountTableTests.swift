@@ -5,7 +5,7 @@
     @testable import ObservableStorage
 
     /// Identification of file systems.
-    @Suite("Mounts", .timeLimit(.minutes(5)))
+    @Suite("Mounts", .timeLimit(.minutes(10)))
     struct MountTableTests {
         @Test("The file system is identified by its device")
         func mounts() {

@@ -7,6 +7,8 @@ struct Options: Equatable {
         case rows
         /// The curves, and a file for their picture.
         case curves(picture: String?)
+        /// Draws the tables of a page, without measuring.
+        case table(page: String, picture: String)
         /// Waits for changes of a file, as one of the processes counted by a curve.
         case watch(file: String)
     }
@@ -26,6 +28,7 @@ struct Options: Equatable {
 
     init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
+        var page: String?
         while let argument = rest.popFirst() {
             switch argument {
             case "--help", "-h": action = .help
@@ -34,11 +37,16 @@ struct Options: Equatable {
             case "--markdown": output = .markdown
             case "--curves": if case .curves = action {} else { action = .curves(picture: nil) }
             case "--svg": action = .curves(picture: try Self.value(of: argument, &rest))
+            case "--table": page = try Self.value(of: argument, &rest)
             case "--watch": action = .watch(file: try Self.value(of: argument, &rest))
             case "--in": folder = try Self.value(of: argument, &rest)
             case _ where argument.hasPrefix("-"): throw UsageError("unknown option: \(argument)")
             default: names.append(argument)
             }
+        }
+        if let page {
+            guard case .curves(let picture?) = action else { throw UsageError("--table needs --svg") }
+            action = .table(page: page, picture: picture)
         }
         if case .curves = action, output == .json { throw UsageError("there is no JSON of curves") }
     }
@@ -53,6 +61,7 @@ extension Options {
     static let usage = """
         usage: benchmarks [--json | --markdown] [--in FOLDER] [NAME ...]
                benchmarks --curves [--markdown] [--svg FILE] [--in FOLDER] [NAME ...]
+               benchmarks --table PAGE --svg FILE
                benchmarks --list
 
         Compares the library's work with the same work done without it, and tells whether the goals are met.
@@ -61,6 +70,7 @@ extension Options {
           --markdown   the tables as the documentation has them
           --curves     how the cost grows with keys, subscribers, processes and sizes
           --svg FILE   the same, and draws it
+          --table PAGE  draws the tables of a page made with --markdown beside the alternatives, and measures nothing
           --in FOLDER  where files are made: on the file system that is to be measured
           --list       the names; NAME is one of them, or how some of them begin
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Arguments", .timeLimit(.minutes(5)))
+@Suite("Arguments", .timeLimit(.minutes(10)))
 struct ArgumentsTests {
     private func parse(_ arguments: [String]) throws(CommandError) -> Arguments {
         try Arguments(parsing: arguments, options: ["--json", "--count N"])

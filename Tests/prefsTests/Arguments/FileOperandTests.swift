@@ -5,7 +5,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("The operand FILE", .timeLimit(.minutes(5)))
+@Suite("The operand FILE", .timeLimit(.minutes(10)))
 struct FileOperandTests {
     private let folder: TemporaryFolder
 

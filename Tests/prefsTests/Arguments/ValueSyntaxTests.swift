@@ -4,7 +4,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Values on the command line", .timeLimit(.minutes(5)))
+@Suite("Values on the command line", .timeLimit(.minutes(10)))
 struct ValueSyntaxTests {
     @Test(
         "Each type has its syntax",

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Exit status", .timeLimit(.minutes(5)))
+@Suite("Exit status", .timeLimit(.minutes(10)))
 struct ExitStatusTests {
     private let folder: TemporaryFolder
     private let file: String
@@ -15,10 +15,18 @@ struct ExitStatusTests {
     @Test(
         "An invalid command line exits with 2 and prints the usage",
         arguments: [
-            [], ["reed"], ["read"], ["read", "f.plist", "k", "x"], ["read", "--json", "f.plist"], ["read", ""], ["type", "f.plist"],
+            [], ["reed"], ["read"], ["read", "f.plist", "k", "x"], ["read", "--xml", "f.plist"], ["read", ""],
+            ["read", "f.plist", "--raw"], ["type", "f.plist"],
             ["write", "f.plist", "k"], ["write", "f.plist", "k", "v", "--int"], ["write", "f.plist", "k", "1", "--int", "--bool"],
             ["write", "f.plist", "k", "--json", "[null]"], ["delete"], ["increment", "f.plist", "k", "1.5"],
             ["watch", "f.plist", "--count", "0"], ["watch", "f.plist", "--count"], ["export", "f.plist"],
+            ["write", "f.plist", "k", "v", "l"], ["write", "f.plist", "k", "--array-add"], ["write", "f.plist", "k", "--array", "--dict"],
+            ["write", "f.plist", "k", "-", "l", "-"], ["write", "f.plist", "k", "v", "--raw"],
+            ["write", "f.plist", "k", "-", "--raw", "--int"],
+            ["write", "f.plist", "k", "v", "--type", "text"], ["write", "f.plist", "k", "[]", "--type", "dictionary"],
+            ["rename", "f.plist", "k"], ["list"], ["convert", "f.plist"], ["convert", "f.plist", "--to", "toml"], ["lint"],
+            ["diff", "f.plist"],
+            ["find"], ["find", ""], ["domains", "x"], ["completions"], ["completions", "csh"], ["edit"], ["manual", "x"],
             ["export", "f.plist", "--format", "toml"], ["import"], ["help", "reed"],
         ])
     func usage(_ arguments: [String]) async throws {
@@ -55,6 +63,14 @@ struct ExitStatusTests {
         #expect(try Data(contentsOf: folder.file("settings.plist")) == Data("nonsense".utf8))
     }
 
+    @Test("The error of an invalid XML file, or of XML on standard input, names the line and the column")
+    func position() async throws {
+        let xml = Data("<plist>\n<dict>\n\t<key>a</key>\n</dict></plist>".utf8)
+        try xml.write(to: folder.file("settings.plist"))
+        #expect(try await tool("read", file).errors.contains("(line 3, column 2): the key \"a\" has no value"))
+        #expect(try await tool("import", folder.path("new.plist"), input: xml).errors.contains("no value (at line 3, column 2)"))
+    }
+
     @Test("A folder in place of the file, or a file in place of its folder, exits with 3")
     func unusable() async throws {
         let inner = folder.path("folder")
@@ -74,6 +90,18 @@ struct ExitStatusTests {
         let result = try await Subprocess.finished("/bin/sh", ["-c", "\(Subprocess.executable("prefs").path) read \(file) >/dev/full"])
         #expect(result.status == 3)
         #expect(result.errors.hasPrefix("prefs: standard output: "))
+    }
+
+    @Test("Closed standard streams are errors, and no file takes their place")
+    func closedStreams() async throws {
+        #expect(try await tool("write", file, "k", "1", "--int").status == 0)
+        let prefs = Subprocess.executable("prefs").path
+        let output = try await Subprocess.finished("/bin/sh", ["-c", "'\(prefs)' increment '\(file)' k >&-"])
+        #expect(output.status == 3)
+        #expect(output.errors == "prefs: standard output: cannot be written: Bad file descriptor\n")
+        #expect(try await Subprocess.finished("/bin/sh", ["-c", "'\(prefs)' write '\(file)' >&- 2>&-"]).status == 2)
+        #expect(try await Subprocess.finished("/bin/sh", ["-c", "'\(prefs)' import '\(file)' <&-"]).status == 3)
+        #expect(try await tool("read", file, "k").text == "2\n")
     }
 
     @Test("Too low a limit on open files exits with 3 and a line that says so, not with a signal", arguments: [4, 5, 8, 15])

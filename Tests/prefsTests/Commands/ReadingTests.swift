@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Reading commands", .timeLimit(.minutes(5)))
+@Suite("Reading commands", .timeLimit(.minutes(10)))
 struct ReadingTests {
     private let folder: TemporaryFolder
     private let file: String
@@ -39,12 +39,42 @@ struct ReadingTests {
         #expect(try await tool("export", "--format", "json", file).text == Self.json)
     }
 
-    @Test("read prints a string without quotes and anything else as JSON")
+    @Test("read prints a string, number, date or data bare, and --json prints it as JSON")
     func one() async throws {
         #expect(try await tool("read", file, "string").text == "a/b\n")
         #expect(try await tool("read", file, "array").text == "[1,\"x\"]\n")
-        #expect(try await tool("read", file, "date").text == "\"2001-01-01T00:00:00.25Z\"\n")
+        #expect(try await tool("read", file, "date").text == "2001-01-01T00:00:00.25Z\n")
+        #expect(try await tool("read", file, "data").text == "AAEC\n")
         #expect(try await tool("read", file, "real").text == "1.0\n")
+        #expect(try await tool("read", file, "date", "--json").text == "\"2001-01-01T00:00:00.25Z\"\n")
+        #expect(try await tool("read", file, "string", "--json").text == "\"a/b\"\n")
+    }
+
+    @Test("read --raw prints the bytes of data, and a string without a line break")
+    func raw() async throws {
+        #expect(try await tool("read", file, "data", "--raw").output == Data([0, 1, 2]))
+        #expect(try await tool("read", file, "string", "--raw").text == "a/b")
+    }
+
+    @Test("A path leads into dictionaries and arrays; what is not there exits with 1")
+    func paths() async throws {
+        #expect(try await tool("read", file, "array.1").text == "x\n")
+        #expect(try await tool("type", file, "dictionary.k").text == "boolean\n")
+        for path in ["array.2", "array.x", "dictionary.k.l", "dictionary.", "string.0"] {
+            #expect(try await tool("read", file, path).status == 1, "\(path)")
+        }
+        #expect(try await tool("read", file, "array.1", "--literal").status == 1)
+    }
+
+    @Test("list prints names and types, and --nested also what they contain")
+    func list() async throws {
+        #expect(
+            try await tool("list", file).text
+                == "array\tarray\nboolean\tboolean\ndata\tdata\ndate\tdate\ndictionary\tdictionary\ninteger\tinteger\n"
+                + "real\treal\nstring\tstring\nuid\tuid\n")
+        let nested = try await tool("list", file, "--nested").text
+        #expect(nested.hasPrefix("array\tarray\narray.0\tinteger\narray.1\tstring\nboolean\tboolean\n"))
+        #expect(nested.contains("dictionary\tdictionary\ndictionary.k\tboolean\n"))
     }
 
     @Test(
@@ -78,7 +108,10 @@ struct ReadingTests {
 
     @Test(
         "A missing file exits with 3, and nothing is created",
-        arguments: [["read"], ["type", "k"], ["delete"], ["delete", "k"], ["export", "--format", "xml"]])
+        arguments: [
+            ["read"], ["type", "k"], ["delete"], ["delete", "k"], ["export", "--format", "xml"], ["list"], ["rename", "k", "l"], ["edit"],
+            ["convert", "--to", "binary"], ["diff", "f.plist"],
+        ])
     func missingFile(_ arguments: [String]) async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("mispelt.plist")

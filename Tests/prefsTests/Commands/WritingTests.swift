@@ -5,7 +5,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Writing commands", .timeLimit(.minutes(5)))
+@Suite("Writing commands", .timeLimit(.minutes(10)))
 struct WritingTests {
     private let folder: TemporaryFolder
     private let file: String
@@ -59,6 +59,28 @@ struct WritingTests {
         #expect(decoded.format == .xml)
     }
 
+    @Test("write, increment, delete and import keep the comments, the order and the white space of an XML file")
+    func keepingText() async throws {
+        let url = folder.file("settings.plist")
+        let text =
+            "<plist>\n<dict>\n    <!-- b -->\n    <key>b</key> <integer>0x10</integer>\n    <key>a</key> <true/> <!-- a -->\n</dict>\n</plist>\n"
+        try Data(text.utf8).write(to: url)
+        func expect(_ expected: String) throws {
+            #expect(try String(contentsOf: url, encoding: .utf8) == expected)
+        }
+        let incremented = text.replacingOccurrences(of: "0x10", with: "17")
+        #expect(try await tool("increment", url.path, "b").text == "17\n")
+        try expect(incremented)
+        let written = incremented.replacingOccurrences(of: "</dict>", with: "    <key>c</key> <string>x</string>\n</dict>")
+        #expect(try await tool("write", url.path, "c", "x").status == 0)
+        try expect(written)
+        let imported = try PropertyListValue.dictionary(["a": false]).encoded(as: .binary)
+        #expect(try await tool("import", url.path, input: imported).status == 0)
+        try expect(written.replacingOccurrences(of: "<true/>", with: "<false/>"))
+        #expect(try await tool("delete", url.path, "a").status == 0)
+        try expect(written.replacingOccurrences(of: "<key>a</key> <true/> ", with: ""))
+    }
+
     @Test("delete removes one entry, or all entries")
     func delete() async throws {
         for key in ["a", "b", "c"] { #expect(try await tool("write", file, key, "x").status == 0) }
@@ -109,7 +131,22 @@ struct WritingTests {
         #expect(try stored() == ["a": "old", "b": 2, "c": [true]])
     }
 
-    @Test("import of anything else exits with 3 and changes nothing", arguments: ["", "{\"a\":1}", "<plist><array/></plist>"])
+    @Test("import reads JSON, and a file instead of standard input")
+    func importingJSON() async throws {
+        #expect(try await tool("write", file, "a", "old").status == 0)
+        #expect(try await tool("import", file, input: Data(" {\"b\": [1, 1.5]}\n".utf8)).status == 0)
+        #expect(try stored() == ["a": "old", "b": [1, 1.5]])
+        try PropertyListValue.dictionary(["c": true]).encoded(as: .xml).write(to: folder.file("source"))
+        #expect(try await tool("import", file, folder.path("source")).status == 0)
+        #expect(try stored() == ["a": "old", "b": [1, 1.5], "c": true])
+        let missing = try await tool("import", file, folder.path("missing"))
+        #expect(missing.status == 3)
+        #expect(missing.errors == "prefs: \(folder.path("missing")): cannot be read: No such file or directory\n")
+    }
+
+    @Test(
+        "import of anything else exits with 3 and changes nothing",
+        arguments: ["", "{\"a\":null}", "{\"a\":1", "[1]", "<plist><array/></plist>"])
     func importingOther(_ input: String) async throws {
         let result = try await tool("import", file, input: Data(input.utf8))
         #expect(result.status == 3)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// File systems, permissions and limits under which a property list cannot be read or written.
-@Suite("Environments that forbid writing", .timeLimit(.minutes(5)))
+@Suite("Environments that forbid writing", .timeLimit(.minutes(10)))
 struct HostilePlaceTests {
     static let hasMounts = canStart("unshare", "-m", "true")
     static let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]

@@ -4,7 +4,7 @@
     import Testing
 
     /// File systems that are mounted and unmounted while a process watches, in a mount namespace of its own.
-    @Suite("Mounting and unmounting", .timeLimit(.minutes(5)), .enabled(if: HostilePlaceTests.hasMounts))
+    @Suite("Mounting and unmounting", .timeLimit(.minutes(10)), .enabled(if: HostilePlaceTests.hasMounts))
     struct MountTests {
         private let folder: TemporaryFolder
         private let path: String

@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-@Suite("Several processes that write one file", .timeLimit(.minutes(isLong ? 10 : 5)))
+@Suite("Several processes that write one file", .timeLimit(.minutes(10)))
 struct SeveralWritersTests {
     private let folder: TemporaryFolder
     private let file: String

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Processes that are killed during their work.
-@Suite("Killed writers", .timeLimit(.minutes(isLong ? 10 : 5)))
+@Suite("Killed writers", .timeLimit(.minutes(10)))
 struct SuddenDeathTests {
     private static let names = ["a", "b", "c"]
 

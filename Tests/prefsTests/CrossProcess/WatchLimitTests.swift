@@ -5,7 +5,7 @@
     import Testing
 
     /// The kernel's actual limits on watching.
-    @Suite("The limits of inotify", .timeLimit(.minutes(5)))
+    @Suite("The limits of inotify", .timeLimit(.minutes(10)))
     struct WatchLimitTests {
         // A user namespace has separate limits.
         private static let hasNamespaces = canStart("unshare", "-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_inotify_instances")

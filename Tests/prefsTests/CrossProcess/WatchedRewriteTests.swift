@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Watching what other programs write", .timeLimit(.minutes(5)))
+@Suite("Watching what other programs write", .timeLimit(.minutes(10)))
 struct WatchedRewriteTests {
     private let folder: TemporaryFolder
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Dates as text", .timeLimit(.minutes(5)))
+@Suite("Dates as text", .timeLimit(.minutes(10)))
 struct ISO8601DateTests {
     @Test(
         "Dates are written in UTC with the shortest fraction",

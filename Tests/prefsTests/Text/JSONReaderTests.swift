@@ -1,10 +1,21 @@
+import Foundation
 import PropertyListCoding
 import Testing
 
 @testable import prefs
 
-@Suite("Reading JSON", .timeLimit(.minutes(5)))
+@Suite("Reading JSON", .timeLimit(.minutes(10)))
 struct JSONReaderTests {
+    @Test("In typed JSON, an object with a tag is a value of its type, and an error if it is not valid")
+    func typed() throws {
+        #expect(try JSONReader.value(of: #"{"$data":"AAE="}"#, isTyped: true) == .data(Data([0, 1])))
+        #expect(try JSONReader.value(of: #"{"$data":"AAE="}"#) == ["$data": "AAE="])
+        #expect(try JSONReader.value(of: #"{"$dictionary":{"$data":"AAE="}}"#, isTyped: true) == ["$data": "AAE="])
+        for text in [#"{"$data":"A"}"#, #"{"$date":5}"#, #"{"$real":"x"}"#, #"{"$dictionary":[]}"#, #"{"$dictionary":{},"a":1}"#] {
+            #expect(throws: CommandError.self) { try JSONReader.value(of: text, isTyped: true) }
+        }
+    }
+
     @Test(
         "Integers, reals and booleans are distinct",
         arguments: [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import prefs
 
-@Suite("Writing JSON", .timeLimit(.minutes(5)))
+@Suite("Writing JSON", .timeLimit(.minutes(10)))
 struct JSONWritingTests {
     @Test(
         "Every type has one text",

@@ -1,0 +1,150 @@
+import FoundationSubset
+public import PropertyListCoding
+
+/// The value of a key of any type, by name and as a property-list value: for programs that list and set all their settings.
+///
+/// ```swift
+/// for setting in settings.all {
+///     print(setting.name, setting.typeName, try setting.value ?? "", setting.summary ?? "")
+/// }
+/// try settings.all.first { $0.name == "port" }?.set(text: "8080")
+/// ```
+public struct AnyStoredValue: Sendable {
+    /// The name of the key in the store.
+    public let name: String
+    /// The description of the key; see ``StorageKey/described(_:)``.
+    public let summary: String?
+    /// The name of the value's type: `Int`, `Optional<String>`.
+    public let typeName: String
+
+    private let stored: any ErasedStoredValue
+
+    init<Value>(_ stored: StoredValue<Value>) {
+        name = stored.key.name
+        summary = stored.key.summary
+        typeName = "\(Value.self)"
+        self.stored = stored
+    }
+
+    /// The key's default; nil if it is nil.
+    ///
+    /// - Throws: ``StorageError/unencodable(key:reason:)``.
+    public var defaultValue: PropertyListValue? {
+        get throws(StorageError) { try stored.erasedDefault() }
+    }
+
+    /// The value that reading the key returns: the stored one, or else the registered one, or else the default; nil if it is nil.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if the stored value is not of the key's type.
+    public var value: PropertyListValue? {
+        get throws(StorageError) { try stored.erasedValue() }
+    }
+
+    /// Whether a value is stored.
+    public var isSet: Bool { stored.isSet }
+
+    /// Sets the value, if it is one of the key's type.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if it is not, or the error of ``ObservableStore/set(_:for:muting:)``;
+    ///   nothing changes then.
+    public func set(_ value: PropertyListValue) throws(StorageError) {
+        try stored.setErased(value)
+    }
+
+    /// Sets the value from text as a person types it.
+    ///
+    /// The text is the value itself, if that is of the key's type, as for a string or an enumeration; otherwise it is read as a Boolean
+    /// (`true`, `false`, `yes`, `no`), a number, a date (ISO 8601), a JSON array or dictionary, or data (Base64), whichever is of the key's
+    /// type.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if none is, or the error of ``ObservableStore/set(_:for:muting:)``;
+    ///   nothing changes then.
+    public func set(text: String) throws(StorageError) {
+        var failure: StorageError?
+        for value in PropertyListValue.readings(of: text) {
+            do throws(StorageError) {
+                return try stored.setErased(value)
+            } catch .undecodable(let key, let expected, let found) {
+                switch value {
+                // Almost every text is a string, and many are Base64: that these are not expected does not help.
+                case .string, .data: continue
+                default: failure = failure ?? .undecodable(key: key, expected: expected, found: found)
+                }
+            }
+        }
+        throw failure ?? .undecodable(key: name, expected: typeName, found: "the text \"\(text)\"")
+    }
+
+    /// Removes the stored value.
+    public func remove() {
+        stored.remove()
+    }
+}
+
+extension KeyedStore {
+    /// The values of all keys that are stored properties of the group or of nested groups, in the order of their declaration.
+    public var all: [AnyStoredValue] {
+        func value(_ key: some AnyStorageKey) -> AnyStoredValue {
+            AnyStoredValue(StoredValue(table.checked(key.storageKey), in: store))
+        }
+        return table.storageKeys.map { value($0) }
+    }
+}
+
+/// A stored value whose type is known to its implementation only.
+private protocol ErasedStoredValue: Sendable {
+    var isSet: Bool { get }
+    func erasedDefault() throws(StorageError) -> PropertyListValue?
+    func erasedValue() throws(StorageError) -> PropertyListValue?
+    func setErased(_ value: PropertyListValue) throws(StorageError)
+    func remove()
+}
+
+extension StoredValue: ErasedStoredValue {
+    func erasedDefault() throws(StorageError) -> PropertyListValue? {
+        try key.stored(key.defaultValue)
+    }
+
+    func erasedValue() throws(StorageError) -> PropertyListValue? {
+        try key.stored(store.value(for: key))
+    }
+
+    func setErased(_ value: PropertyListValue) throws(StorageError) {
+        try store.set(key.decoded(value), for: key)
+    }
+}
+
+extension PropertyListValue {
+    /// The values that a text can denote, as it is first.
+    fileprivate static func readings(of text: String) -> [PropertyListValue] {
+        var values: [PropertyListValue] = [.string(text)]
+        switch text.lowercased() {
+        case "true", "yes": values.append(true)
+        case "false", "no": values.append(false)
+        default: break
+        }
+        if let number = Int64(text) {
+            values.append(.integer(PropertyListInteger(number)))
+        } else if let number = UInt64(text) {
+            values.append(.integer(PropertyListInteger(number)))
+        } else if let number = Double(text) {
+            values.append(.real(number))
+        }
+        do {
+            values.append(.date(try Date(text, strategy: .iso8601)))
+        } catch {
+            // Not a date.
+        }
+        do {
+            let value = try JSONDecoder().decode(PropertyListValue.self, from: Data(text.utf8))
+            switch value {
+            case .array, .dictionary: values.append(value)
+            default: break
+            }
+        } catch {
+            // Not JSON.
+        }
+        if let data = Data(base64Encoded: text) { values.append(.data(data)) }
+        return values
+    }
+}

@@ -1,0 +1,82 @@
+import PropertyListCoding
+import Synchronization
+
+/// The rule of a group for values that depend on each other, and the last values that were valid.
+final class GroupRule<Keys: KeyGroup>: Sendable {
+    // Its keys have no rule, which would retain this object.
+    private let table: KeyTable<Keys>
+    private let cache: EntryCache
+    private let reports: FailureReports
+    private let state: Lock<(lastValid: StoreSnapshot, reported: StorageError?)>
+
+    /// Creates the rule of a group; nil if the group has none.
+    init?(_ table: KeyTable<Keys>, in cache: EntryCache, _ reports: FailureReports) {
+        let defaults = StoreSnapshot(EntryValues(revision: 0, values: [:]), cache.update { $0.layers }, of: cache, reports)
+        let probe = RuleProbe()
+        do {
+            try table.keys.validate(KeyedSnapshot(defaults, table, probe))
+        } catch {
+            // The rule exists, and rejects the defaults, which are used nevertheless.
+        }
+        if probe.isMissing { return nil }
+        self.table = table
+        self.cache = cache
+        self.reports = reports
+        state = Lock((defaults, nil))
+        _ = valid(StoreSnapshot(of: cache, reports))
+    }
+
+    /// Throws an error if the values of a snapshot are not valid.
+    func check(_ snapshot: StoreSnapshot) throws(StorageError) {
+        do {
+            try table.keys.validate(KeyedSnapshot(snapshot, table))
+        } catch {
+            throw .invalidGroup(group: "\(Keys.self)", reason: "\(error)")
+        }
+    }
+
+    /// Throws an error if the present values would not be valid after a key was set.
+    func check<Value>(setting stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) {
+        let present = StoreSnapshot(of: cache, reports)
+        let values = present.entries
+        let next = present.applying(try key.edits(storing: stored) { values[$0] })
+        try check(next)
+        noteValid(next)
+    }
+
+    /// The snapshot if its values are valid, or else the last one whose values were; reports an error once.
+    func valid(_ snapshot: StoreSnapshot) -> StoreSnapshot {
+        do throws(StorageError) {
+            try check(snapshot)
+            noteValid(snapshot)
+            return snapshot
+        } catch {
+            let (lastValid, isNew) = state.withLock { state in
+                defer { state.reported = error }
+                return (state.lastValid, state.reported != error)
+            }
+            if isNew { reports.report(error) }
+            return lastValid
+        }
+    }
+
+    private func noteValid(_ snapshot: StoreSnapshot) {
+        state.take { state -> StoreSnapshot? in
+            state.reported = nil
+            guard state.lastValid.revision <= snapshot.revision else { return nil }
+            defer { state.lastValid = snapshot }
+            return state.lastValid
+        }
+    }
+}
+
+/// Records whether a group has no rule: the default one, which does nothing, was called.
+final class RuleProbe: Sendable {
+    private let missing = Atomic(false)
+
+    var isMissing: Bool { missing.load(ordering: .relaxed) }
+
+    func noteMissing() {
+        missing.store(true, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,59 @@
+/// Related keys, as the properties of a type. Groups can be nested.
+///
+/// ```swift
+/// struct AppKeys: KeyGroup {
+///     let launchCount = StorageKey("launchCount", default: 0)
+///     let debug = DebugKeys()
+/// }
+/// ```
+public protocol KeyGroup: Sendable {
+    /// The prefix of the names of the group's keys, followed by a `/`; nil by default.
+    ///
+    /// In a prefix or a name, `/` and `~` are written as `~1` and `~0`, so that no two keys have the same name.
+    var prefix: String? { get }
+
+    /// Creates the keys.
+    init()
+
+    /// Checks values that depend on each other; by default, all are valid.
+    ///
+    /// ```swift
+    /// func validate(_ snapshot: KeyedSnapshot<Self>) throws {
+    ///     if snapshot.minimum > snapshot.maximum { throw RangeError() }
+    /// }
+    /// ```
+    ///
+    /// Setting a key through a ``KeyedStore``, an edit or a transaction fails if the values would not be valid afterwards. If stored values
+    /// are not valid, because another process wrote them, snapshots and streams of several keys have the last valid ones, all of one
+    /// revision, or else the defaults; `failures` reports the error, and what is stored is kept. A single key is not affected: see
+    /// ``StorageKey/validated(_:)``. Nested groups are checked by themselves. The closure is called for the defaults, too, and on any
+    /// thread, without a lock.
+    func validate(_ snapshot: KeyedSnapshot<Self>) throws
+}
+
+extension KeyGroup {
+    /// No prefix.
+    public var prefix: String? { nil }
+
+    /// Does nothing: all values are valid.
+    public func validate(_ snapshot: KeyedSnapshot<Self>) throws {
+        snapshot.probe?.noteMissing()
+    }
+}
+
+/// A key of a group, and the same with its name in a store.
+typealias NamedKey = (original: any AnyStorageKey, named: any AnyStorageKey)
+
+extension KeyGroup {
+    /// The keys that are stored properties of the group or of nested groups, and the same with their names in a store; computed ones cannot
+    /// be found.
+    func storageKeys(_ naming: KeyNaming) -> [NamedKey] {
+        Mirror(reflecting: self).children.flatMap { child -> [NamedKey] in
+            switch child.value {
+            case let key as any AnyStorageKey: [(key, key.named(by: naming))]
+            case let group as any KeyGroup: group.storageKeys(naming.inside(group.prefix))
+            default: []
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+public import Dispatch
+
+/// The values of a group of keys at one revision; see ``StoreSnapshot``.
+@dynamicMemberLookup
+public struct KeyedSnapshot<Keys: KeyGroup>: Sendable {
+    /// The snapshot of the store.
+    public let snapshot: StoreSnapshot
+    private let table: KeyTable<Keys>
+    // Finds out whether the group has a rule.
+    let probe: RuleProbe?
+
+    init(_ snapshot: StoreSnapshot, _ table: KeyTable<Keys>, _ probe: RuleProbe? = nil) {
+        self.snapshot = snapshot
+        self.table = table
+        self.probe = probe
+    }
+
+    /// The value of a key; see ``StoreSnapshot/subscript(_:)``.
+    public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
+        snapshot[table.key(path).key()]
+    }
+
+    /// The values of a nested group, at the same revision.
+    public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyedSnapshot<Group> {
+        KeyedSnapshot<Group>(snapshot, table.group(path))
+    }
+
+    /// Whether a value is stored for a key.
+    public func isSet<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> Bool {
+        snapshot.isSet(table.key(path).key(Value.self))
+    }
+}
+
+extension KeyedStore {
+    /// Where the value of a key comes from at present; see ``ObservableStore/source(of:)``.
+    public func source<Value>(of path: KeyPath<Keys, StorageKey<Value>>) -> ValueSource {
+        store.source(of: key(path))
+    }
+
+    /// Whether the value of a key is prescribed by a mandatory layer of the store; see ``ObservableStore/isMandatory(_:)``.
+    public func isMandatory<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> Bool {
+        store.isMandatory(key(path))
+    }
+
+    /// The values of the group at one revision.
+    public var snapshot: KeyedSnapshot<Keys> {
+        KeyedSnapshot(table.valid(store.snapshot), table)
+    }
+
+    /// The present values of the group, and the newer ones after each change, as a new stream for each call.
+    ///
+    /// Each element has the values of one revision. A slow reader receives the newest ones only; the last ones are always delivered.
+    /// Changes of the keys that are stored properties of the group or of a nested group are noticed. Ends like ``values(of:)``.
+    public func snapshots() -> AsyncStream<KeyedSnapshot<Keys>> {
+        store.elements(of: table.storageKeys, as: table.valid) { [table] in KeyedSnapshot($0, table) }
+    }
+
+    /// Reads several keys at one revision: `settings.read { ($0.host, $0.port) }`.
+    public func read<Result, Failure: Error>(
+        _ body: (KeyedSnapshot<Keys>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(snapshot)
+    }
+
+    /// Edits several keys in memory, as one revision, without waiting for the disk; see ``ObservableStore/edit(muting:_:)``.
+    @discardableResult
+    public func edit<Result, Failure: Error>(
+        muting token: ObservationToken? = nil, _ body: (inout KeyedTransaction<Keys>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        defer { table.noteEdited(store) }
+        return try store.edit(muting: token) { (transaction) throws(Failure) in
+            try KeyedTransaction.run(body, in: transaction, table)
+        }
+    }
+
+    /// The current values of several keys, and each newer combination; see ``ObservableStore/values(of:_:_:)``.
+    public func values<First, Second, each Other>(
+        of first: KeyPath<Keys, StorageKey<First>>, _ second: KeyPath<Keys, StorageKey<Second>>,
+        _ others: repeat KeyPath<Keys, StorageKey<each Other>>
+    ) -> AsyncStream<(First, Second, repeat each Other)> {
+        store.elements(of: key(first), key(second), repeat key(each others), as: table.valid)
+    }
+
+    /// Calls a closure with the values of several keys after each change of one of them; see
+    /// ``ObservableStore/addUpdateListener(for:_:_:initial:on:_:)``.
+    public func addUpdateListener<First, Second, each Other>(
+        for first: KeyPath<Keys, StorageKey<First>>, _ second: KeyPath<Keys, StorageKey<Second>>,
+        _ others: repeat KeyPath<Keys, StorageKey<each Other>>, initial: Bool = false, on queue: DispatchQueue? = nil,
+        _ listener: @escaping @Sendable (First, Second, repeat each Other) -> Void
+    ) -> ObservationToken {
+        store.addListener(
+            for: key(first), key(second), repeat key(each others), as: table.valid, initial: initial, on: queue, listener)
+    }
+
+    /// Removes the stored values of several keys, as one revision.
+    public func reset<First, Second, each Other>(
+        _ first: KeyPath<Keys, StorageKey<First>>, _ second: KeyPath<Keys, StorageKey<Second>>,
+        _ others: repeat KeyPath<Keys, StorageKey<each Other>>
+    ) {
+        store.reset(key(first), key(second), repeat key(each others))
+    }
+}

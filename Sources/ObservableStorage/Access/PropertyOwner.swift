@@ -1,0 +1,81 @@
+import Synchronization
+
+/// The object that has a property, if it is to be notified of changes of the property's value.
+///
+/// A property wrapper is passed its object with each access, not before: the object is linked by the first one.
+@usableFromInline final class PropertyOwner: Sendable {
+    /// The notifications of an object.
+    final class Link: Sendable {
+        /// Notifies the object that its property is going to be set.
+        let willSet: @Sendable () -> Void
+        /// The subscription to the changes by others, which does not receive those that the property makes.
+        let token: ObservationToken
+        /// What lives as long as the object. Not the object itself: it may be in its `deinit`, and in Objective-C, forming a weak
+        /// reference to an object that is being deallocated ends the process.
+        let lifetime: WeakReference<AnyObject>
+
+        init(willSet: @escaping @Sendable () -> Void, token: ObservationToken, lifetime: WeakReference<AnyObject>) {
+            (self.willSet, self.token, self.lifetime) = (willSet, token, lifetime)
+        }
+    }
+
+    private struct Entry {
+        let id: ObjectIdentifier
+        let link: Link
+    }
+
+    // One, unless the wrapper was copied into several objects.
+    private let entries = Lock<[Entry]>([])
+    // The last type whose objects are not notified: most accesses only compare it. Types are never released.
+    private let unlinkedType = Atomic<UInt>(0)
+
+    init() {}
+
+    /// The notifications of an object, created by its first access.
+    ///
+    /// - Parameter make: subscribes; returns nil if objects of this type are not notified.
+    func link(of object: AnyObject, _ make: () -> Link?) -> Link? {
+        let type = UInt(bitPattern: ObjectIdentifier(Swift.type(of: object)))
+        guard unlinkedType.load(ordering: .relaxed) != type else { return nil }
+        let id = ObjectIdentifier(object)
+        if let known = entries.withLock({ Self.link(id, in: $0) }) { return known }
+        guard let made = make() else {
+            unlinkedType.store(type, ordering: .relaxed)
+            return nil
+        }
+        // Moved out of the lock: the last reference to a link or to an object may be among them.
+        let (link, _, _) = entries.take { entries in
+            let (before, objects) = (entries, entries.map(\.link.lifetime.retained))
+            entries = zip(entries, objects).filter { $1.isRetained }.map(\.0)
+            if let known = Self.link(id, in: entries) { return (known, before, objects) }
+            entries.append(Entry(id: id, link: made))
+            return (made, before, objects)
+        }
+        return link
+    }
+
+    /// The link of an object that the caller retains, and with it what lives as long: loading the reference, to see whether it is to that
+    /// of an object that was released and had the same address, then releases nothing.
+    private static func link(_ id: ObjectIdentifier, in entries: [Entry]) -> Link? {
+        for index in entries.indices where entries[index].id == id {
+            if entries[index].link.lifetime.object != nil { return entries[index].link }
+        }
+        return nil
+    }
+}
+
+/// A reference that is only released.
+private struct RetainedObject: @unchecked Sendable {
+    // Sendable because the object is not used.
+    private let object: AnyObject?
+
+    init(_ object: AnyObject?) {
+        self.object = object
+    }
+
+    var isRetained: Bool { object != nil }
+}
+
+extension WeakReference {
+    fileprivate var retained: RetainedObject { RetainedObject(object) }
+}

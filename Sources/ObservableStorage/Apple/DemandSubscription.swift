@@ -1,0 +1,86 @@
+#if canImport(Combine)
+    import Combine
+
+    /// The subscription of one Combine subscriber. It ends when it is cancelled or released, and after the subscriber was told of the end.
+    ///
+    /// The subscriber retains it, and it retains the subscriber until it ends; the source retains neither.
+    final class DemandSubscription<Element: Sendable>: Combine.Subscription, @unchecked Sendable {
+        // Sendable because all mutable state is locked, and the subscriber, which need not be Sendable, is called by one thread at a time.
+
+        private struct State {
+            var buffer: DemandBuffer<Element>
+            var calls: Calls?
+            var token: ObservationToken?
+        }
+
+        private struct Calls: @unchecked Sendable {
+            // Sendable because `DemandBuffer` allows one call at a time.
+            let receive: (Element) -> Subscribers.Demand
+            let finish: () -> Void
+        }
+
+        private let state: Lock<State>
+
+        private init(_ policy: DemandBuffer<Element>.Policy, _ calls: Calls) {
+            state = Lock(State(buffer: DemandBuffer(policy), calls: calls))
+        }
+
+        deinit {
+            cancel()
+        }
+
+        /// Subscribes a subscriber to a source.
+        ///
+        /// - Parameters:
+        ///   - policy: the elements that are kept while there is no demand.
+        ///   - convert: returns the element for one of the source, nil if there is none.
+        ///   - observe: subscribes to the source.
+        static func start<Source: Sendable, Downstream: Combine.Subscriber>(
+            _ subscriber: Downstream, keeping policy: DemandBuffer<Element>.Policy, _ convert: @escaping @Sendable (Source) -> Element?,
+            _ observe: (Observer<Source>) -> ObservationToken
+        ) where Downstream.Input == Element, Downstream.Failure == Never {
+            let subscription = DemandSubscription(
+                policy, Calls(receive: { subscriber.receive($0) }, finish: { subscriber.receive(completion: .finished) }))
+            // Before the subscriber is told, so that it misses nothing from then on.
+            let token = observe(
+                Observer(
+                    onReceive: { [weak subscription] element in
+                        if let subscription, let element = convert(element) { subscription.append(element) }
+                    }, onFinish: { [weak subscription] _ in subscription?.finish() }))
+            subscription.state.withLock { $0.token = token }
+            subscriber.receive(subscription: subscription)
+            subscription.make { $0.delivered(demanding: 0) }
+        }
+
+        private func append(_ element: Element) {
+            let (call, _) = state.take { $0.buffer.append(element) }
+            make { _ in call }
+        }
+
+        private func finish() {
+            make { $0.finish() }
+        }
+
+        func request(_ demand: Subscribers.Demand) {
+            make { $0.request(demand.max) }
+        }
+
+        func cancel() {
+            let (_, _, token) = state.take { ($0.buffer.cancel(), $0.calls.take(), $0.token.take()) }
+            token?.cancel()
+        }
+
+        /// Makes the call that a function of the buffer returns, and those after it.
+        private func make(_ first: (inout DemandBuffer<Element>) -> DemandBuffer<Element>.Call?) {
+            var (call, calls) = state.withLock { (first(&$0.buffer), $0.calls) }
+            while let present = call, let subscriber = calls {
+                guard case .receive(let element) = present else {
+                    subscriber.finish()
+                    return cancel()
+                }
+                let more = subscriber.receive(element).max
+                (call, calls) = state.withLock { ($0.buffer.delivered(demanding: more), $0.calls) }
+            }
+        }
+    }
+#endif

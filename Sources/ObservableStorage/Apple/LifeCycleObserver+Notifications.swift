@@ -1,0 +1,36 @@
+#if canImport(Darwin)
+    import FoundationSubset
+
+    extension LifeCycleObserver {
+        // Observes as long as the process runs.
+        private static let ofProcess = {
+            let observer = LifeCycleObserver()
+            var events = LifeCycle.notifications.map { (Notification.Name($0.key), $0.value) }
+            events += protectedDataNotifications.map { ($0, .protectedDataDidBecomeAvailable) }
+            for (name, event) in events {
+                // On the posting thread: at the end of the process the edits are written before it continues.
+                _ = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { _ in observer.handle(event) }
+            }
+            return observer
+        }()
+
+        /// Makes the stores of the process follow its life cycle, from the first store on.
+        static func start() {
+            _ = ofProcess
+        }
+    }
+#endif
+
+#if canImport(UIKit) && !os(watchOS)
+    import UIKit
+
+    extension LifeCycleObserver {
+        /// The notification that files can be opened again after the device was unlocked.
+        fileprivate static let protectedDataNotifications = [UIApplication.protectedDataDidBecomeAvailableNotification]
+    }
+#elseif canImport(Darwin)
+    extension LifeCycleObserver {
+        /// None: the stores look again at intervals.
+        fileprivate static let protectedDataNotifications: [Notification.Name] = []
+    }
+#endif

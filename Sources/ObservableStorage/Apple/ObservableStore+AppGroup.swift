@@ -1,0 +1,28 @@
+#if canImport(Darwin)
+    import FoundationSubset
+
+    extension ObservableStore {
+        /// Opens the store of an application and its extensions: `NAME.plist` in Application Support of their app group's container.
+        ///
+        /// The store follows the application: it writes its edits and is suspended when the application, or the host of the extension,
+        /// enters the background, and is resumed when that enters the foreground. In the background it keeps edits in memory: for work
+        /// there, call ``resume()`` first, and ``suspend()`` at its end. Each write is protected by a background assertion.
+        ///
+        /// If the file cannot be opened, such as before the device was unlocked for the first time after a restart, values are kept in
+        /// memory until it can; see ``availability``.
+        ///
+        /// - Parameters:
+        ///   - group: the identifier of the group, such as `group.com.example.app`.
+        ///   - name: the name of the file, without its extension.
+        ///   - access: whether the store writes the file; an extension that only reads uses `.readOnly`.
+        ///   - protection: the data protection of a new file; nil for the application's default. An existing file keeps its own.
+        /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if the process has no container for the group.
+        public init(
+            appGroup group: String, name: String = "settings", access: StorageAccess = .readWrite, protection: FileProtection? = nil
+        ) throws(StorageError) {
+            let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
+            let file = try AppGroup(identifier: group).file(name, in: container)
+            self.init(backend: PropertyListFile(at: file, access: access, protection: protection), layersIfReadable: nil)
+        }
+    }
+#endif

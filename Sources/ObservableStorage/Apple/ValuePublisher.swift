@@ -1,0 +1,52 @@
+#if canImport(Combine)
+    public import Combine
+    import Synchronization
+
+    /// Publishes the current value of a key, and then each newer one.
+    ///
+    /// While a subscriber demands nothing, the newest value is kept for it. Values that cannot be decoded are skipped. A value that a
+    /// subscriber sets is delivered after the present one. Values arrive on the thread that sets them, before its setter returns, unless
+    /// another thread is calling listeners of the key at that time; those of other processes arrive on another thread. Subscribers finish
+    /// when the store is closed or released; a subscription does not retain the store.
+    public struct ValuePublisher<Output: Sendable>: Publisher, Sendable {
+        /// There are no failures: what cannot be read is reported in the store's `failures`.
+        public typealias Failure = Never
+
+        fileprivate let store: ObservableStore
+        fileprivate let key: StorageKey<Output>
+
+        /// Subscribes a subscriber: one that demands a value gets the current one before this returns, unless it is called by a listener
+        /// of the same store, or another thread is calling listeners of the key at that time; then soon after it.
+        public func receive<S: Combine.Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Never {
+            let hasInitial = Atomic(false)
+            DemandSubscription.start(
+                subscriber, keeping: .newest,
+                { (change: Change<Output>) in
+                    // The first one is the value that reading returns, whether the stored value can be decoded or not.
+                    if hasInitial.exchange(true, ordering: .relaxed), case .undecodable = change.kind { return nil }
+                    return change.newValue
+                }, { store.observe(key, initial: true, $0) })
+        }
+    }
+
+    extension ObservableStore {
+        /// The current value of a key and each newer one; see ``ValuePublisher``.
+        public nonisolated func publisher<Value>(for key: StorageKey<Value>) -> ValuePublisher<Value> {
+            ValuePublisher(store: self, key: key)
+        }
+    }
+
+    extension KeyedStore {
+        /// The current value of a key and each newer one; see ``ValuePublisher``.
+        public func publisher<Value>(for path: KeyPath<Keys, StorageKey<Value>>) -> ValuePublisher<Value> {
+            store.publisher(for: key(path))
+        }
+    }
+
+    extension StoredValue {
+        /// The current value and each newer one; see ``ValuePublisher``.
+        public var publisher: ValuePublisher<Value> {
+            store.publisher(for: key)
+        }
+    }
+#endif

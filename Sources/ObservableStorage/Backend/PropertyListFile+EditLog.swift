@@ -1,0 +1,135 @@
+import FoundationSubset
+import PropertyListCoding
+import Synchronization
+
+/// What protects edits that are not in the property list yet.
+public enum JournalMode: Sendable, Hashable {
+    /// Nothing: edits that were not written are lost if the process is killed.
+    case off
+    /// A log for each open store, which keeps every edit from the moment at which it returns, if the process is killed; see
+    /// <doc:Durability>. An edit then takes several times as long, less than a microsecond in memory, and more where the file system has
+    /// to be told of each page that is written first.
+    case edits
+}
+
+// MARK: - The store's own log
+
+extension PropertyListFile {
+    /// The reason why stores of this file cannot have a log, whatever its file system is; nil if they can.
+    var editLogObjection: StorageError? {
+        let reason: String? =
+            if isInGroupContainer {
+                "it is in the container of an app group, where a suspended process may not hold the lock of a log of edits"
+            } else if inPlace.hasFolder {
+                "its copies are in another folder"
+            } else if protection == .complete {
+                "its data protection forbids to write it while the device is locked"
+            } else {
+                nil
+            }
+        return reason.map { .unwritable(file: name, reason: $0) }
+    }
+
+    /// The reason why the file system of the list cannot have a log; nil if it can, or cannot be asked.
+    var mappingObjection: StorageError? {
+        do {
+            let target = try resolved()
+            let folder = try calls.openFile(target.folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+            defer { calls.discard(folder) }
+            return try calls.mappingObjection(folder).map { .unwritable(file: target.path, reason: $0) }
+        } catch {
+            // Making a log will fail for the same reason, unless the folder is missing and can be made.
+            return nil
+        }
+    }
+
+    /// Makes a log for a store of this file.
+    func makeEditLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile {
+        let target: ResolvedPath
+        do throws(StorageError) {
+            target = try resolved()
+            guard halfSize <= EditLogFormat.largestSize / 2 else {
+                throw .unwritable(file: name, reason: "the log of edits that are not written yet would need more than 64 MB")
+            }
+        } catch {
+            throw EditLogRefusal(error: error)
+        }
+        return try EditLogFolder(list: target, calls: calls).makeLog(halfSize: halfSize)
+    }
+}
+
+// MARK: - Replaying the logs of dead stores
+
+extension PropertyListFile {
+    /// The logs of dead stores. Called under the file's lock, so that nobody else replays them.
+    func deadLogs(of target: ResolvedPath) throws(StorageError) -> [DeadEditLog] {
+        do throws(SystemError) {
+            return try EditLogFolder(list: target, calls: calls).deadLogs()
+        } catch {
+            throw .unreadable(file: name, reason: "\(error.reason) (looking for logs of edits in \(target.editLogs.path))")
+        }
+    }
+
+    /// Makes the edits of dead stores when the file is read for the first time. If that fails, the next edit tries again.
+    func replayAtOpening() {
+        guard !isReadOnly, lock.resource == nil, !wasReplayed.exchange(true, ordering: .relaxed) else { return }
+        do {
+            let folder = EditLogFolder(list: try resolved(), calls: calls)
+            let logs = try folder.deadLogs()
+            folder.release(logs)
+            if !logs.isEmpty { _ = try editReplaying() }
+        } catch {
+            // The content can be read nevertheless.
+            report([.writing(name, error)])
+        }
+    }
+
+    /// Makes the edits of dead stores.
+    ///
+    /// - Returns: what has to be reported after they are stored.
+    func replay(_ logs: [DeadEditLog], in entries: inout StorageEntries, of found: FileContent, as format: PropertyListFormat)
+        -> [StorageError]
+    {
+        var reports: [StorageError] = []
+        for log in logs {
+            guard let content = log.content else {
+                if !log.isUnfinished { reports.append(.unreadable(file: log.path, reason: "it is not a log of edits, and was removed")) }
+                continue
+            }
+            // After a power failure, the file may be newer than the log: it only counts for the list that it was made for.
+            let list = (inode: found.identity?.inode ?? 0, time: found.identity?.modified ?? 0)
+            guard content.boot == bootIdentifier || content.list == list else {
+                let keys = Set(content.edits.map { EntryName(own: $0.key, path: $0.path).text })
+                if !keys.isEmpty { reports.append(.conflict(file: name, keys: keys.sorted())) }
+                continue
+            }
+            let replay = EditReplay(content.edits) { entries[$0] }
+            for (key, value) in replay.changes {
+                if formatPolicy == .keep, let value, let rejection = rejection(of: value, for: key, format: format) {
+                    reports.append(rejection)
+                } else {
+                    entries[key] = value
+                }
+            }
+            if !replay.conflicts.isEmpty { reports.append(.conflict(file: name, keys: replay.conflicts)) }
+        }
+        return reports
+    }
+
+    /// Reports errors to the watching stores, or to the first that watches.
+    func report(_ errors: [StorageError]) {
+        guard !errors.isEmpty else { return }
+        unreported.withLock { $0 += errors }
+        reportUnreported()
+    }
+
+    /// Reports to watching stores what was found before they watched.
+    func reportUnreported() {
+        guard !reports.isIdle else { return }
+        let errors = unreported.withLock { unreported in
+            defer { unreported = [] }
+            return unreported
+        }
+        for error in errors { reports.publish(error) }
+    }
+}

@@ -1,0 +1,116 @@
+/// The elements for a subscriber that states how many it accepts, and whether it is being called.
+///
+/// A value without a lock: each function returns the one call to make now, if any. While a call is being made, everything else is only
+/// recorded, and ``delivered(demanding:)`` returns the next call after it. So calls are made one at a time and in order, also if the
+/// subscriber demands, cancels or causes elements inside a call.
+struct DemandBuffer<Element: Sendable>: Sendable {
+    /// The elements that are kept while there is no demand.
+    enum Policy: Sendable {
+        /// All of them.
+        case all
+        /// The newest one.
+        case newest
+    }
+
+    /// A call of the subscriber.
+    enum Call: Sendable {
+        /// The next element.
+        case receive(Element)
+        /// The end, after which there is no other call.
+        case finish
+    }
+
+    private enum Phase {
+        /// A call is being made. This is the first phase: until it is told of its subscription, the subscriber gets nothing.
+        case calling
+        case idle
+        case ended
+    }
+
+    private let policy: Policy
+    private var phase = Phase.calling
+    private var isFinished = false
+    // The number of elements that the subscriber still accepts; nil is without a limit.
+    private var demand: Int? = 0
+    // Nil after its delivery, so that it is not retained, and released under the owner's lock, until it is removed.
+    private var elements: [Element?] = []
+    // The index of the first element that was not delivered.
+    private var first = 0
+
+    init(_ policy: Policy) {
+        self.policy = policy
+    }
+
+    private var count: Int { elements.count - first }
+
+    /// Adds an element.
+    ///
+    /// - Returns: the call to make, and the element that was replaced: it is to be released outside the lock.
+    mutating func append(_ element: Element) -> (call: Call?, dropped: Element?) {
+        guard phase != .ended, !isFinished else { return (nil, nil) }
+        var dropped: Element?
+        // Those in demand are never replaced: their calls are only waiting for the present one.
+        if policy == .newest, let demand, count > demand, let last = elements.popLast() { dropped = last }
+        elements.append(element)
+        return (phase == .idle ? next() : nil, dropped)
+    }
+
+    /// Adds to the demand; nil is without a limit.
+    mutating func request(_ more: Int?) -> Call? {
+        add(more)
+        return phase == .idle ? next() : nil
+    }
+
+    /// Ends the elements; those in the buffer are delivered first.
+    mutating func finish() -> Call? {
+        isFinished = true
+        return phase == .idle ? next() : nil
+    }
+
+    /// Ends a call, in which the subscriber demanded more elements; nil is without a limit.
+    mutating func delivered(demanding more: Int?) -> Call? {
+        add(more)
+        return phase == .calling ? next() : nil
+    }
+
+    /// Ends everything: there are no further calls.
+    ///
+    /// - Returns: the elements in the buffer, which are to be released outside the lock.
+    mutating func cancel() -> [Element] {
+        phase = .ended
+        defer { (elements, first) = ([], 0) }
+        return elements[first...].compactMap { $0 }
+    }
+
+    private mutating func add(_ more: Int?) {
+        guard let more, let present = demand else { return demand = nil }
+        let (sum, isOverflow) = present.addingReportingOverflow(more)
+        demand = isOverflow ? nil : sum
+    }
+
+    private mutating func next() -> Call? {
+        if demand != 0, let element = popFirst() {
+            phase = .calling
+            demand = demand.map { $0 - 1 }
+            return .receive(element)
+        }
+        if count == 0, isFinished {
+            phase = .ended
+            return .finish
+        }
+        phase = .idle
+        return nil
+    }
+
+    private mutating func popFirst() -> Element? {
+        guard count > 0 else { return nil }
+        let element = elements[first].take()
+        first += 1
+        // Removed in groups: removing each one would move all that follow.
+        if first * 2 >= elements.count {
+            elements.removeFirst(first)
+            first = 0
+        }
+        return element
+    }
+}

@@ -1,0 +1,63 @@
+public import PropertyListCoding
+
+/// A cloud in memory, for tests and previews: each remote behaves like the key-value store of another device of the same user.
+///
+/// ```swift
+/// let cloud = InMemoryCloud()
+/// let phone = CloudMirror(phoneStore, keys: .volume, remote: cloud.makeRemote())
+/// let tablet = CloudMirror(tabletStore, keys: .volume, remote: cloud.makeRemote())
+/// ```
+public final class InMemoryCloud: Sendable {
+    private typealias Device = (id: UInt64, changes: ChangePublisher<CloudChange>)
+
+    private let state: Lock<(values: [String: PropertyListValue], devices: [Device])>
+
+    /// Creates a cloud with some values.
+    public init(_ values: [String: PropertyListValue] = [:]) {
+        state = Lock((values, []))
+    }
+
+    /// The present values.
+    public var values: [String: PropertyListValue] {
+        state.withLock { $0.values }
+    }
+
+    /// The cloud as another device sees it.
+    public func makeRemote() -> any CloudRemote {
+        let device: Device = (UniqueNumber.next(), ChangePublisher())
+        state.withLock { $0.devices.append(device) }
+        return Remote(cloud: self, id: device.id, changes: device.changes)
+    }
+
+    /// Replaces all values, as the service does, and tells all devices why.
+    public func replaceValues(_ values: [String: PropertyListValue], because change: CloudChange) {
+        tell(change) { $0 = values }
+    }
+
+    private func tell(_ change: CloudChange, except id: UInt64? = nil, _ edit: (inout [String: PropertyListValue]) -> Void) {
+        let (_, devices) = state.take { state in
+            let before = state.values
+            edit(&state.values)
+            return (before, state.devices.filter { $0.id != id })
+        }
+        for device in devices { device.changes.publish(change) }
+    }
+
+    private struct Remote: CloudRemote {
+        let cloud: InMemoryCloud
+        let id: UInt64
+        let changes: ChangePublisher<CloudChange>
+
+        func values() -> [String: PropertyListValue?] { cloud.values }
+
+        func set(_ value: PropertyListValue, forKey name: String) {
+            cloud.tell(.serverChange, except: id) { $0[name] = value }
+        }
+
+        func synchronize() {}
+
+        func observe(_ onChange: @escaping @Sendable (CloudChange) -> Void) -> ObservationToken {
+            changes.subscribe(onChange)
+        }
+    }
+}

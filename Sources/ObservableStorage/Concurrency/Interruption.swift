@@ -1,0 +1,47 @@
+import Synchronization
+
+/// A request that calls end instead of taking, or waiting for, the lock of a file.
+///
+/// A process that holds such a lock or waits for one while the system suspends it is ended, if other processes share the file
+/// (0xDEAD10CC; realm-swift#6671). What an interruption covers fails with ``StorageError/suspended(file:edits:)`` before it would lock.
+final class Interruption: Sendable {
+    /// Why calls have to end; there may be several reasons.
+    struct Reason: OptionSet, Sendable {
+        let rawValue: UInt8
+
+        /// The store is suspended.
+        static let suspension = Reason(rawValue: 1)
+        /// The system is about to suspend the process, or does not promise to let it run.
+        static let expiration = Reason(rawValue: 2)
+    }
+
+    /// The interruption that covers the present call; nil if nothing interrupts it.
+    @TaskLocal static var current: Interruption?
+
+    private let reasons = Atomic<UInt8>(0)
+
+    /// Whether locks are neither taken nor waited for at present.
+    var isRequested: Bool {
+        reasons.load(ordering: .acquiring) != 0
+    }
+
+    /// Makes covered calls end from now on.
+    func request(_ reason: Reason) {
+        reasons.bitwiseOr(reason.rawValue, ordering: .acquiringAndReleasing)
+    }
+
+    /// Withdraws a reason.
+    func withdraw(_ reason: Reason) {
+        reasons.bitwiseAnd(~reason.rawValue, ordering: .acquiringAndReleasing)
+    }
+
+    /// Runs a closure that this interruption can end, on the caller's executor.
+    nonisolated(nonsending) func cover<Result>(_ body: nonisolated(nonsending) () async throws -> Result) async rethrows -> Result {
+        try await Self.$current.withValue(self, operation: body)
+    }
+
+    /// Runs a closure that is not interrupted, such as user code inside a covered call.
+    static func withoutAny<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try $current.withValue(nil, operation: body)
+    }
+}

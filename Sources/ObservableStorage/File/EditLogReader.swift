@@ -1,0 +1,143 @@
+import FoundationSubset
+import PropertyListCoding
+
+/// The content of an edit log, from whatever bytes its file has: edits up to the first record that is not whole.
+struct EditLogContent: Sendable {
+    /// Identifies the store that made the log.
+    let store: UInt64
+    /// The run of the system in which the log was made.
+    let boot: UInt64
+    /// The inode number and the modification time of the list in which the committed edits are.
+    let list: (inode: UInt64, time: Int64)
+    /// The edits that were not known to be in the list, in the order in which they were made.
+    let edits: [LoggedEdit]
+
+    /// - Returns: nil if the bytes are not those of an edit log.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        typealias Header = EditLogFormat.Header
+        guard bytes.count >= Header.size else { return nil }
+        func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+        guard word(Header.magicOffset) == Header.magic, let halfSize = Int(exactly: word(Header.halfSize)), halfSize >= 0,
+            halfSize <= EditLogFormat.largestSize, halfSize.isMultiple(of: 8), Header.size + 2 * halfSize <= bytes.count
+        else { return nil }
+        let store = word(Header.store)
+        self.store = store
+        boot = word(Header.boot)
+        list = (word(Header.listInode), Int64(bitPattern: word(Header.listTime)))
+        let committed = word(Header.committed)
+        let halves = [Header.turns.0, Header.turns.1].enumerated().map { half, turn in
+            let start = Header.size + half * halfSize
+            return Self.edits(UnsafeRawBufferPointer(rebasing: bytes[start..<start + halfSize]), store, turn: word(turn), half: half)
+        }
+        let (first, second) = (halves[0], halves[1])
+        // The half that was filled first is the one with the smaller numbers.
+        let isSwapped = (second.first?.sequence ?? .max) < (first.first?.sequence ?? .max)
+        edits = (isSwapped ? second + first : first + second).filter { $0.sequence > committed }
+    }
+
+    private static func edits(_ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, half number: Int) -> [LoggedEdit] {
+        typealias Record = EditLogFormat.Record
+        var found: [LoggedEdit] = []
+        var offset = 0
+        guard turn != 0, let start = half.baseAddress else { return [] }
+        while half.count - offset >= Record.edits {
+            let length = Int(half.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+            guard length >= Record.edits, length.isMultiple(of: 8), length <= half.count - offset else { break }
+            let record = start + offset
+            let place = number * half.count + offset
+            let checksum = EditLogFormat.checksum(record, length: length, store: store, turn: turn, offset: place)
+            guard record.loadUnaligned(fromByteOffset: Record.checksum, as: UInt64.self) == checksum else { break }
+            var reader = EditLogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
+            let sequence = record.loadUnaligned(fromByteOffset: Record.sequence, as: UInt64.self)
+            let count = record.loadUnaligned(fromByteOffset: Record.count, as: UInt32.self)
+            guard let edits = reader.edits(count: Int(count), sequence: sequence) else { break }
+            found += edits
+            offset += length
+        }
+        return found
+    }
+}
+
+/// Reads the edits of a record. No bytes make it read beyond them, or exhaust the stack or the memory.
+private struct EditLogReader {
+    private var rest: UnsafeRawBufferPointer
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        rest = bytes
+    }
+
+    /// The edits; nil if they are not whole.
+    mutating func edits(count: Int, sequence: UInt64) -> [LoggedEdit]? {
+        var edits: [LoggedEdit] = []
+        for _ in 0..<count {
+            guard let over = number(UInt64.self), let key = text(), let steps = number(UInt32.self), steps <= EditLogFormat.depth else {
+                return nil
+            }
+            var path: [String] = []
+            for _ in 0..<steps {
+                guard let step = text() else { return nil }
+                path.append(step)
+            }
+            guard let tag = tag() else { return nil }
+            var value: PropertyListValue?
+            if tag != .removal {
+                guard let set = self.value(tag, depth: 0) else { return nil }
+                value = set
+            }
+            edits.append(LoggedEdit(key: key, path: path, over: over, value: value, sequence: sequence))
+        }
+        return edits
+    }
+
+    private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
+        guard rest.count >= MemoryLayout<Number>.size else { return nil }
+        defer { rest = UnsafeRawBufferPointer(rebasing: rest[MemoryLayout<Number>.size...]) }
+        return rest.loadUnaligned(as: Number.self)
+    }
+
+    private mutating func tag() -> EditLogFormat.Tag? {
+        number(UInt8.self).flatMap(EditLogFormat.Tag.init)
+    }
+
+    private mutating func bytes() -> UnsafeRawBufferPointer? {
+        guard let count = number(UInt32.self), count <= rest.count else { return nil }
+        defer { rest = UnsafeRawBufferPointer(rebasing: rest[Int(count)...]) }
+        return UnsafeRawBufferPointer(rebasing: rest[..<Int(count)])
+    }
+
+    private mutating func text() -> String? {
+        bytes().flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    private mutating func value(_ tag: EditLogFormat.Tag, depth: Int) -> PropertyListValue? {
+        guard depth <= EditLogFormat.depth else { return nil }
+        switch tag {
+        case .removal: return nil
+        case .string: return text().map { .string($0) }
+        case .signed: return number(Int64.self).map { .integer(PropertyListInteger($0)) }
+        case .unsigned: return number(UInt64.self).map { .integer(PropertyListInteger($0)) }
+        case .real: return number(UInt64.self).map { .real(Double(bitPattern: $0)) }
+        case .no: return .boolean(false)
+        case .yes: return .boolean(true)
+        case .date: return number(UInt64.self).map { .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: $0))) }
+        case .data: return bytes().map { .data(Data($0)) }
+        case .uid: return number(UInt64.self).map { .uid($0) }
+        case .array:
+            guard let count = number(UInt32.self) else { return nil }
+            var elements: [PropertyListValue] = []
+            for _ in 0..<count {
+                guard let tag = self.tag(), let element = value(tag, depth: depth + 1) else { return nil }
+                elements.append(element)
+            }
+            return .array(elements)
+        case .dictionary:
+            guard let count = number(UInt32.self) else { return nil }
+            var entries: [String: PropertyListValue] = [:]
+            for _ in 0..<count {
+                guard let key = text(), let tag = self.tag(), let value = value(tag, depth: depth + 1) else { return nil }
+                entries[key] = value
+            }
+            return .dictionary(entries)
+        }
+    }
+}

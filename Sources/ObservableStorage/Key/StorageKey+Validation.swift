@@ -1,0 +1,54 @@
+extension StorageKey {
+    /// The same key with a rule for its values.
+    ///
+    /// Setting a value for which the rule throws an error fails: a property setter reports it, the throwing one throws it, as
+    /// ``StorageError/unencodable(key:reason:)`` with the error as the reason. A stored value that is not valid is treated like one that
+    /// cannot be decoded: reading returns the last valid value, or else the default, `failures` reports it, and it stays stored. Nil and
+    /// the default are not checked. Several rules apply in the order in which they were added.
+    ///
+    /// - Parameter rule: throws an error for a value that is not valid. It is called on any thread, without a lock.
+    public func validated(_ rule: @escaping @Sendable (Value) throws -> Void) -> StorageKey {
+        with { traits in
+            let earlier = traits.validate
+            traits.validate = { value in
+                try earlier?(value)
+                try rule(value)
+            }
+            // A value that was decoded without the rule is not used.
+            traits.codecNumber = UniqueNumber.next()
+        }
+    }
+
+    /// The same key with a rule for its values, and the reason that errors have; see ``validated(_:)``.
+    public func validated(_ reason: String, _ isValid: @escaping @Sendable (Value) -> Bool) -> StorageKey {
+        validated { value in
+            if !isValid(value) { throw CodingFailure(reason) }
+        }
+    }
+
+    /// The same key whose values must be in a range: `StorageKey("port", default: 8080).validated(in: 1...65_535)`; see ``validated(_:)``.
+    public func validated<Range: RangeExpression & Sendable>(in range: Range) -> StorageKey where Range.Bound == Value {
+        validated { value in
+            if !range.contains(value) { throw CodingFailure("\(value) is not in \(range.text)") }
+        }
+    }
+
+    /// The same key whose values must be nil or in a range; see ``validated(_:)``.
+    public func validated<Range: RangeExpression & Sendable>(in range: Range) -> StorageKey where Value == Range.Bound? {
+        validated { value in
+            if let value, !range.contains(value) { throw CodingFailure("\(value) is not in \(range.text)") }
+        }
+    }
+}
+
+extension RangeExpression {
+    /// The range as it is written in source code.
+    fileprivate var text: String {
+        switch self {
+        case let range as PartialRangeFrom<Bound>: "\(range.lowerBound)..."
+        case let range as PartialRangeThrough<Bound>: "...\(range.upperBound)"
+        case let range as PartialRangeUpTo<Bound>: "..<\(range.upperBound)"
+        default: "\(self)"
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import Observation
+
+/// A property of one object, in the object's present scene: that of its last access, until the object is in another one.
+///
+/// Before there is a scene, the value is the application's, unless the property was written: then it is the written value, which is set in
+/// the scene at the first access after there is one.
+final class SceneHandle<Value: Sendable>: Observable, Sendable {
+    private struct State {
+        var property = SceneProperty<SceneStore, Value>()
+        /// The handle in the scene, or in the application before there is one; created once for each.
+        var stored: StoredValue<Value>?
+        /// The application's store in which a value that never reaches a scene is reported.
+        var application: ObservableStore?
+    }
+
+    private let key: StorageKey<Value>
+    private let state = Lock(State())
+    private let registrar = ObservationRegistrar()
+    private let path: any KeyPath<SceneHandle, Void> & Sendable = \.observed
+
+    init(_ key: StorageKey<Value>) {
+        self.key = key
+    }
+
+    deinit {
+        // Nothing else refers to the state.
+        let (isUnsaved, application) = state.withLock { ($0.property.unsaved != nil, $0.application) }
+        guard isUnsaved, let application else { return }
+        application.reports.report(.unencodable(key: key.name, reason: "the object to which it belongs ended before it was in a scene"))
+    }
+
+    /// The value; Observation tracks reads.
+    func value(for owner: some SceneStoring) -> Value {
+        locate(owner)
+        registrar.access(self, keyPath: path)
+        let (stored, waiting) = settle(or: owner)
+        return waiting ?? stored.value
+    }
+
+    /// Sets the value, or keeps it until there is a scene.
+    func set(_ value: Value, for owner: some SceneStoring) {
+        locate(owner)
+        guard state.take({ $0.property.keep(value) }).isKept else { return settle(or: owner).stored.value = value }
+        _ = settle(or: owner)
+        notify()
+    }
+
+    /// The handle of the value in the scene, or in the application before there is one.
+    func stored(for owner: some SceneStoring) -> StoredValue<Value> {
+        locate(owner)
+        return settle(or: owner).stored
+    }
+
+    /// The handle, if the value can be modified in the scene; nil if a modified value has to wait.
+    func modifiable(for owner: some SceneStoring) -> StoredValue<Value>? {
+        locate(owner)
+        let (stored, waiting) = settle(or: owner)
+        return waiting == nil && state.withLock({ $0.property.scene != nil }) ? stored : nil
+    }
+
+    // Observed as a property without a value, which changes when a value is kept, and when the object is in another scene.
+    private var observed: Void { () }
+
+    private func notify() {
+        registrar.withMutation(of: self, keyPath: path) {}
+    }
+}
+
+extension SceneHandle {
+    /// Looks for the scene of the object, and creates the handle in it, or in the application if there was no scene yet.
+    private func locate<Owner: SceneStoring>(_ owner: Owner) {
+        let present = Owner.SceneID.existing(owner.sceneStore)
+        let (location, known) = state.withLock { ($0.property.location(present) { $0.isSame(as: $1) }, $0.stored) }
+        switch location {
+        case .unchanged: return
+        case .application: locate(in: owner.applicationStore, known)
+        case .scene(let scene):
+            let stored = scene.stored(key)
+            state.take { state in
+                defer { state.stored = stored }
+                return (state.property.enter(scene), state.stored)
+            }
+            if known != nil { notify() }
+        }
+    }
+
+    private func locate(in application: ObservableStore, _ known: StoredValue<Value>?) {
+        if let known, known.store === application { return }
+        let stored = application.stored(key)
+        state.take { state -> StoredValue<Value>? in
+            // Another thread may have found a scene meanwhile.
+            guard state.property.scene == nil else { return nil }
+            defer { (state.stored, state.application) = (stored, application) }
+            return state.stored
+        }
+    }
+
+    /// Sets a value that has waited, if there is a scene now.
+    ///
+    /// - Returns: the handle in the scene or the application, and the value that still waits or that another call is setting.
+    private func settle(or owner: some SceneStoring) -> (stored: StoredValue<Value>, waiting: Value?) {
+        while true {
+            let (access, located) = state.withLock { ($0.property.access(), $0.stored) }
+            let stored = located ?? owner.applicationStore.stored(key)
+            switch access {
+            case .stored: return (stored, nil)
+            case .waiting(let value): return (stored, value)
+            case .move(let waiting):
+                // Listeners that are called now read the waiting value, and what they set is set next.
+                stored.value = waiting.value
+                state.take { $0.property.moved(waiting.number) }
+            }
+        }
+    }
+}

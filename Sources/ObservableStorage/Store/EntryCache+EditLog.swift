@@ -1,0 +1,74 @@
+import PropertyListCoding
+
+/// How long edits that are not in the storage yet are kept.
+public enum EditDurability: Sendable, Hashable {
+    /// From the moment at which they return, if the process is killed: they are in a log, and stored when the file is next opened.
+    case immediate
+    /// In memory, until they are written, which is soon: a process that is killed before loses them.
+    ///
+    /// The reason is nil if no log was asked for, or the storage is not a file.
+    case flushed(reason: StorageError?)
+}
+
+extension ObservableStore {
+    /// How long edits are kept that are not in the storage yet.
+    ///
+    /// It changes if a log of edits cannot be made, as on a full disk, and again after one could. Before the first edit, this asks for the
+    /// file system.
+    public nonisolated var durability: EditDurability {
+        let (isOn, refusal, hasFile) = cache.update { ($0.log.isOn, $0.log.refusal, $0.log.file != nil) }
+        guard isOn else { return .flushed(reason: refusal) }
+        if !hasFile, let objection = (backend as? PropertyListFile)?.mappingObjection { return .flushed(reason: objection) }
+        return .immediate
+    }
+}
+
+extension EntryCache {
+    /// Makes the file that the waiting edits need, before the call that made them returns.
+    func makeLogIfNeeded() {
+        // Others that need the same file wait for it: the lock is held while it is made, and protects nothing else.
+        logMaking.withLock { _ in
+            while let halfSize = update({ $0.log.neededHalfSize }) {
+                do throws(EditLogRefusal) {
+                    // A forked child writes nothing: its pending edits are those of the parent.
+                    guard let makeLog, !StoreRegistry.all.isForkedChild else {
+                        throw EditLogRefusal(error: .closed, isPermanent: true)
+                    }
+                    let made = try makeLog(halfSize)
+                    take { $0.log.install(made) }?.remove()
+                } catch {
+                    update { $0.log.refuse(error) }
+                }
+            }
+        }
+    }
+
+    /// What a commit does after it has replaced the file: releases the edits up to a revision. Nil without a log.
+    func releasesLog(upTo revision: UInt64) -> (@Sendable (ResolvedPath, FileIdentity?) -> Void)? {
+        guard update({ $0.log.isOn || $0.log.file != nil }) else { return nil }
+        return { [weak self] list, identity in
+            guard let self else { return }
+            let file = update { $0.log.file }
+            let removed = file.flatMap { $0.isInPlace ? nil : $0 }
+            update { $0.log.noteCommitted(upTo: revision, in: list, identity, removed: removed) }
+        }
+    }
+
+    /// Whether the edits that are not stored are in a log, where the next opening finds them.
+    var isLogged: Bool {
+        update { $0.log.isComplete ? $0.log.file : nil }?.isInPlace ?? false
+    }
+
+    /// Leaves the log of a store that has ended to whoever opens the list next.
+    func leaveLog() {
+        // Closed after it has left the lock.
+        withExtendedLifetime(take { $0.log.takeFile() }) {}
+    }
+
+    /// Removes the log of a store that ends, unless it has edits that are not stored.
+    func endLog(discardingEdits discardsEdits: Bool = false) {
+        take { state in
+            state.entries.hasPending && !discardsEdits ? nil : state.log.takeFile()
+        }?.remove()
+    }
+}

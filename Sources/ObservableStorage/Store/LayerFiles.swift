@@ -1,0 +1,216 @@
+import Dispatch
+import PropertyListCoding
+
+/// Read-only storages whose values stand above the stored ones (mandatory ones) or below them (defaults), each watched.
+final class LayerFiles: Sendable {
+    /// A storage and its values when it was last read.
+    private final class Layer: Sendable {
+        let backend: any BlockingStorageBackend
+        let values = Lock<[String: PropertyListValue]>([:])
+        // Failed attempts to read it since it was last read, of which there is one at a time.
+        let attempts = Lock<(backoff: Backoff, isTimed: Bool)>((Backoff(), false))
+
+        init(_ backend: any BlockingStorageBackend) {
+            self.backend = backend
+        }
+
+        func load() throws(StorageError) {
+            do {
+                let latest = try backend.load().values
+                values.take { values in
+                    defer { values = latest }
+                    return values
+                }
+            } catch {
+                throw StorageError.reading(backend.name, error)
+            }
+        }
+    }
+
+    /// How many times a storage is read before its error is reported: most are being written at that moment.
+    private static let patience = 4
+
+    private let mandatory: [Layer]
+    private let defaults: [Layer]
+    private let tokens = Lock<[ObservationToken]>([])
+
+    /// - Parameters:
+    ///   - defaults: the storages of default values, those with precedence first.
+    ///   - mandatory: the storages of mandatory values, those with precedence first.
+    init(defaults: [any BlockingStorageBackend], mandatory: [any BlockingStorageBackend]) {
+        self.defaults = defaults.map(Layer.init)
+        self.mandatory = mandatory.map(Layer.init)
+    }
+
+    /// Reads all storages.
+    ///
+    /// - Parameter onFailure: receives the error of a storage that cannot be read, which has no values then.
+    func load(onFailure: (StorageError) throws(StorageError) -> Void) throws(StorageError) {
+        for layer in mandatory + defaults {
+            do throws(StorageError) {
+                try layer.load()
+            } catch {
+                try onFailure(error)
+            }
+        }
+    }
+
+    /// The values of all storages.
+    func addValues(to layers: inout ValueLayers) {
+        layers.mandatory = Self.merged(mandatory)
+        layers.defaults = Self.merged(defaults)
+    }
+
+    private static func merged(_ layers: [Layer]) -> [String: PropertyListValue] {
+        layers.reduce(into: [:]) { merged, layer in
+            merged.merge(layer.values.withLock { $0 }) { first, _ in first }
+        }
+    }
+
+    /// The name of the storage in which a mandatory or a default value is.
+    func file(of name: String, isMandatory: Bool) -> String? {
+        (isMandatory ? mandatory : defaults).first { layer in layer.values.withLock { $0[name] != nil } }?.backend.name
+    }
+
+    /// Watches all storages until ``stopWatching()``, and calls a closure on the queue after the values of one have changed.
+    func watch(on queue: DispatchQueue, _ reports: FailureReports, _ onChange: @escaping @Sendable () -> Void) {
+        let made = (mandatory + defaults).map { layer in
+            layer.backend.watch(since: nil, on: queue) { event in
+                switch event {
+                case .changed, .changes, .reachable: Self.lookAgain(layer, on: queue, reports, onChange)
+                case .failed(let error): reports.report(error)
+                }
+            }
+        }
+        tokens.take { tokens in
+            defer { tokens = made }
+            return tokens
+        }
+    }
+
+    func stopWatching() {
+        tokens.take { tokens in
+            defer { tokens = [] }
+            return tokens
+        }
+    }
+
+    // The last values are kept until the storage can be read.
+    private static func lookAgain(
+        _ layer: Layer, on queue: DispatchQueue, _ reports: FailureReports, _ onChange: @escaping @Sendable () -> Void
+    ) {
+        do throws(StorageError) {
+            try layer.load()
+            layer.attempts.withLock { $0.backoff.succeed() }
+            onChange()
+        } catch {
+            let (delay, failures) = layer.attempts.withLock { attempts -> (DispatchTimeInterval?, Int) in
+                if attempts.isTimed { return (nil, 0) }
+                attempts.isTimed = true
+                return (attempts.backoff.fail(), attempts.backoff.failures)
+            }
+            guard let delay else { return }
+            if failures == patience { reports.report(error) }
+            queue.asyncAfter(deadline: .now() + delay) { [weak layer] in
+                guard let layer else { return }
+                layer.attempts.withLock { $0.isTimed = false }
+                lookAgain(layer, on: queue, reports, onChange)
+            }
+        }
+    }
+}
+
+/// Where the value of a key comes from.
+public enum ValueSource: Sendable, Hashable {
+    /// A mandatory layer of the store, which takes precedence over all others.
+    case mandatory(file: String)
+    /// The store's own storage.
+    case stored
+    /// The store's own storage, as the application's value that a scene inherits.
+    case inherited
+    /// A value registered by this process.
+    case registered
+    /// A layer of default values of the store.
+    case defaults(file: String)
+    /// The key's own default.
+    case keyDefault
+}
+
+extension ObservableStore {
+    /// Where the value of a key comes from at present. A value that cannot be decoded counts.
+    public nonisolated func source<Value>(of key: StorageKey<Value>) -> ValueSource {
+        let name = key.definition.entryName
+        let (entry, layers) = cache.update { ($0.entry(name), $0.layers) }
+        if layers.mandatory(name) != nil { return .mandatory(file: layerFile(of: name, isMandatory: true)) }
+        if entry.stored != nil { return .stored }
+        if entry.fallback != nil { return .inherited }
+        if name.leaf(layers.registered[name.registered]) != nil { return .registered }
+        return entry.registered == nil ? .keyDefault : .defaults(file: layerFile(of: name, isMandatory: false))
+    }
+
+    private nonisolated func layerFile(of name: EntryName, isMandatory: Bool) -> String {
+        let names = [name.own, name.fallback].compactMap { $0 }
+        return names.lazy.compactMap { self.layerFiles?.file(of: $0, isMandatory: isMandatory) }.first ?? backend.name
+    }
+
+    /// Whether the value of a key is prescribed by a mandatory layer of the store, so that it cannot be set. Observation tracks this.
+    public nonisolated func isMandatory<Value>(_ key: StorageKey<Value>) -> Bool {
+        let name = key.definition.entryName
+        for name in [name.own, name.fallback] { name.map(cache.entry)?.access() }
+        return cache.update { $0.layers.mandatory(name) != nil }
+    }
+
+    /// Takes over the values of the layers, and notifies observers of keys whose values change with them.
+    nonisolated func noteLayersChanged() {
+        guard let layerFiles else { return }
+        cache.deliver(cache.changeLayers { layerFiles.addValues(to: &$0) })
+    }
+}
+
+extension EntryCache {
+    /// Changes the layers, as one revision, with the origin ``ChangeOrigin/external``.
+    func changeLayers(_ change: @Sendable (inout ValueLayers) -> Void) -> Deliveries {
+        take { state in
+            var deliveries = Deliveries()
+            let before = state.layers
+            change(&state.layers)
+            let names = state.layers.changedNames(since: before)
+            guard !names.isEmpty else { return (deliveries, before) }
+            state.revision += 1
+            // A value inherited from another entry may change with the layers, too.
+            for entry in state.entries.touched {
+                entry.noteChange()
+                if entry.isTracked { entry.postMutation(to: &deliveries) }
+            }
+            for entry in names.sorted().compactMap(state.entries.entry) {
+                for observers in entry.content.observers {
+                    guard let change = state.layerChange(of: observers.name, in: entry, since: before) else { continue }
+                    observers.post(change, muting: 0, to: &deliveries)
+                }
+            }
+            return (deliveries, before)
+        }.0
+    }
+}
+
+extension ValueLayers {
+    /// The names of the entries whose mandatory or default values differ.
+    fileprivate func changedNames(since earlier: ValueLayers) -> Set<String> {
+        func names(_ new: [String: PropertyListValue], _ old: [String: PropertyListValue]) -> [String] {
+            new.filter { old[$0.key] != $0.value }.map(\.key) + old.keys.filter { new[$0] == nil }
+        }
+        return Set(names(mandatory, earlier.mandatory) + names(defaults, earlier.defaults))
+    }
+}
+
+extension EntryCacheState {
+    /// The change of a key's value that a change of the layers causes; nil if there is none.
+    fileprivate func layerChange(of name: EntryName, in entry: Entry, since earlier: ValueLayers) -> EntryChange? {
+        let (old, new) = (earlier.entry(name) { entries[$0] }, self.entry(name))
+        let value = new.stored ?? new.fallback ?? new.registered
+        guard (old.stored ?? old.fallback ?? old.registered) != value else { return nil }
+        return EntryChange(
+            key: name.text, old: old, new: new, earlier: [], isRemoval: value == nil, origin: .external, revision: revision,
+            entry: entry, version: entry.version)
+    }
+}

@@ -1,0 +1,65 @@
+import FoundationSubset
+
+extension ObservableStore {
+    /// The application's own store, opened on first use in the standard folder for settings: ``init(suiteName:)`` with the application's
+    /// name.
+    ///
+    /// If it cannot be opened, values are kept in memory until it can; see ``availability``.
+    ///
+    /// In a test process (Swift Testing, XCTest) or a preview in Xcode it is in memory, so that tests neither read nor change the settings
+    /// of the user. The environment variable `OBSERVABLE_STORAGE_STANDARD` overrides this: `file` or `memory`. For a store of its own, a
+    /// test uses `withStandard`.
+    public static var standard: ObservableStore {
+        StandardStore.ofTask ?? StandardStore.ofProcess
+    }
+
+    /// Runs a closure for which ``standard`` is another store, also in the tasks that it starts, except detached ones.
+    ///
+    /// ```swift
+    /// try ObservableStore.withStandard(ObservableStore(backend: InMemoryBackend())) {
+    ///     #expect(Player().volume == 0.8)
+    /// }
+    /// ```
+    ///
+    /// Other tasks are not affected: tests with different stores can run in parallel. A property (`@Persisted`) retains the store that was
+    /// the standard one when its instance was created.
+    public static func withStandard<Result>(_ store: ObservableStore, _ body: () throws -> Result) rethrows -> Result {
+        try StandardStore.$ofTask.withValue(store, operation: body)
+    }
+
+    /// Runs an asynchronous closure for which ``standard`` is another store.
+    public static func withStandard<Result>(
+        _ store: ObservableStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        try await StandardStore.$ofTask.withValue(store, operation: body, isolation: isolation)
+    }
+}
+
+/// The standard store of the process, and its replacement for a task.
+enum StandardStore {
+    @TaskLocal static var ofTask: ObservableStore?
+
+    static let ofProcess: ObservableStore = {
+        let process = ProcessInfo.processInfo
+        guard isInMemory(executable: CommandLine.arguments.first ?? "", environment: process.environment) else {
+            return ObservableStore(suiteName: PropertyListFile.applicationDomain)
+        }
+        return ObservableStore(backend: InMemoryBackend(), entries: StorageEntries())
+    }()
+
+    /// Whether the standard store is in memory: in a test process or a preview, unless the environment states otherwise.
+    ///
+    /// - Parameters:
+    ///   - executable: the path of the program: SwiftPM runs tests in `NAME.xctest` on Linux; Apple's runners load a bundle.
+    ///   - environment: the variables of the process; Xcode describes a test or a preview in its own.
+    static func isInMemory(executable: String, environment: [String: String]) -> Bool {
+        switch environment["OBSERVABLE_STORAGE_STANDARD"] {
+        case "memory": return true
+        case "file": return false
+        default: break
+        }
+        if environment["XCODE_RUNNING_FOR_PREVIEWS"] == "1" || environment["XCTestConfigurationFilePath"] != nil { return true }
+        let program = executable.split(separator: "/").last ?? ""
+        return program.hasSuffix(".xctest") || program == "xctest" || program == "swiftpm-testing-helper"
+    }
+}

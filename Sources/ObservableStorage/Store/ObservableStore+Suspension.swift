@@ -1,0 +1,95 @@
+import Dispatch
+
+extension ObservableStore {
+    /// Keeps the store from locking its file until ``resume()``, and returns when it neither locks the file nor waits for the lock.
+    ///
+    /// On Apple's systems a process is ended if it is suspended while it holds, or waits for, the lock of a file in an app group's container.
+    /// Stores there are suspended and resumed with the application, so that a call is only needed for other occasions.
+    ///
+    /// While the store is suspended, edits wait in memory, and changes by other processes are still reported. ``flush()``, if edits wait,
+    /// and ``update(_:)`` throw ``StorageError/suspended(file:edits:)``. Edits are written nevertheless when the store is closed or released,
+    /// and at the end of the process. Suspending a suspended store has no effect: one call of ``resume()`` resumes it.
+    ///
+    /// A write that has begun is finished; one that waits for the lock gives up. In a folder that is not a group container, a thread that
+    /// waits in the kernel's queue for the lock stays there, and releases it as soon as it has it.
+    public nonisolated func suspend() async {
+        beginSuspension()
+        await finishWriting()
+    }
+
+    /// Ends a suspension: writes the edits that wait, and looks for changes by other processes.
+    public nonisolated func resume() {
+        let (isResumed, needsFlush) = cache.update { state in
+            // Together with the schedule, so that simultaneous calls leave both in the same state.
+            guard state.flushes.resume() else { return (false, false) }
+            interruption.withdraw(.suspension)
+            return (true, state.needsFlushScheduled())
+        }
+        guard isResumed else { return }
+        if needsFlush { scheduleFlush() }
+        receive(.changed)
+    }
+
+    /// Whether the store is suspended.
+    public nonisolated var isSuspended: Bool {
+        cache.update { $0.flushes.isSuspended }
+    }
+
+    /// Suspends all stores of the process, also those that are opened before ``resumeAll()``; see ``suspend()``.
+    public static func suspendAll() async {
+        await suspend(.all)
+    }
+
+    /// Resumes all stores of the process.
+    public static func resumeAll() {
+        resume(.all)
+    }
+
+    /// Suspends some of the stores of the process.
+    static func suspend(_ scope: SuspensionScope, in registry: StoreRegistry = .all) async {
+        let stores = registry.suspend(scope)
+        // Each one is asked first: they finish at the same time.
+        for store in stores { store.beginSuspension() }
+        for store in stores { await store.finishWriting() }
+    }
+
+    /// Resumes some of the stores of the process.
+    static func resume(_ scope: SuspensionScope, in registry: StoreRegistry = .all) {
+        for store in registry.resume(scope) { store.resume() }
+    }
+
+    /// Lets no write begin, and makes one that waits for the lock give up.
+    nonisolated func beginSuspension() {
+        cache.update { state in
+            interruption.request(.suspension)
+            state.flushes.suspend()
+        }
+    }
+
+    /// Waits for the write that is under way.
+    private nonisolated func finishWriting() async {
+        // A call of an empty method of the actor would be optimized away.
+        await withCheckedContinuation { continuation in
+            executor.queue.async { continuation.resume() }
+        }
+    }
+}
+
+/// Which stores of the process are suspended together.
+enum SuspensionScope: Int, Comparable {
+    /// None of them.
+    case none
+    /// Those whose files are in the containers of app groups.
+    case groupContainers
+    /// All of them.
+    case all
+
+    static func < (one: SuspensionScope, other: SuspensionScope) -> Bool {
+        one.rawValue < other.rawValue
+    }
+
+    /// Whether a store belongs to these.
+    func includes(_ store: ObservableStore) -> Bool {
+        self >= (store.isInGroupContainer ? .groupContainers : .all)
+    }
+}

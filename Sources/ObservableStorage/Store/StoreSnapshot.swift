@@ -1,0 +1,98 @@
+public import PropertyListCoding
+
+/// The entries of a store at one revision: all changes of a transaction, or none of them.
+///
+/// A snapshot never changes, and reading it accesses memory only. It shares its values with the store and with other snapshots.
+public struct StoreSnapshot: Sendable {
+    private let stored: EntryValues
+    private let layers: ValueLayers
+    private let cache: EntryCache
+    private let reports: FailureReports
+
+    init(_ stored: EntryValues, _ layers: ValueLayers, of cache: EntryCache, _ reports: FailureReports) {
+        self.stored = stored
+        self.layers = layers
+        self.cache = cache
+        self.reports = reports
+    }
+
+    /// The present entries.
+    init(of cache: EntryCache, _ reports: FailureReports) {
+        let (values, layers, _) = cache.snapshot()
+        self.init(values, layers, of: cache, reports)
+    }
+
+    /// The snapshot after some edits.
+    func applying(_ edits: EntryEdits) -> StoreSnapshot {
+        StoreSnapshot(stored.applying(edits), layers, of: cache, reports)
+    }
+
+    /// The store's revision at that time; see ``ObservableStore/revision``.
+    public var revision: UInt64 { stored.revision }
+
+    /// All stored values by name.
+    public var entries: [String: PropertyListValue] { stored.values }
+
+    /// The value of a key: the stored value, or else the registered one, or else the key's default.
+    ///
+    /// If the stored value cannot be decoded, this is the last valid value before it, or else the value used while none is stored.
+    public subscript<Value>(key: StorageKey<Value>) -> Value {
+        read(key).value
+    }
+
+    /// The value of a key: the stored value, or else the registered one, or else the key's default.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if the stored value is not of the key's type.
+    public func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
+        let (value, failure) = read(key)
+        if let failure { throw failure }
+        return value
+    }
+
+    /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
+    public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
+        key.definition.entryName.counting { stored.values[$0] } != nil
+    }
+
+    private func read<Value>(_ key: StorageKey<Value>) -> (value: Value, failure: StorageError?) {
+        let name = key.definition.entryName
+        let entry = layers.entry(name) { stored.values[$0] }
+        let (value, failure, _) = key.value(
+            of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
+            orLastOf: {
+                (stored.earlier(name.own).compactMap(name.leaf), name.fallback.map(stored.earlier)?.compactMap(name.leaf) ?? [])
+            })
+        if let failure {
+            let present = cache.read(name, as: nil)
+            // A value that was replaced meanwhile was reported when it was stored, if anyone was told of it.
+            if present.entry == entry {
+                cache.noteDecoded(key, entry, revision: present.revision, failure, insteadOf: nil, reports)
+            }
+        }
+        return (value, failure)
+    }
+}
+
+extension EntryCache {
+    /// The entries at the present revision.
+    ///
+    /// - Parameter names: the names of some keys, of which the number of changes is returned.
+    func snapshot(countingChangesOf names: [EntryName] = []) -> (values: EntryValues, layers: ValueLayers, changes: UInt64) {
+        let (values, layers, changes, _) = take { state in
+            let (values, replaced, stale) = state.entries.values(at: state.revision)
+            let entries = names.flatMap { [$0.own] + $0.earlier + ($0.fallback.map { [$0] } ?? []) + $0.earlierFallback }
+            let changes = entries.reduce(0) { $0 + (state.entries.entry($1)?.version ?? 0) }
+            return (values, state.layers, changes, (replaced, stale))
+        }
+        return (values, layers, changes)
+    }
+
+    /// Decodes a stored value; one that the store also has in memory is decoded once for both.
+    func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
+        guard !key.definition.traits.codec.isNative else { return try key.decoded(stored) }
+        let found = read(key.definition.entryName, as: nil)
+        guard found.entry.stored ?? found.entry.fallback == stored else { return try key.decoded(stored) }
+        let (entry, version) = found.source
+        return try key.decoded(stored, in: entry, at: version)
+    }
+}

@@ -1,0 +1,57 @@
+#if canImport(Darwin)
+    public import FoundationSubset
+    public import PropertyListCoding
+
+    extension CGFloat: Storable {
+        /// A stored real, or an integer that a `CGFloat` holds exactly.
+        public init(propertyListValue: PropertyListValue) throws {
+            self.init(try NativeType(propertyListValue: propertyListValue))
+        }
+
+        /// A real.
+        public var propertyListValue: PropertyListValue { .real(Double(native)) }
+    }
+
+    extension CGPoint: Storable {
+        /// A stored dictionary with the numbers `x` and `y`; other entries are ignored.
+        public init(propertyListValue stored: PropertyListValue) throws {
+            self.init(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
+        }
+
+        /// A dictionary with the reals `x` and `y`.
+        public var propertyListValue: PropertyListValue {
+            .dictionary(["x": x.propertyListValue, "y": y.propertyListValue])
+        }
+    }
+
+    extension CGSize: Storable {
+        /// A stored dictionary with the numbers `width` and `height`; other entries are ignored.
+        public init(propertyListValue stored: PropertyListValue) throws {
+            self.init(
+                width: try stored.entry("width", of: Self.self) as CGFloat, height: try stored.entry("height", of: Self.self) as CGFloat)
+        }
+
+        /// A dictionary with the reals `width` and `height`.
+        public var propertyListValue: PropertyListValue {
+            .dictionary(["width": width.propertyListValue, "height": height.propertyListValue])
+        }
+    }
+
+    extension CGRect: Storable {
+        /// A stored dictionary with the numbers `x`, `y`, `width` and `height`; other entries are ignored.
+        public init(propertyListValue stored: PropertyListValue) throws {
+            let origin = CGPoint(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
+            let size = CGSize(
+                width: try stored.entry("width", of: Self.self) as CGFloat, height: try stored.entry("height", of: Self.self) as CGFloat)
+            self.init(origin: origin, size: size)
+        }
+
+        /// A dictionary with the reals `x`, `y`, `width` and `height`; negative sizes are kept.
+        public var propertyListValue: PropertyListValue {
+            .dictionary([
+                "x": origin.x.propertyListValue, "y": origin.y.propertyListValue,
+                "width": size.width.propertyListValue, "height": size.height.propertyListValue,
+            ])
+        }
+    }
+#endif

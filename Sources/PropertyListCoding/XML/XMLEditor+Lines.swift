@@ -1,0 +1,145 @@
+import FoundationSubset
+
+// Lines and their indentation: removing children with their lines, and adding others in the manner of those that are there.
+extension XMLEditor {
+    /// A line of the document.
+    struct Line {
+        var start: Int
+        /// The white space at its beginning.
+        var indentation: Range<Int>
+        /// The line ending before it; empty for the first line.
+        var ending: Range<Int>
+    }
+
+    // White space beyond it is not repeated: the document could grow by a multiple of its size.
+    private static var longestWhiteSpace: Int { 256 }
+
+    /// Goes on to a tag, and returns whether a line begins between it and an earlier offset.
+    @discardableResult
+    mutating func move(to tag: Int, after end: Int) -> Bool {
+        guard let start = reader.bytes.startOfLine(at: tag, after: end) else { return false }
+        let isLong = start - end > 1 && reader.bytes[start - 2] == 0x0D && reader.bytes[start - 1] == 0x0A
+        let limit = min(tag, start + Self.longestWhiteSpace)
+        line = Line(
+            start: start, indentation: start..<reader.bytes.endOfSpaces(from: start, before: limit),
+            ending: start - (isLong ? 2 : 1)..<start)
+        return true
+    }
+
+    /// The layout of a value at the last tag in a container.
+    func layout(in frame: Frame, depth: Int) -> XMLLayout {
+        guard line.start > frame.tag.offset else { return .oneLine(depth: depth) }
+        return XMLLayout(depth: depth, margin: bytes(line.indentation), unit: unit(in: frame), lineEnding: lineEnding)
+    }
+
+    /// The white space by which the last child of a container is indented further than the container.
+    func unit(in frame: Frame) -> [UInt8] {
+        let (margin, indentation) = (bytes(frame.margin), bytes(frame.line.indentation))
+        guard frame.beginsLine, indentation.count > margin.count, indentation.starts(with: margin) else { return frame.unit }
+        return Array(indentation.dropFirst(margin.count))
+    }
+
+    private var lineEnding: [UInt8] {
+        line.ending.isEmpty ? [0x0A] : bytes(line.ending)
+    }
+
+    private func bytes(_ range: Range<Int>) -> [UInt8] {
+        range.isEmpty ? [] : Array(reader.bytes[range])
+    }
+
+    /// Removes the last child of a container, and its lines if nothing else stands on them.
+    mutating func remove(_ child: Range<Int>, from frame: Frame) {
+        guard frame.beginsLine, frame.line.indentation.upperBound == child.lowerBound else {
+            return replace(frame.separator.lowerBound..<child.upperBound, with: Data())
+        }
+        let end = reader.bytes.endOfSpaces(from: child.upperBound, before: reader.bytes.count)
+        let next = reader.bytes.endOfLineEnding(at: end)
+        replace((next == end ? child.lowerBound : frame.line.start)..<next, with: Data())
+    }
+
+    /// Adds children at the end of a container whose closing tag was read, or whose only tag is empty.
+    mutating func add(
+        _ children: [(key: String?, value: PropertyListValue)], to frame: Frame, before close: XMLTag, depth: Int
+    ) throws(PropertyListError) {
+        let beginsLine = move(to: close.offset, after: frame.end)
+        guard !children.isEmpty else { return }
+        let isFirst = frame.count == 0
+        let isInline = isFirst ? frame.isOnLineOfParent : !frame.beginsLine
+        var layout = XMLLayout.oneLine(depth: depth)
+        if isFirst ? !isInline : frame.line.start > frame.tag.offset {
+            let unit = unit(in: frame)
+            let margin = isFirst ? bytes(frame.margin) + unit : bytes(frame.line.indentation)
+            layout = XMLLayout(depth: depth, margin: margin, unit: unit, lineEnding: lineEnding)
+        }
+        let newLine = isInline ? [] : layout.lineEnding + layout.margin
+        let separator = isInline && !isFirst ? short(frame.separator) : newLine
+        var text = Data()
+        for child in children {
+            text += separator
+            text += try XMLWriter.write(child.value, for: child.key, after: isFirst ? newLine : gap(in: frame, or: newLine), in: layout)
+        }
+        if frame.tag.isEmpty {
+            let end = reader.bytes.startOfSpaces(before: frame.end - 2, after: frame.tag.offset)
+            text = Data(reader.bytes[frame.tag.offset..<end]) + Data([0x3E]) + text
+            text += (isInline ? [] : layout.lineEnding + bytes(frame.margin)) + Array("</\(frame.tag.element.name)>".utf8)
+            return replace(frame.tag.offset..<frame.end, with: text)
+        }
+        if !isInline, beginsLine, line.indentation.upperBound == close.offset {
+            // The new lines go before that of the closing tag, after the line of the last child, which may have been removed.
+            return replace(line.start..<line.start, with: text.dropFirst(layout.lineEnding.count) + layout.lineEnding)
+        }
+        if isFirst, !isInline, !beginsLine { text += layout.lineEnding + bytes(frame.margin) }
+        let end = reader.bytes.startOfWhiteSpace(before: close.offset, after: frame.end)
+        replace(end..<end, with: text)
+    }
+
+    /// What stands between the last key and its value, if it is white space.
+    private func gap(in frame: Frame, or usual: [UInt8]) -> [UInt8] {
+        let gap = short(frame.gap)
+        return gap.count == frame.gap.count && gap.allSatisfy(\.isXMLSpace) ? gap : usual
+    }
+
+    private func short(_ range: Range<Int>) -> [UInt8] {
+        bytes(range.lowerBound..<min(range.upperBound, range.lowerBound + Self.longestWhiteSpace))
+    }
+}
+
+extension ByteView {
+    /// The offset at which the line of a byte begins, if that is after an earlier offset.
+    fileprivate func startOfLine(at offset: Int, after earlier: Int) -> Int? {
+        var index = offset
+        while index > earlier {
+            if self[index - 1] == 0x0A || self[index - 1] == 0x0D { return index }
+            index -= 1
+        }
+        return nil
+    }
+
+    /// The offset after the spaces and tabs from an offset on.
+    fileprivate func endOfSpaces(from offset: Int, before end: Int) -> Int {
+        var index = offset
+        while index < end, self[index] == 0x20 || self[index] == 0x09 { index += 1 }
+        return index
+    }
+
+    /// The offset of the spaces and tabs before an offset.
+    func startOfSpaces(before offset: Int, after start: Int) -> Int {
+        var index = offset
+        while index > start, self[index - 1] == 0x20 || self[index - 1] == 0x09 { index -= 1 }
+        return index
+    }
+
+    /// The offset of the white space before an offset.
+    fileprivate func startOfWhiteSpace(before offset: Int, after start: Int) -> Int {
+        var index = offset
+        while index > start, self[index - 1].isXMLSpace { index -= 1 }
+        return index
+    }
+
+    /// The offset after a line ending, or the offset itself if there is none.
+    fileprivate func endOfLineEnding(at offset: Int) -> Int {
+        guard offset < count else { return offset }
+        if has("\r\n", at: offset) { return offset + 2 }
+        return self[offset] == 0x0A || self[offset] == 0x0D ? offset + 1 : offset
+    }
+}

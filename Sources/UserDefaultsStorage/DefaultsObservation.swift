@@ -1,0 +1,71 @@
+/// Determines which names of a domain of user defaults are observed one by one, and when that changes.
+///
+/// It makes no calls itself: it receives what happens, and returns the observers to add and to remove. An observer is added at most once,
+/// and only one that was added is removed, with the same bytes: anything else is an exception in key-value observing.
+struct DefaultsObservation: Sendable {
+    /// The observers to remove, and then those to add.
+    struct Actions: Sendable, Equatable {
+        var removed: [String] = []
+        var added: [String] = []
+    }
+
+    /// The number of names without a stored value that are observed at most: a program may read any number of names.
+    static let maximumUnstored = 1000
+
+    private var watches = 0
+    private var stored: Set<String> = []
+    private var used: Set<String> = []
+    private(set) var observed: Set<String> = []
+
+    /// Whether a name can be observed by its key path.
+    ///
+    /// A dot separates the keys of a path, and a leading at sign stands for an operator: neither is ever reported
+    /// (pointfreeco/swift-composable-architecture#3487, ReactiveX/RxSwift#1478). Changes of these names by other processes are found when
+    /// anything else leads to reading the domain.
+    static func isObservable(_ name: String) -> Bool {
+        let bytes = name.utf8
+        return !bytes.isEmpty && bytes.first != UInt8(ascii: "@") && !bytes.contains(UInt8(ascii: "."))
+    }
+
+    /// Records that another watch of the domain begins.
+    mutating func beginWatch() -> Actions {
+        watches += 1
+        return update()
+    }
+
+    /// Records that a watch of the domain ends: names are observed only while there is one.
+    mutating func endWatch() -> Actions {
+        watches -= 1
+        if watches == 0 { used = [] }
+        return update()
+    }
+
+    /// Records the names that are stored now. A name that is not stored any more is observed as long as the program uses it.
+    mutating func noteStored(_ names: Set<String>) -> Actions {
+        stored = names.filter(Self.isObservable)
+        return update()
+    }
+
+    /// Records names that the program reads or observes, which need not be stored yet.
+    mutating func noteUsed(_ names: [String]) -> Actions {
+        var unstored = used.subtracting(stored).count
+        for name in names where Self.isObservable(name) && !used.contains(name) {
+            if !stored.contains(name) {
+                guard unstored < Self.maximumUnstored else { continue }
+                unstored += 1
+            }
+            used.insert(name)
+        }
+        return update()
+    }
+
+    private mutating func update() -> Actions {
+        let wanted = watches > 0 ? stored.union(used) : []
+        // The members of `observed`, not those of `wanted` that are canonically equivalent.
+        let actions = Actions(
+            removed: observed.filter { !wanted.contains($0) }.sorted(), added: wanted.filter { !observed.contains($0) }.sorted())
+        for name in actions.removed { observed.remove(name) }
+        observed.formUnion(actions.added)
+        return actions
+    }
+}

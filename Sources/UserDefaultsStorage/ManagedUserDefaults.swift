@@ -1,0 +1,84 @@
+public import Dispatch
+public import ObservableStorage
+import PropertyListCoding
+
+/// The entries of a domain of `UserDefaults` that an administrator has prescribed, as in a configuration profile: the mandatory layer of a
+/// store. There are none on Linux.
+///
+/// It can only be read. `ObservableStore(userDefaultsSuite:)` opens a domain together with these entries.
+public final class ManagedUserDefaults: BlockingStorageBackend, @unchecked Sendable {
+    // Invariant of the unchecked conformance: nothing here changes after initialization, and user defaults may be read on any thread.
+    private let backend: UserDefaultsBackend
+    private let source: DefaultsSource
+
+    /// Creates a backend for the prescribed entries of the domain of another backend.
+    public convenience init(of backend: UserDefaultsBackend) {
+        self.init(of: backend, source: DefaultsSource(backend.defaults))
+    }
+
+    init(of backend: UserDefaultsBackend, source: DefaultsSource) {
+        self.backend = backend
+        self.source = source
+    }
+
+    /// The name of the domain in errors.
+    public var name: String {
+        "managed \(backend.name)"
+    }
+
+    /// Reads the prescribed entries.
+    ///
+    /// - Throws: `StorageError` if one is not a property list.
+    public func load() throws -> StorageEntries {
+        StorageEntries(try source.forcedValues(of: name))
+    }
+
+    /// Throws an error: only an administrator changes these entries.
+    public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        throw StorageError.unwritable(file: name, reason: "an administrator prescribes these values")
+    }
+
+    /// Reports that the entries may have changed, when the domain may have.
+    public func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
+        backend.watch(since: revision, on: queue, report)
+    }
+}
+
+/// What is read from user defaults to find the entries that an administrator has prescribed. Tests use other sources.
+struct DefaultsSource {
+    /// The names of all entries, of any domain that is searched.
+    let names: () -> [String]
+    let isForced: (_ name: String) -> Bool
+    let object: (_ name: String) -> Any?
+
+    /// The values that are forced, by name.
+    func forcedValues(of file: String) throws(StorageError) -> [String: PropertyListValue] {
+        var values: [String: PropertyListValue] = [:]
+        for name in names() where isForced(name) {
+            // Removed by the administrator meanwhile.
+            guard let object = object(name) else { continue }
+            guard let value = PropertyListValue(foundation: object) else {
+                throw .unreadable(file: file, reason: "what is prescribed for \"\(name)\" is no property list")
+            }
+            values[name] = value
+        }
+        return values
+    }
+}
+
+extension ObservableStore {
+    /// Opens the user defaults of the application, or of a suite, such as an application group.
+    ///
+    /// Values that an administrator has prescribed are mandatory: see ``init(backend:defaults:mandatory:)`` and ``isMandatory(_:)``.
+    ///
+    /// - Parameter suiteName: the name of the suite; nil for the application's own user defaults.
+    /// - Throws: ``StorageError`` if Foundation has no suite of that name, or the domain cannot be read.
+    public init(userDefaultsSuite suiteName: String?) throws(StorageError) {
+        guard let backend = suiteName.map({ UserDefaultsBackend(suiteName: $0) }) ?? UserDefaultsBackend() else {
+            throw .unreadable(file: "UserDefaults \(suiteName ?? "")", reason: "Foundation has no suite of that name")
+        }
+        try self.init(backend: backend, defaults: [], mandatory: [ManagedUserDefaults(of: backend)])
+    }
+}

@@ -1,0 +1,89 @@
+import Dispatch
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+
+/// Adds and removes the observer of one name. Called on one thread at a time.
+struct KeyObserver: Sendable {
+    let add: @Sendable (_ name: String) -> Void
+    let remove: @Sendable (_ name: String) -> Void
+}
+
+/// The one instance of `UserDefaults` for a domain in this process, and the observation of its entries.
+///
+/// It is never released: key-value observing needs the same instance for all observers of a suite, and an observer that is released while
+/// another thread notifies it crashes (google/google-toolbox-for-mac#238, sindresorhus/Defaults#161).
+final class SharedDefaults: @unchecked Sendable {
+    // Invariant of the unchecked conformance: `defaults` is constant and may be used on any thread; `observation` and `observer` are used on
+    // the queue only, after initialization.
+
+    private static let domains = Lock<[String: SharedDefaults]>([:])
+
+    let defaults: UserDefaults
+    private let queue = DispatchQueue(label: "ObservableStorage.SharedDefaults")
+    private var observation = DefaultsObservation()
+    private var observer: KeyObserver?
+    private let reports = Lock<(next: UInt64, closures: [UInt64: @Sendable () -> Void])>((0, [:]))
+
+    /// - Parameter makeObserver: creates the observer of names, which calls a closure for each change; nil if names cannot be observed.
+    init(_ defaults: UserDefaults, makeObserver: (_ report: @escaping @Sendable () -> Void) -> KeyObserver?) {
+        self.defaults = defaults
+        observer = makeObserver { [weak self] in self?.report() }
+    }
+
+    /// The shared instance for a domain, created with the result of a closure if there is none.
+    static func of(_ domain: String, orWith defaults: () -> UserDefaults?) -> SharedDefaults? {
+        if let known = domains.withLock({ $0[domain] }) { return known }
+        // Foundation's initializer does not run under the lock.
+        return defaults().map { of(domain, with: $0) }
+    }
+
+    /// The shared instance for a domain, created with the given user defaults if there is none.
+    static func of(_ domain: String, with defaults: UserDefaults) -> SharedDefaults {
+        domains.object(of: domain) { SharedDefaults(defaults) { KeyObserver(observing: defaults, report: $0) } }
+    }
+
+    /// Calls a closure after any observed entry was changed, by any process, until the token is cancelled or released.
+    ///
+    /// The closure may be called inside Foundation, while it holds locks: it must do no more than signal.
+    func watch(_ report: @escaping @Sendable () -> Void) -> ObservationToken {
+        let number = reports.withLock { reports in
+            reports.next += 1
+            reports.closures[reports.next] = report
+            return reports.next
+        }
+        change { $0.beginWatch() }
+        return ObservationToken { [self] in
+            // Released after unlocking.
+            reports.take { $0.closures.removeValue(forKey: number) }
+            change { $0.endWatch() }
+        }
+    }
+
+    /// Records the entries that are stored now.
+    func noteStored(_ values: [String: PropertyListValue]) {
+        change { $0.noteStored(Set(values.keys)) }
+    }
+
+    /// Records names that the program reads or observes.
+    func noteUsed(_ names: [String]) {
+        change { $0.noteUsed(names) }
+    }
+
+    // Observers are added and removed in the order of the decisions, and not on the thread that reads or writes, which may hold a lock that
+    // an observer of the program waits for inside Foundation.
+    private func change(_ body: @escaping @Sendable (inout DefaultsObservation) -> DefaultsObservation.Actions) {
+        guard observer != nil else { return }
+        queue.async { [self] in
+            let actions = body(&observation)
+            for name in actions.removed { observer?.remove(name) }
+            for name in actions.added { observer?.add(name) }
+            // What changed before it was observed is found by reading once more.
+            if !actions.added.isEmpty { report() }
+        }
+    }
+
+    private func report() {
+        for closure in reports.withLock({ Array($0.closures.values) }) { closure() }
+    }
+}

@@ -1,0 +1,93 @@
+import ObservableStorage
+import PropertyListCoding
+
+/// The operand KEY: the name of an entry, or a path into its value, such as `server.hosts.0`.
+///
+/// In a dictionary, the longest run of components that is the name of an entry is taken: an entry `a.b` precedes the entry `b` of a
+/// dictionary `a`. In an array, a component is an index. A text with an empty component, such as `a.`, or with more components than a
+/// property list has levels is a single name.
+struct EntryPath: Equatable, Sendable {
+    /// The option that makes the operand a single name.
+    static let literalOption = "--literal"
+    private static let mostComponents = 512
+
+    let text: String
+    private let components: [String]
+
+    init(_ text: String, isLiteral: Bool = false) {
+        self.text = text
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        components = isLiteral || parts.contains("") || parts.count > Self.mostComponents ? [text] : parts
+    }
+
+    /// Reads the path from an operand.
+    init(_ arguments: Arguments, operand: Int) {
+        self.init(arguments.operands[operand], isLiteral: arguments.has("literal"))
+    }
+
+    /// The value that the path leads to; nil if there is none.
+    func value(in entries: [String: PropertyListValue]) -> PropertyListValue? {
+        PropertyListValue.dictionary(entries)[path: names { entries[$0] }]
+    }
+
+    /// Replaces the value that the path leads to; a nil value removes it. Dictionaries that are missing on the way are created.
+    ///
+    /// - Parameters:
+    ///   - file: the name of the file in errors.
+    ///   - body: returns the new value for the present one, which is nil if there is none.
+    /// - Throws: the error of the closure; `CommandError` if the path leads into a value that is neither a dictionary nor an array, or to
+    ///   an element that an array does not have. Nothing was changed then.
+    func update(
+        _ entries: inout StorageEntries, of file: String, _ body: (PropertyListValue?) throws -> PropertyListValue?
+    ) throws {
+        let names = names { entries[$0] }
+        var value = entries[names[0]]
+        for (depth, name) in names.enumerated().dropFirst() {
+            if let container = value { try check(container, contains: name, at: names.prefix(depth), file) }
+            value = value?[path: [name]]
+        }
+        let newValue = try body(value)
+        guard names.count > 1 else {
+            entries[names[0]] = newValue
+            return
+        }
+        var entry = entries[names[0]] ?? .dictionary([:])
+        entry[path: Array(names.dropFirst())] = newValue
+        entries[names[0]] = entry
+    }
+
+    /// The names that lead to the value, as far as it exists.
+    private func names(_ entry: (String) -> PropertyListValue?) -> [String] {
+        var names: [String] = []
+        var rest = components[...]
+        var value: PropertyListValue?
+        func child(_ name: String) -> PropertyListValue? {
+            names.isEmpty ? entry(name) : value?[path: [name]]
+        }
+        repeat {
+            let count = (1...rest.count).last { child(rest.prefix($0).joined(separator: ".")) != nil } ?? 1
+            let name = rest.prefix(count).joined(separator: ".")
+            value = child(name)
+            names.append(name)
+            rest.removeFirst(count)
+        } while value != nil && !rest.isEmpty
+        return names + rest
+    }
+
+    private func check(_ container: PropertyListValue, contains name: String, at path: ArraySlice<String>, _ file: String) throws {
+        let place = path.joined(separator: ".").quoted
+        switch container {
+        case .dictionary: return
+        case .array(let elements):
+            if let index = Int(name), elements.indices.contains(index) { return }
+            throw error(file, "\(place) is an array of \(elements.count) elements, without an element \(name.quoted)")
+        default:
+            throw error(
+                file, "\(place) is of type \(container.typeName), not a dictionary (\(Self.literalOption) takes the key as one name)")
+        }
+    }
+
+    private func error(_ file: String, _ reason: String) -> CommandError {
+        .failed("\(file): key \(text.quoted) cannot be set: \(reason)")
+    }
+}

@@ -1,0 +1,40 @@
+import FoundationSubset
+import ObservableStorage
+import PropertyListCoding
+
+/// The files from which a program that opens the domain gets its values, those with precedence first.
+struct FileLayers {
+    /// A file and its place among the layers: `mandatory`, `stored` or `defaults`.
+    typealias Layer = (origin: String, file: PropertyListFile)
+
+    private let layers: [Layer]
+
+    /// The layers of the operand FILE: only the file itself if it is a path.
+    init(operand: String) {
+        let file = PropertyListFile(operand: operand)
+        let stored: Layer = ("stored", file)
+        guard !PropertyListFile.isPath(operand) else {
+            layers = [stored]
+            return
+        }
+        let (defaults, mandatory) = PropertyListFile.administratorsFiles(ofSuite: operand)
+        layers = mandatory.map { ("mandatory", $0) } + [stored] + defaults.map { ("defaults", $0) }
+    }
+
+    /// The first layer with a value at a path, and the value.
+    func first(_ path: EntryPath) throws -> (layer: Layer, value: PropertyListValue)? {
+        for layer in layers {
+            if let value = path.value(in: try layer.file.load().values) { return (layer, value) }
+        }
+        return nil
+    }
+
+    /// Every entry with the first layer that has it, sorted by name.
+    func all() throws -> [(name: String, layer: Layer, value: PropertyListValue)] {
+        var found: [String: (layer: Layer, value: PropertyListValue)] = [:]
+        for layer in layers {
+            for (name, value) in try layer.file.load().values where found[name] == nil { found[name] = (layer, value) }
+        }
+        return found.map { ($0.key, $0.value.layer, $0.value.value) }.sorted { $0.name.precedes($1.name) }
+    }
+}

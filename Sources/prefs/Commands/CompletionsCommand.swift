@@ -1,0 +1,143 @@
+import ObservableStorage
+import PropertyListCoding
+
+/// `prefs completions`: prints a script that completes command lines, or the candidates, for which the scripts ask.
+struct CompletionsCommand: Command {
+    static let name = "completions"
+    static let operands = "bash|zsh|fish"
+    static let operandCount = 0...Int.max
+    static let options = ["--candidates"]
+    static let usage = "prefs completions bash|zsh|fish"
+    static let summary = "Print a script for the shell that completes commands, options, domains and keys."
+    static let details = """
+          bash   source <(prefs completions bash)         in ~/.bashrc
+          zsh    source <(prefs completions zsh)          in ~/.zshrc, after compinit
+          fish   prefs completions fish | source          in ~/.config/fish/config.fish
+
+        prefs completions --candidates -- WORD ... prints what could replace the last of the words after prefs, one candidate a line.
+        """
+
+    private let text: String
+
+    init(_ arguments: Arguments) throws(CommandError) {
+        if arguments.has("candidates") {
+            text = Self.candidates(for: arguments.operands).map { $0 + "\n" }.joined()
+            return
+        }
+        guard let shell = arguments.operands.first else { throw .usage("an operand is missing") }
+        guard arguments.operands.count == 1 else { throw .usage("one operand too many: \(arguments.operands[1])") }
+        guard let script = Self.scripts[shell] else { throw .usage("unknown shell: \(shell)") }
+        text = script + "\n"
+    }
+
+    func run(_ output: Output) throws {
+        try output.write(Array(text.utf8))
+    }
+
+    private static let scripts = [
+        "bash": """
+        _prefs() {
+            local candidate quoted
+            COMPREPLY=()
+            while IFS= read -r candidate; do
+                printf -v quoted %q "$candidate"
+                COMPREPLY+=("$quoted")
+            done < <(prefs completions --candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+        }
+        complete -o default -F _prefs prefs
+        """,
+        "zsh": """
+        #compdef prefs
+        _prefs() {
+            local -a candidates
+            candidates=("${(@f)$(prefs completions --candidates -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+            candidates=(${candidates:#})
+            (( $#candidates )) && compadd -a candidates
+            (( CURRENT > 2 )) && _files
+        }
+        compdef _prefs prefs
+        """,
+        "fish": """
+        function __prefs_candidates
+            set -l words (commandline -opc) (commandline -ct)
+            prefs completions --candidates -- $words[2..-1] 2>/dev/null
+        end
+        complete -c prefs -n 'test (count (commandline -opc)) -lt 2' -f
+        complete -c prefs -a '(__prefs_candidates)'
+        """,
+    ]
+}
+
+// MARK: - Candidates
+
+extension CompletionsCommand {
+    /// The words that could replace the last one of a command line.
+    static func candidates(for words: [String]) -> [String] {
+        let prefix = words.last ?? ""
+        return allCandidates(Array(words.dropLast()), isOption: prefix.hasPrefix("-")).filter { $0.hasPrefix(prefix) && !$0.contains("\n") }
+    }
+
+    private static func allCandidates(_ words: [String], isOption: Bool) -> [String] {
+        guard let name = words.first else { return Prefs.commands.map { $0.name } + ["--help", "--version"] }
+        guard let command = Prefs.commands.first(where: { $0.name == name }) else { return [] }
+        let arguments = words.dropFirst()
+        let endsOptions = arguments.contains("--")
+        if !endsOptions, let option = command.options.first(where: { $0.hasPrefix((arguments.last ?? "") + " ") }) {
+            return choices(option.split(separator: " ").last ?? "")
+        }
+        if isOption, !endsOptions { return command.options.compactMap { $0.split(separator: " ").first.map(String.init) } + ["--help"] }
+        let operands = operands(arguments, of: command)
+        let kinds = command.operands.split(separator: " ").map { $0.filter { !"[]".contains($0) } }.filter { !$0.hasPrefix("--") }
+        return candidates(kind(at: operands.count, of: kinds), operands)
+    }
+
+    /// The arguments that are neither options nor their values.
+    private static func operands(_ arguments: ArraySlice<String>, of command: any Command.Type) -> [String] {
+        var operands: [String] = []
+        var rest = arguments
+        while let argument = rest.popFirst() {
+            if argument == "--" { return operands + rest }
+            if command.options.contains(where: { $0.hasPrefix(argument + " ") }) {
+                _ = rest.popFirst()
+            } else if !argument.hasPrefix("-") {
+                operands.append(argument)
+            }
+        }
+        return operands
+    }
+
+    /// The placeholder of an operand; those before `...` repeat.
+    private static func kind(at index: Int, of kinds: [String]) -> String {
+        guard let end = kinds.firstIndex(of: "...") else { return index < kinds.count ? kinds[index] : "" }
+        if index < end { return kinds[index] }
+        // `KEY VALUE KEY VALUE ...` repeats the pair, `KEY ...` the word.
+        let period = end > 1 && kinds[..<end].suffix(2).first == "KEY" && kinds[end - 1] == "VALUE" ? 2 : 1
+        return kinds[end - period + (index - end) % period]
+    }
+
+    private static func choices(_ placeholder: some StringProtocol) -> [String] {
+        placeholder.contains("|") ? placeholder.split(separator: "|").map { String($0) } : []
+    }
+
+    private static func candidates(_ kind: String, _ operands: [String]) -> [String] {
+        do {
+            switch kind {
+            case "FILE": return try PropertyListFile.domains()
+            case "KEY": return try keys(of: operands.first ?? "")
+            case "COMMAND": return Prefs.commands.map { $0.name }
+            default: return choices(kind)
+            }
+        } catch {
+            // A file that cannot be read has no keys to complete.
+            return []
+        }
+    }
+
+    /// The names of a file's entries, and the paths of the entries of dictionaries.
+    private static func keys(of operand: String) throws -> [String] {
+        var paths: [String] = []
+        let entries = try PropertyListFile(operand: operand).existingEntries()
+        entries.forEachNested { path, _, _ in paths.append(path) }
+        return paths
+    }
+}

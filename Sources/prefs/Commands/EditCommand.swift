@@ -1,0 +1,154 @@
+import FoundationSubset
+import ObservableStorage
+import PropertyListCoding
+
+/// `prefs edit`: changes a property list in an editor.
+struct EditCommand: Command {
+    static let name = "edit"
+    static let operands = "FILE"
+    static let operandCount = 1...1
+    static let summary = "Edit the property list as XML in $VISUAL or $EDITOR; what was changed is stored in one transaction."
+    static let details = """
+        The editor gets a copy in a private folder. Only the values that differ from the copy as it was are changed, so that what others
+        store meanwhile is kept; a value that was changed in both places is an error. If the edited copy cannot be stored, nothing is
+        changed; on a terminal it can be edited again, and otherwise the copy is kept and the error says where. If the editor exits with
+        an error, nothing is stored.
+        """
+
+    private let file: PropertyListFile
+
+    init(_ arguments: Arguments) {
+        file = PropertyListFile(operand: arguments.operands[0])
+    }
+
+    func run(_ output: Output) throws {
+        let original = try file.existingEntries()
+        let bytes = try DocumentFormat.xml.encoded(original, of: file.name)
+        let copied = try entries(of: bytes)
+        let copy = try EditedCopy(of: file.name, bytes)
+        do {
+            repeat {
+                try copy.openEditor()
+            } while try !store(Merge(original: original, copied: copied, edited: [:]), copy)
+        } catch {
+            if copy.isUnchanged {
+                copy.remove()
+                throw error
+            }
+            throw CommandError.failed("\(CommandError(error)); nothing was stored; the edited copy is \(copy.path)")
+        }
+        copy.remove()
+    }
+
+    /// Stores what was edited; returns false if that failed and the user wants to edit again.
+    private func store(_ merge: Merge, _ copy: EditedCopy) throws -> Bool {
+        do {
+            let edited = try entries(of: readInput(copy.path))
+            let merge = Merge(original: merge.original, copied: merge.copied, edited: edited)
+            guard !merge.editedKeys.isEmpty else { return true }
+            _ = try file.edit { entries in
+                for key in merge.editedKeys { entries[key] = try merge.value(of: key, present: entries[key]) }
+            }
+            return true
+        } catch let conflict as Merge.Conflict {
+            throw CommandError.failed("\(file.name): key \(conflict.path.quoted) was changed by another process meanwhile")
+        } catch {
+            guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else { throw error }
+            CommandError(error).report()
+            guard try Self.wantsToEditAgain() else { throw error }
+            return false
+        }
+    }
+
+    private func entries(of bytes: Data) throws(CommandError) -> [String: PropertyListValue] {
+        do throws(PropertyListError) {
+            let root = try PropertyListValue.decode(bytes).value
+            guard case .dictionary(let entries) = root else {
+                throw PropertyListError(offset: nil, reason: "its root is of type \(root.typeName), not a dictionary")
+            }
+            return entries
+        } catch {
+            throw .failed("\(file.name): the edited copy is not a property list: \(error)")
+        }
+    }
+
+    private static func wantsToEditAgain() throws(CommandError) -> Bool {
+        try Output(descriptor: STDERR_FILENO, isColoured: false).write(Array("Edit again? [Y/n] ".utf8))
+        guard let answer = readLine() else { return false }
+        return ["", "y", "yes"].contains(answer.lowercased())
+    }
+}
+
+/// A copy of a property list in a folder that only this user can read.
+private struct EditedCopy {
+    private let folder: String
+    private let bytes: Data
+    let path: String
+
+    init(of file: String, _ bytes: Data) throws(CommandError) {
+        var template = Array((FileManager.default.temporaryDirectory.path + "/prefs-XXXXXX").utf8CString)
+        guard mkdtemp(&template) != nil else { throw .failed("a temporary folder cannot be created: \(String(cString: strerror(errno)))") }
+        folder = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        path = folder + "/" + (file.split(separator: "/").last ?? "copy.plist")
+        self.bytes = bytes
+        do {
+            try bytes.write(to: URL(fileURLWithPath: path))
+        } catch {
+            throw .failed("\(path): cannot be written: \(error)")
+        }
+    }
+
+    /// Whether the copy certainly has no edits.
+    var isUnchanged: Bool {
+        do throws(CommandError) {
+            return try readInput(path) == bytes
+        } catch {
+            return false
+        }
+    }
+
+    /// Removes the folder, with the files that the editor has left in it.
+    func remove() {
+        do {
+            try FileManager.default.removeItem(atPath: folder)
+        } catch {
+            CommandError.failed("\(folder): cannot be removed: \(error)").report()
+        }
+    }
+
+    /// Runs the editor on the copy until it exits.
+    func openEditor() throws(CommandError) {
+        let environment = ProcessInfo.processInfo.environment
+        let editor = ["VISUAL", "EDITOR"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? "vi"
+        // The shell splits a command with arguments, such as `code --wait`.
+        let arguments = ["sh", "-c", "\(editor) \"$1\"", editor, path]
+        let status = try Self.run("/bin/sh", arguments)
+        guard status == 0 else { throw .failed("the editor (\(editor)) \(Self.description(ofStatus: status))") }
+    }
+
+    private static func run(_ program: String, _ arguments: [String]) throws(CommandError) -> Int32 {
+        var child: pid_t = 0
+        var list = arguments.map { strdup($0) } + [nil]
+        defer { for argument in list { free(argument) } }
+        // Keys that signal the terminal's foreground processes are for the editor, which inherits the default actions and no mask.
+        var (none, mask) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &mask)
+        signal(SIGPIPE, SIG_DFL)
+        let error = posix_spawn(&child, program, nil, nil, &list, environ)
+        signal(SIGPIPE, SIG_IGN)
+        let handlers = [SIGINT, SIGQUIT].map { ($0, signal($0, SIG_IGN)) }
+        defer {
+            for (number, handler) in handlers { signal(number, handler) }
+            pthread_sigmask(SIG_SETMASK, &mask, nil)
+        }
+        guard error == 0 else { throw .failed("\(program): cannot be started: \(String(cString: strerror(error)))") }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        return status
+    }
+
+    private static func description(ofStatus status: Int32) -> String {
+        status & 0x7F == 0 ? "exited with status \(status >> 8 & 0xFF)" : "was ended by signal \(status & 0x7F)"
+    }
+}

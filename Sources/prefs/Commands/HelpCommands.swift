@@ -1,0 +1,133 @@
+/// `prefs help`: explains the tool, or one command.
+struct HelpCommand: Command {
+    static let name = "help"
+    static let operands = "[COMMAND]"
+    static let operandCount = 0...1
+    static let summary = "Explain a command, or list them all."
+
+    /// What all commands have in common, by the title of the section.
+    static let sections = [
+        (
+            "Files",
+            """
+            FILE is a path when it has a / or ends in .plist; anything else names a domain, as ObservableStore(suiteName:) does.
+            """
+        ),
+        (
+            "Keys",
+            """
+            KEY is the name of an entry, or a path into its value: server.hosts.0 is the first element of the array hosts in the dictionary \
+            server. An entry whose name has these dots is preferred. Writing creates missing dictionaries. --literal takes KEY as one name.
+            """
+        ),
+        ("Options", "Options may stand anywhere before --, which ends them."),
+        (
+            "Exit status",
+            """
+            0 success; 1 no such key, or the answer of diff, find or lint is no; 2 the command line makes no sense; 3 a file cannot be read, \
+            written or locked, or does not allow the edit.
+            """
+        ),
+    ]
+
+    private let command: (any Command.Type)?
+
+    /// Explains one command, or the tool if the command is nil.
+    init(about command: (any Command.Type)?) {
+        self.command = command
+    }
+
+    init(_ arguments: Arguments) throws(CommandError) {
+        guard let name = arguments.operands.first else {
+            command = nil
+            return
+        }
+        guard let command = Prefs.commands.first(where: { $0.name == name }) else { throw .usage("unknown command: \(name)") }
+        self.command = command
+    }
+
+    func run(_ output: Output) throws {
+        try output.write(line: command.map(Self.explanation) ?? Self.overview)
+    }
+
+    private static func explanation(of command: any Command.Type) -> String {
+        ["usage: \(command.usage)", command.summary, command.details].filter { !$0.isEmpty }.joined(separator: "\n\n")
+    }
+
+    private static var overview: String {
+        """
+        usage: prefs COMMAND ...
+
+        \(Prefs.commands.map { "  \($0.usage)\n      \($0.summary)" }.joined(separator: "\n"))
+
+        \(sections.map { "\($0): \($1)" }.joined(separator: "\n\n"))
+        """
+    }
+}
+
+/// `prefs --version`: prints the version.
+struct VersionCommand: Command {
+    static let name = "--version"
+    static let operands = ""
+    static let operandCount = 0...0
+    static let summary = "Print the version."
+
+    init() {}
+    init(_ arguments: Arguments) {}
+
+    func run(_ output: Output) throws {
+        try output.write(line: "prefs \(Prefs.version)")
+    }
+}
+
+/// `prefs manual`: prints the manual page.
+struct ManualCommand: Command {
+    static let name = "manual"
+    static let operands = ""
+    static let operandCount = 0...0
+    static let summary = "Print the manual page prefs(1): prefs manual | man -l -"
+
+    init(_ arguments: Arguments) {}
+
+    func run(_ output: Output) throws {
+        try output.write(line: Self.page)
+    }
+
+    /// The page in the macros of man(7).
+    private static var page: String {
+        let commands = Prefs.commands.map { command in
+            ".SS \(escaped(command.name))\n.B \(escaped(command.usage))\n.PP\n\(escaped(command.summary))" + details(of: command)
+        }
+        let sections = HelpCommand.sections.map { ".SH \($0.uppercased())\n\(escaped($1))" }
+        return """
+            .TH PREFS 1 "" "prefs \(Prefs.version)"
+            .SH NAME
+            prefs \\- read, modify and watch property lists
+            .SH SYNOPSIS
+            .B prefs
+            .I command
+            \\&...
+            .SH COMMANDS
+            \(commands.joined(separator: "\n"))
+            \(sections.joined(separator: "\n"))
+            """
+    }
+
+    private static func details(of command: any Command.Type) -> String {
+        command.details.isEmpty ? "" : "\n.PP\n.nf\n\(escaped(command.details))\n.fi"
+    }
+
+    /// Escapes backslashes, dashes and characters that are not ASCII, and lines that begin like a macro.
+    private static func escaped(_ text: String) -> String {
+        let characters = text.unicodeScalars.map { scalar in
+            switch scalar {
+            case "\\": "\\e"
+            case "-": "\\-"
+            case _ where !scalar.isASCII: "\\[u\(String(scalar.value, radix: 16, uppercase: true))]"
+            default: String(scalar)
+            }
+        }
+        let lines = characters.joined().split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.map { $0.hasPrefix(".") || $0.hasPrefix("'") ? "\\&\($0)" : String($0) }.joined(separator: "\n")
+    }
+}

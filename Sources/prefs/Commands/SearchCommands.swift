@@ -1,0 +1,134 @@
+import FoundationSubset
+import ObservableStorage
+import PropertyListCoding
+
+/// `prefs find`: searches keys and values.
+struct FindCommand: Command {
+    static let name = "find"
+    static let operands = "WORD [FILE ...]"
+    static let operandCount = 1...Int.max
+    static let summary = "Print the keys whose name or value contains WORD, in the given files or in all domains."
+    static let details = """
+        Upper and lower case are not distinguished. Values are compared as prefs read prints them, those in arrays and dictionaries one by
+        one. Each line has the file, the path of the key and the value. The exit status is 1 if nothing was found. A file that cannot be
+        read is reported, the others are searched, and the exit status is 3.
+        """
+
+    private let word: String
+    private let files: [String]
+
+    init(_ arguments: Arguments) throws(CommandError) {
+        word = arguments.operands[0].lowercased()
+        files = Array(arguments.operands.dropFirst())
+        guard !word.isEmpty else { throw .usage("the word is empty") }
+        guard !files.contains("") else { throw .usage("the name of a file is empty") }
+    }
+
+    func run(_ output: Output) throws {
+        var status: Int32 = 1
+        var hasFailed = false
+        for file in files.isEmpty ? try PropertyListFile.domains() : files {
+            do {
+                try PropertyListFile(operand: file).existingEntries().forEachNested { path, name, value in
+                    guard isMatch(name, value) else { return }
+                    status = 0
+                    try output.write(line: "\(file.displayName): \(output.key(path.displayName)): \(value.json)")
+                }
+            } catch CommandError.outputClosed {
+                throw CommandError.outputClosed
+            } catch {
+                CommandError(error).report()
+                hasFailed = true
+            }
+        }
+        if hasFailed { status = 3 }
+        if status != 0 { throw CommandError.reported(status: status) }
+    }
+
+    private func isMatch(_ name: String, _ value: PropertyListValue) -> Bool {
+        if name.lowercased().contains(word) { return true }
+        switch value {
+        case .array, .dictionary: return false
+        default: return value.bareText.lowercased().contains(word)
+        }
+    }
+}
+
+/// `prefs diff`: compares two property lists.
+struct DiffCommand: Command {
+    static let name = "diff"
+    static let operands = "FILE FILE"
+    static let operandCount = 2...2
+    static let summary = "Print the values that differ between two property lists, by path; exit with 1 if there are any."
+    static let details = """
+        Each line begins with - for a value of the first file, or + for one of the second. Arrays are compared element by element. Values
+        are typed JSON, as in prefs read, so that values of different types never look the same.
+        """
+
+    private let files: [PropertyListFile]
+
+    init(_ arguments: Arguments) throws(CommandError) {
+        guard !arguments.operands[1].isEmpty else { throw .usage("the name of the file is empty") }
+        files = arguments.operands.map { PropertyListFile(operand: $0) }
+    }
+
+    func run(_ output: Output) throws {
+        let differences = Difference.all(from: try files[0].existingEntries(), to: try files[1].existingEntries())
+        for difference in differences {
+            let name = difference.path.displayName
+            if let old = difference.old { try output.write(line: output.removed("- \(name): \(old.typedJSON)")) }
+            if let new = difference.new { try output.write(line: output.newValue("+ \(name): \(new.typedJSON)")) }
+        }
+        guard differences.isEmpty else { throw CommandError.reported(status: 1) }
+    }
+}
+
+/// `prefs lint`: checks whether files are property lists.
+struct LintCommand: Command {
+    static let name = "lint"
+    static let operands = "FILE ..."
+    static let operandCount = 1...Int.max
+    static let summary = "Check that files are property lists: print file, place and reason for each that is not, and exit with 1."
+    static let details = "The root may be of any type. - is standard input. A file that cannot be read makes the exit status 3."
+
+    private let files: [String]
+
+    init(_ arguments: Arguments) throws(CommandError) {
+        files = arguments.operands
+        guard !files.contains("") else { throw .usage("the name of a file is empty") }
+    }
+
+    func run(_ output: Output) throws {
+        var status: Int32 = 0
+        for file in files {
+            do {
+                try output.write(line: Self.checked(file))
+            } catch CommandError.outputClosed {
+                throw CommandError.outputClosed
+            } catch let error as Invalid {
+                CommandError.failed(error.description).report()
+                status = max(status, 1)
+            } catch {
+                CommandError(error).report()
+                status = 3
+            }
+        }
+        if status != 0 { throw CommandError.reported(status: status) }
+    }
+
+    private struct Invalid: Error {
+        let description: String
+    }
+
+    /// The line for a file that is a property list.
+    private static func checked(_ file: String) throws -> String {
+        let name = file == "-" ? "standard input" : PropertyListFile(operand: file).name
+        let bytes = try readInput(file == "-" ? file : name)
+        do {
+            let (root, format) = try PropertyListValue.decode(bytes)
+            return "\(name.displayName): OK (\(format), \(root.typeName))"
+        } catch {
+            throw Invalid(description: "\(name): \(error)")
+        }
+    }
+}

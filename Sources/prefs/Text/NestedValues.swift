@@ -1,0 +1,116 @@
+import PropertyListCoding
+
+// Values with the paths that lead to them, as `EntryPath` reads them.
+
+extension [String: PropertyListValue] {
+    /// Calls a closure for each entry, and for all values in arrays and dictionaries, each after the one that contains it.
+    func forEachNested(_ body: (_ path: String, _ name: String, _ value: PropertyListValue) throws -> Void) rethrows {
+        try PropertyListValue.dictionary(self).forEachChild(of: nil, body)
+    }
+}
+
+extension PropertyListValue {
+    fileprivate func forEachChild(
+        of path: String?, _ body: (_ path: String, _ name: String, _ value: PropertyListValue) throws -> Void
+    ) rethrows {
+        for (name, value) in children {
+            let path = path.map { "\($0).\(name)" } ?? name
+            try body(path, name, value)
+            try value.forEachChild(of: path, body)
+        }
+    }
+
+    /// The elements of an array with their indexes, or the entries of a dictionary, sorted by name.
+    private var children: [(name: String, value: PropertyListValue)] {
+        switch self {
+        case .array(let elements): elements.enumerated().map { (String($0), $1) }
+        case .dictionary(let entries): entries.sortedEntries.map { ($0, $1) }
+        default: []
+        }
+    }
+}
+
+/// A value that differs between two property lists; one that is missing is nil.
+struct Difference: Equatable {
+    let path: String
+    let old: PropertyListValue?
+    let new: PropertyListValue?
+
+    /// The innermost values that differ between two property lists, sorted by path. Arrays are compared element by element.
+    static func all(from old: [String: PropertyListValue], to new: [String: PropertyListValue]) -> [Difference] {
+        var differences: [Difference] = []
+        append(.dictionary(old), .dictionary(new), at: nil, to: &differences)
+        return differences
+    }
+
+    private static func append(
+        _ old: PropertyListValue, _ new: PropertyListValue, at path: String?, to differences: inout [Difference]
+    ) {
+        guard old != new else { return }
+        let names: [String]
+        switch (old, new) {
+        case (.array(let old), .array(let new)): names = (0..<max(old.count, new.count)).map(String.init)
+        case (.dictionary(let old), .dictionary(let new)): names = Set(old.keys).union(new.keys).sorted { $0.precedes($1) }
+        default:
+            differences.append(Difference(path: path ?? "", old: old, new: new))
+            return
+        }
+        for name in names {
+            let path = path.map { "\($0).\(name)" } ?? name
+            switch (old[path: [name]], new[path: [name]]) {
+            case (let old?, let new?): append(old, new, at: path, to: &differences)
+            case (let old, let new): differences.append(Difference(path: path, old: old, new: new))
+            }
+        }
+    }
+}
+
+// MARK: - Merging
+
+/// Applies the edits that were made to a copy of a property list to its present content, so that the edits of others are kept.
+struct Merge {
+    /// A value was changed differently in the copy and by others.
+    struct Conflict: Error, Equatable {
+        let path: String
+    }
+
+    /// A value as it was when the copy was made, with what was copied, which a format may have rounded, and the copy after its edit.
+    private typealias Versions = (original: PropertyListValue?, copied: PropertyListValue?, edited: PropertyListValue?)
+
+    let original: [String: PropertyListValue]
+    let copied: [String: PropertyListValue]
+    let edited: [String: PropertyListValue]
+
+    /// The names of the entries that were edited.
+    var editedKeys: Set<String> {
+        Set(copied.keys).union(edited.keys).filter { copied[$0] != edited[$0] }
+    }
+
+    /// The new value of an entry whose present value is given.
+    func value(of key: String, present: PropertyListValue?) throws(Conflict) -> PropertyListValue? {
+        try Self.merged((original[key], copied[key], edited[key]), into: present, at: key)
+    }
+
+    private static func merged(_ versions: Versions, into present: PropertyListValue?, at path: String) throws(Conflict)
+        -> PropertyListValue?
+    {
+        let (original, copied, edited) = versions
+        if edited == copied || edited == present { return present }
+        if case (.dictionary(let old)?, .dictionary(let new)?, .dictionary(var result)?) = (copied, edited, present) {
+            for name in Set(old.keys).union(new.keys) {
+                result[name] = try merged((original?[name], old[name], new[name]), into: result[name], at: "\(path).\(name)")
+            }
+            return .dictionary(result)
+        }
+        guard present == original else { throw Conflict(path: path) }
+        // Elements that were not edited are not rounded.
+        if case (.array(let old)?, .array(let new)?, .array(let source)?) = (copied, edited, original) {
+            var elements = new
+            for index in new.indices where index < old.count && index < source.count {
+                elements[index] = try merged((source[index], old[index], new[index]), into: source[index], at: path) ?? new[index]
+            }
+            return .array(elements)
+        }
+        return edited
+    }
+}

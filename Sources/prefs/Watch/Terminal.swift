@@ -1,0 +1,123 @@
+import Dispatch
+import FoundationSubset
+import Synchronization
+
+/// The terminal on which `prefs watch` displays a table: an alternate screen, which is left when the display ends or is suspended.
+final class Terminal: Sendable {
+    private enum Request {
+        case event(WatchTable.Event)
+        case redraw
+        case suspend
+        case resume
+        case end
+    }
+
+    private let output: Output
+    private let requests = Mutex<[Request]>([])
+    private let wakeUps: AsyncStream<Void>
+    private let wakeUp: AsyncStream<Void>.Continuation
+
+    /// Whether standard output is a terminal that can move the cursor.
+    static var isAvailable: Bool {
+        isatty(STDOUT_FILENO) == 1 && !["dumb", ""].contains(ProcessInfo.processInfo.environment["TERM"] ?? "")
+    }
+
+    init(_ output: Output) {
+        self.output = output
+        (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Passes an event to the table, from any thread.
+    func send(_ event: WatchTable.Event) {
+        send(.event(event))
+    }
+
+    private func send(_ request: Request) {
+        requests.withLock { $0.append(request) }
+        wakeUp.yield()
+    }
+
+    /// Displays a table until SIGINT or SIGTERM arrives, or the terminal is gone.
+    func display(_ table: WatchTable) async {
+        var table = table
+        let signals = onSignals([SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT]) { [weak self] number in
+            switch number {
+            case SIGWINCH: self?.send(.redraw)
+            case SIGTSTP: self?.send(.suspend)
+            case SIGCONT: self?.send(.resume)
+            default: self?.send(.end)
+            }
+        }
+        // nil while the process is suspended.
+        var settings: termios? = enter()
+        defer { withExtendedLifetime(signals) { settings.map(leave) } }
+        send(.redraw)
+        for await _ in wakeUps {
+            // All pending events are drawn at once, so that drawing never falls behind.
+            let pending = requests.withLock { requests in
+                defer { requests = [] }
+                return requests
+            }
+            for request in pending {
+                switch request {
+                case .event(let event): table.apply(event)
+                case .redraw: break
+                case .end: return
+                case .suspend:
+                    settings.take().map(leave)
+                    // Other threads of the process may be stopped later than this call returns.
+                    kill(getpid(), SIGSTOP)
+                case .resume: settings = settings ?? enter()
+                }
+            }
+            guard settings != nil else { continue }
+            table.apply(size())
+            guard write("\u{1b}[H" + table.lines(output).map { $0 + "\u{1b}[K" }.joined(separator: "\r\n") + "\u{1b}[J") else { return }
+        }
+    }
+
+    private func size() -> WatchTable.Event {
+        var size = winsize()
+        guard ioctl(output.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return .size(columns: 80, rows: 24)
+        }
+        return .size(columns: Int(size.ws_col), rows: Int(size.ws_row))
+    }
+
+    /// Enters the alternate screen, without a cursor and without wrapping of long lines, and returns the previous settings.
+    private func enter() -> termios {
+        var settings = termios()
+        tcgetattr(output.descriptor, &settings)
+        var changed = settings
+        changed.c_lflag &= ~tcflag_t(ECHO)
+        // Otherwise a key that sends a signal discards what is written at that moment, such as the end of the display.
+        changed.c_lflag |= tcflag_t(NOFLSH)
+        tcsetattr(output.descriptor, TCSADRAIN, &changed)
+        _ = write("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[2J")
+        return settings
+    }
+
+    private func leave(_ settings: termios) {
+        _ = write("\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l")
+        var settings = settings
+        tcsetattr(output.descriptor, TCSADRAIN, &settings)
+    }
+
+    /// Returns false if the terminal is gone.
+    private func write(_ text: String) -> Bool {
+        do throws(CommandError) {
+            try output.write(Array(text.utf8))
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// The local time of day, such as `14:05:09`.
+    static func timeOfDay() -> String {
+        var now = time(nil)
+        var parts = tm()
+        localtime_r(&now, &parts)
+        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+    }
+}

@@ -1,0 +1,46 @@
+import ObservableStorage
+import PropertyListCoding
+
+/// A line that `prefs watch` prints: a change, or the current value of a key.
+struct WatchLine: Equatable {
+    let key: String
+    var old: PropertyListValue?
+    let new: PropertyListValue?
+    /// The origin of the change, or nil for a current value.
+    var origin: String?
+    let revision: UInt64
+}
+
+extension WatchLine {
+    /// Describes a change.
+    init(_ change: Change<PropertyListValue?>) {
+        self.init(
+            key: change.key, old: change.oldValue, new: change.newValue, origin: String(describing: change.origin),
+            revision: change.revision)
+    }
+
+    private var kind: String {
+        origin == nil ? "initial" : new == nil ? "removed" : "set"
+    }
+
+    /// The line as a JSON object.
+    var json: String {
+        let fields = [
+            ("key", key.quoted), ("old", Self.json(old)), ("new", Self.json(new)), ("kind", kind.quoted),
+            ("origin", origin.map(\.quoted) ?? "null"), ("revision", String(revision)),
+        ]
+        return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}"
+    }
+
+    private static func json(_ value: PropertyListValue?) -> String {
+        value.map(\.json) ?? "null"
+    }
+
+    /// The line as text for people, such as `volume: 0.3 -> 0.5  (external, revision 7)`.
+    func text(for output: Output) -> String {
+        let none = output.remark("(none)")
+        let before = origin == nil ? "" : "\(old.map(\.json) ?? none) -> "
+        let now = new.map { output.newValue($0.json) } ?? (origin == nil ? none : output.removed("(removed)"))
+        return "\(output.key(key.displayName)): \(before)\(now)  \(output.remark("(\(origin ?? kind), revision \(revision))"))"
+    }
+}

@@ -1,0 +1,29 @@
+// A stand-in for the part of Apple's AppKit that windows and view controllers are reached through.
+import Foundation
+
+@MainActor @preconcurrency open class NSResponder { public nonisolated init() {} }
+public struct NSUserInterfaceItemIdentifier: RawRepresentable, Hashable, Sendable {
+    public var rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+    public init(_ rawValue: String) { self.rawValue = rawValue }
+}
+@MainActor @preconcurrency open class NSWindow: NSResponder { open var identifier: NSUserInterfaceItemIdentifier? }
+@MainActor @preconcurrency open class NSView: NSResponder { open var window: NSWindow? { nil } }
+@MainActor @preconcurrency open class NSViewController: NSResponder {
+    open var view: NSView {
+        get { fatalError() }
+        set {}
+    }
+    open var isViewLoaded: Bool { false }
+    open var parent: NSViewController? { nil }
+    open func viewDidLoad() {}
+}
+@MainActor @preconcurrency open class NSWindowController: NSResponder {
+    open var window: NSWindow?
+    open var isWindowLoaded: Bool { false }
+    open func windowDidLoad() {}
+}
+@MainActor @preconcurrency open class NSApplication: NSResponder {
+    public static var shared: NSApplication { fatalError() }
+    nonisolated public static let willTerminateNotification = Notification.Name("NSApplicationWillTerminateNotification")
+}

@@ -1,0 +1,46 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+// The library with Combine and SwiftUI importable: what is behind `#if canImport` of them is compiled, and runs in the tests. On Linux, both
+// are stand-ins. The tests are those that start no programs, so that they run on iOS as well. `Links` leads to the sources and tests.
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+#if canImport(Darwin)
+    let standIns: [Target] = []
+#else
+    let standIns: [Target] = [
+        .target(name: "Combine", path: "Modules/Combine"),
+        .target(name: "SwiftUI", dependencies: ["Combine"], path: "Modules/SwiftUI"),
+    ]
+#endif
+let frameworks = standIns.map { Target.Dependency(stringLiteral: $0.name) }
+
+let package = Package(
+    name: "AppleStandIns",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [.library(name: "AppleStandIns", targets: ["ObservableStorage", "UserDefaultsStorage"])],
+    targets: standIns + [
+        .target(name: "FoundationSubset", path: "Links/Sources/FoundationSubset", swiftSettings: settings),
+        .target(
+            name: "PropertyListCoding", dependencies: ["FoundationSubset"], path: "Links/Sources/PropertyListCoding",
+            swiftSettings: settings),
+        .target(
+            name: "ObservableStorage", dependencies: frameworks + ["FoundationSubset", "PropertyListCoding"],
+            path: "Links/Sources/ObservableStorage", exclude: ["PrivacyInfo.xcprivacy"], swiftSettings: settings),
+        .target(
+            name: "UserDefaultsStorage", dependencies: ["ObservableStorage", "PropertyListCoding"],
+            path: "Links/Sources/UserDefaultsStorage", exclude: ["PrivacyInfo.xcprivacy"], swiftSettings: settings),
+        .target(
+            name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding", "UserDefaultsStorage"],
+            path: "Links/TestSupport", swiftSettings: settings),
+        .testTarget(
+            name: "AppleTests", dependencies: frameworks + ["ObservableStorage", "PropertyListCoding", "TestSupport"],
+            path: "Links/Tests", sources: ["Apple", "Change", "Key", "Scene", "Value"], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,152 @@
+import Foundation
+import ObservableStorage
+import TestSupport
+import Testing
+
+private enum Level: String, Storable { case quiet, loud }
+
+private struct Account: CodableStorable, Equatable {
+    var name: String
+}
+
+private struct ServerKeys: KeyGroup {
+    let host = StorageKey("host", default: "localhost").described("The name of the server")
+    let port = StorageKey<UInt16>("port", default: 80).described("The port of the server")
+    let isSecure = StorageKey("isSecure", default: false)
+    let ratio = StorageKey("ratio", default: 0.5)
+    let level = StorageKey("level", default: Level.quiet)
+    let names = StorageKey("names", default: ["a"])
+    let limits = StorageKey<[String: Int]>("limits", default: [:])
+    let account = StorageKey<Account?>("account")
+    let coded = StorageKey<[Int]>("coded", codec: .json, default: [])
+    let start = StorageKey<Date?>("start")
+    let token = StorageKey<Data?>("token")
+    let log = LogKeys()
+    var ignored: StorageKey<Int> { .init(default: 0) }
+}
+
+private struct LogKeys: KeyGroup {
+    let prefix: String? = "log"
+    let file = StorageKey<String?>("file").renamed(from: "path")
+}
+
+/// The `config` command of a program, for all of its settings.
+private func config(_ arguments: [String], _ settings: KeyedStore<ServerKeys>) throws -> [String] {
+    switch arguments.first {
+    case "list":
+        return try settings.all.map { setting in
+            "\(setting.name) = \(try setting.value.map { "\($0)" } ?? "(none)")\(setting.summary.map { "  # \($0)" } ?? "")"
+        }
+    case "get": return try settings.all.filter { $0.name == arguments[1] }.map { "\(try $0.value ?? "(none)")" }
+    case "set": try settings.all.first { $0.name == arguments[1] }?.set(text: arguments[2])
+    default: settings.all.first { $0.name == arguments[1] }?.remove()
+    }
+    return []
+}
+
+@Suite("Settings of any type", .timeLimit(.minutes(10)))
+struct AnyStoredValueTests {
+    private let store: ObservableStore
+    private let settings: KeyedStore<ServerKeys>
+
+    init() throws {
+        store = try ObservableStore(backend: InMemoryBackend())
+        settings = KeyedStore(store)
+    }
+
+    private func setting(_ name: String) throws -> AnyStoredValue {
+        try #require(settings.all.first { $0.name == name })
+    }
+
+    @Test("All keys are listed in order, with those of nested groups, and their names in the store")
+    func list() throws {
+        #expect(
+            settings.all.map(\.name)
+                == ["host", "port", "isSecure", "ratio", "level", "names", "limits", "account", "coded", "start", "token", "log/file"])
+        #expect(try setting("port").summary == "The port of the server")
+        #expect(try setting("port").typeName == "UInt16")
+        #expect(try setting("port").defaultValue == 80)
+        #expect(try setting("port").value == 80)
+        #expect(try setting("account").defaultValue == nil)
+        #expect(try setting("ratio").summary == nil)
+        #expect(ServerKeys().host.summary == "The name of the server")
+        let scene = KeyedStore<ServerKeys>(SceneStore(sceneID: "main", base: store), prefix: "server")
+        #expect(scene.all.first?.name == "scenes/main/server~1host")
+    }
+
+    @Test("A command that lists and sets all settings is a few lines")
+    func command() throws {
+        _ = try config(["set", "port", "8080"], settings)
+        _ = try config(["set", "log/file", "log.txt"], settings)
+        #expect(settings.port == 8080 && settings.log.file == "log.txt")
+        #expect(try config(["get", "port"], settings) == ["8080"])
+        let lines = try config(["list"], settings)
+        #expect(lines[1] == "port = 8080  # The port of the server")
+        _ = try config(["reset", "port"], settings)
+        #expect(settings.port == 80 && !settings.isSet(\.port))
+    }
+
+    @Test(
+        "Typed text is converted to the type of the key",
+        arguments: [
+            ("host", "8080", "8080"), ("host", "true", "true"), ("host", "[1]", "[1]"), ("port", "65535", 65535),
+            ("isSecure", "true", true),
+            ("isSecure", "No", false), ("ratio", "0.25", 0.25), ("ratio", "2", 2.0), ("level", "loud", "loud"),
+            ("names", "[\"b\", \"c\"]", ["b", "c"]), ("limits", "{\"a\": 1}", ["a": 1]), ("account", "{\"name\": \"Jo\"}", ["name": "Jo"]),
+            ("coded", "[1, 2]", .data(Data("[1,2]".utf8))),
+            ("start", "2001-01-01T00:00:01Z", .date(Date(timeIntervalSinceReferenceDate: 1))),
+            ("token", "AQI=", .data(Data([1, 2]))),
+        ] as [(String, String, PropertyListValue)])
+    func text(name: String, text: String, stored: PropertyListValue) throws {
+        try setting(name).set(text: text)
+        #expect(store.entries == [name: stored])
+        #expect(try setting(name).value == stored)
+    }
+
+    @Test(
+        "Text that is not of the key's type changes nothing, and the error names key, type and text",
+        arguments: [
+            ("port", "65536", "UInt16", "integer 65536, which is out of range"), ("port", "http", "UInt16", "the text \"http\""),
+            ("port", "", "UInt16", "the text \"\""), ("level", "medium", "Level", "the text \"medium\""),
+            ("isSecure", "maybe", "Bool", "the text \"maybe\""), ("names", "[1]", "String", "integer"),
+        ])
+    func refused(name: String, text: String, expected: String, found: String) throws {
+        let key = name == "names" ? "names[0]" : name
+        #expect(throws: StorageError.undecodable(key: key, expected: expected, found: found)) { try setting(name).set(text: text) }
+        #expect(store.entries == [:])
+    }
+
+    @Test("A property-list value is set if it is of the key's type")
+    func value() throws {
+        try setting("port").set(443)
+        #expect(settings.port == 443)
+        #expect(throws: StorageError.self) { try setting("port").set("443") }
+        #expect(throws: StorageError.self) { try setting("port").set(-1) }
+        #expect(store.entries == ["port": 443])
+    }
+
+    @Test("Some keys are reset in one revision, under earlier names too")
+    func resetSome() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["host": "h", "port": 1, "log/path": "p", "ratio": 1.5]))
+        let settings = KeyedStore<ServerKeys>(store)
+        let before = store.revision
+        settings.reset(\.host, \.port)
+        #expect(store.revision == before + 1)
+        #expect(store.entries == ["log/path": "p", "ratio": 1.5])
+        settings.log.remove(\.file)
+        #expect(store.entries == ["ratio": 1.5])
+        store.reset(StorageKey("ratio", default: 0.0), Keys.count)
+        #expect(store.entries == [:])
+    }
+
+    @Test("Many values are registered by name, all or none")
+    func register() throws {
+        try store.register(["host": "example.org", "port": 8080])
+        #expect(settings.host == "example.org" && settings.port == 8080)
+        #expect(try setting("port").value == 8080)
+        #expect(store.entries == [:])
+        let tooDeep = (0..<600).reduce(PropertyListValue.array([])) { value, _ in [value] }
+        #expect(throws: StorageError.self) { try store.register(["host": "other", "deep": tooDeep]) }
+        #expect(settings.host == "example.org")
+    }
+}

@@ -1,0 +1,37 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("App groups", .timeLimit(.minutes(10)))
+struct AppGroupTests {
+    private let group = AppGroup(identifier: "group.com.example.app")
+
+    @Test("The file is in Application Support of the group's container")
+    func file() throws {
+        let container = URL(fileURLWithPath: "/container", isDirectory: true)
+        #expect(try group.file("settings", in: container).path == "/container/Library/Application Support/settings.plist")
+    }
+
+    @Test("A missing container is an error with the group and the entitlement as the remedy")
+    func noContainer() {
+        #expect {
+            try group.file("settings", in: nil)
+        } throws: { error in
+            "\(error)".contains("app group group.com.example.app") && "\(error)".contains("App Groups entitlement")
+        }
+    }
+
+    @Test(
+        "Files in the containers of app groups are known by their paths",
+        arguments: [
+            ("/private/var/mobile/Containers/Shared/AppGroup/5E1B/Library/settings.plist", true),
+            ("/Users/me/Library/Group Containers/group.com.example.app/settings.plist", true),
+            ("/private/var/mobile/Containers/Data/Application/5E1B/Library/settings.plist", false),
+            ("/Users/me/Library/Containers/com.example.app/settings.plist", false),
+        ])
+    func paths(path: String, isShared: Bool) {
+        #expect(AppGroup.isContainerPath(path) == isShared)
+    }
+}

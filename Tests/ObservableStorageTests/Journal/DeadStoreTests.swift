@@ -1,0 +1,181 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Logs of dead stores", .timeLimit(.minutes(10)))
+struct DeadStoreTests {
+    private let key = StorageKey("k", default: 0)
+
+    private func failures(_ backend: PropertyListFile) -> [StorageError] {
+        backend.unreported.withLock { $0 }
+    }
+
+    @Test("Whoever opens the file next makes the edits of a dead store, and removes its log", arguments: PropertyListFormat.allCases)
+    func opening(format: PropertyListFormat) throws {
+        let fixture = try EditLogFixture(["k": 1], format: format)
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2, 3]))
+        #expect(fixture.logNames.count == 1)
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
+        #expect(try backend.load().values == ["k": 3])
+        #expect(failures(backend).isEmpty)
+        #expect(try fixture.stored() == ["k": 3])
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
+    }
+
+    @Test("A store that is open already makes the edits of a dead one before its own next commit")
+    func nextCommit() async throws {
+        let fixture = try EditLogFixture(["k": 1])
+        let store = try ObservableStore(at: fixture.file, journal: .edits)
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let seen = try await store.update { transaction in
+            defer { transaction[StorageKey("other", default: 0)] = 1 }
+            return transaction[key]
+        }
+        #expect(seen == 2)
+        #expect(store[key] == 2)
+        try await store.close()
+        #expect(try fixture.stored() == ["k": 2, "other": 1])
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
+    }
+
+    @Test("The log of a living store is left alone")
+    func living() async throws {
+        let fixture = try EditLogFixture(["k": 1])
+        let log = try EditLogFolder(list: fixture.list, calls: .live).makeLog(halfSize: 4_096)
+        log.publish()
+        #expect(log.add(EditLogFixture.chain("k", from: 1, [2])[0]))
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 1])
+        #expect(fixture.logNames.count == 1)
+        withExtendedLifetime(log) {}
+    }
+
+    @Test("Edits that were committed are not made again")
+    func committed() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        // Another store has set 1 again since 3 was stored.
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2, 3]), committed: 2)
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 1])
+        #expect(fixture.logNames.isEmpty)
+    }
+
+    @Test("A later value of somebody else wins, which the store that opens the file reports once")
+    func conflict() async throws {
+        let fixture = try EditLogFixture(["k": 9])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let store = try ObservableStore(at: fixture.file, journal: .edits)
+        #expect(store[key] == 9)
+        for await failure in store.failures {
+            #expect(failure == .conflict(file: fixture.file.path, keys: ["k"]))
+            #expect(failure.description.contains("\"k\""))
+            break
+        }
+        try await store.close()
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
+        #expect(try backend.load().values == ["k": 9])
+        #expect(failures(backend).isEmpty)
+    }
+
+    @Test("A reader makes no edits, and leaves the log")
+    func readOnly() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        #expect(try PropertyListFile(at: fixture.file, access: .readOnly).load().values == ["k": 1])
+        #expect(fixture.logNames.count == 1)
+    }
+
+    @Test("A value that the format cannot represent is reported and dropped, and the others are made")
+    func unencodable() throws {
+        let fixture = try EditLogFixture(["k": 1], format: .xml)
+        try fixture.leaveLog(EditLogFixture.chain("bad", from: nil, ["\u{1}"]) + EditLogFixture.chain("k", from: 1, [2]))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
+        #expect(try backend.load().values == ["k": 2])
+        #expect(failures(backend).count == 1)
+        guard case .unencodable(key: "bad", _) = failures(backend).first else {
+            Issue.record("reported: \(failures(backend))")
+            return
+        }
+        #expect(fixture.logNames.isEmpty)
+    }
+
+    @Test("What is not a log is removed and reported; one that was never finished is removed silently")
+    func garbage() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try FileManager.default.createDirectory(atPath: fixture.logs, withIntermediateDirectories: true)
+        try Data("nonsense".utf8).write(to: URL(fileURLWithPath: fixture.logs + "/1-a"))
+        try Data().write(to: URL(fileURLWithPath: fixture.logs + "/1-b"))
+        try Data(count: 8_192).write(to: URL(fileURLWithPath: fixture.logs + "/1-c"))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
+        #expect(try backend.load().values == ["k": 1])
+        #expect(failures(backend).map { "\($0)".contains("1-a") } == [true])
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
+    }
+
+    @Test("Only a log of a user who may write the list counts", .enabled(if: geteuid() == 0))
+    func untrusted() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let log = try fixture.logs + "/" + #require(fixture.logNames.first)
+        #expect(chown(log, 12_345, 12_345) == 0)
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 1])
+        #expect(fixture.logNames.count == 1)
+        // The same user owns the list.
+        #expect(chown(fixture.file.path, 12_345, 12_345) == 0)
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 2])
+    }
+
+    @Test("A failure while the edits are made leaves the log, and the file can be opened", arguments: ["rename", "synchronize", "write"])
+    func failure(call: String) throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let recorder = CallRecorder { _, name in name == call ? EIO : nil }
+        let backend = PropertyListFile(
+            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: .edits, calls: recorder.calls)
+        #expect(try backend.load().values["k"] == 1)
+        #expect(failures(backend).count == 1)
+        #expect(recorder.openDescriptors.isEmpty)
+        #expect(fixture.logNames.count == 1)
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 2])
+        #expect(fixture.logNames.isEmpty)
+    }
+
+    @Test("A folder of logs that is something else does not keep anybody from writing", arguments: ["file", "loop", "dangling", "FIFO"])
+    func occupied(kind: String) throws {
+        let fixture = try EditLogFixture(["k": 1])
+        switch kind {
+        case "file": try Data("x".utf8).write(to: URL(fileURLWithPath: fixture.logs))
+        case "loop": try FileManager.default.createSymbolicLink(atPath: fixture.logs, withDestinationPath: fixture.logs)
+        case "dangling": try FileManager.default.createSymbolicLink(atPath: fixture.logs, withDestinationPath: "/none/at/all")
+        default: #expect(mkfifo(fixture.logs, 0o600) == 0)
+        }
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
+        #expect(try backend.load().values == ["k": 1])
+        #expect(try backend.edit { $0["k"] = 2 }.values == ["k": 2])
+        #expect(failures(backend).isEmpty)
+    }
+
+    @Test("Converting a list checks the edits of dead stores as well, and drops none that the new format cannot represent")
+    func conversion() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("bad", from: nil, ["\u{1}"]))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
+        #expect(throws: StorageError.self) { try backend.convert(to: .xml) { _ in } }
+        #expect(try fixture.stored() == ["k": 1, "bad": "\u{1}"])
+        #expect(fixture.logNames.isEmpty)
+        #expect(failures(backend).isEmpty)
+    }
+
+    @Test("A log of another version is left alone")
+    func otherVersion() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try FileManager.default.createDirectory(atPath: fixture.logs, withIntermediateDirectories: true)
+        try (Data("plEDIT02".utf8) + Data(count: 8_192)).write(to: URL(fileURLWithPath: fixture.logs + "/1-a"))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
+        #expect(try backend.load().values == ["k": 1])
+        #expect(try backend.edit { $0["k"] = 2 }.values == ["k": 2])
+        #expect(failures(backend).isEmpty)
+        #expect(fixture.logNames == ["1-a"])
+    }
+}

@@ -1,0 +1,213 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Durability of edits", .timeLimit(.minutes(10)))
+struct DurabilityTests {
+    private let key = StorageKey("k", default: 0)
+
+    private func backend(_ fixture: EditLogFixture, journal: JournalMode = .edits, calls: FileSystemCalls = .live) -> PropertyListFile {
+        PropertyListFile(at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: journal, calls: calls)
+    }
+
+    /// System calls with which no commit succeeds, so that edits stay pending.
+    private var withoutRenaming: FileSystemCalls {
+        var calls = FileSystemCalls.live
+        calls.renameFile = { _, _ throws(SystemError) in throw SystemError(EIO) }
+        return calls
+    }
+
+    @Test("An edit is in the log when it returns, and the log is removed when the store is closed")
+    func lifeOfLog() async throws {
+        let fixture = try EditLogFixture()
+        let store = try ObservableStore(backend: backend(fixture, calls: withoutRenaming))
+        #expect(store.durability == .immediate)
+        #expect(fixture.logNames.isEmpty)
+        try store.set(1, for: key)
+        try store.set(2, for: key)
+        let name = try #require(fixture.logNames.first)
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: fixture.logs + "/" + name))
+        let content = try #require(bytes.withUnsafeBytes { EditLogContent($0) })
+        #expect(content.edits.map(\.value) == [1, 2])
+        #expect(content.edits.map(\.over) == [0, PropertyListValue?.some(1).fingerprint])
+        try await store.close(discardingEdits: true)
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
+    }
+
+    @Test("A commit releases its edits, and closing leaves only the list and its lock file")
+    func commit() async throws {
+        let fixture = try EditLogFixture()
+        let store = try ObservableStore(at: fixture.file, journal: .edits)
+        for number in 1...100 { try store.set(number, for: key) }
+        try await store.flush()
+        let name = try #require(fixture.logNames.first)
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: fixture.logs + "/" + name))
+        #expect(bytes.withUnsafeBytes { EditLogContent($0)?.edits.isEmpty } == true)
+        try await store.close()
+        #expect(try fixture.stored() == ["k": 100])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: fixture.folder.url.path).sorted() == [
+                ".settings.plist.lock", "settings.plist",
+            ])
+    }
+
+    @Test("Edits that the last write of a store could not store are kept for the next opening, and the error says so")
+    func failedEnd() async throws {
+        let fixture = try EditLogFixture(["k": 1])
+        var store: ObservableStore? = try ObservableStore(backend: backend(fixture, calls: withoutRenaming))
+        let failures = try #require(store?.failures)
+        try store?.set(7, for: key)
+        store = nil
+        var outcomes: [StorageError.EditOutcome?] = []
+        for await failure in failures {
+            if case .unwritable(_, _, let edits) = failure { outcomes.append(edits) }
+        }
+        #expect(outcomes.last == .logged)
+        #expect(try backend(fixture).load().values == ["k": 7])
+        #expect(fixture.logNames.isEmpty)
+    }
+
+    @Test("A log that is full is replaced by a larger one that contains every pending edit")
+    func growth() async throws {
+        let fixture = try EditLogFixture()
+        let store = try ObservableStore(backend: backend(fixture, calls: withoutRenaming))
+        for number in 1...20 {
+            try store.set(Data(repeating: UInt8(number), count: 10_000 * number), for: StorageKey("d\(number % 7)", default: Data()))
+        }
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: fixture.logs + "/" + #require(fixture.logNames.first)))
+        #expect(fixture.logNames.count == 1)
+        let edits = try #require(bytes.withUnsafeBytes { EditLogContent($0)?.edits })
+        let replay = EditReplay(edits) { _ in nil }
+        #expect(replay.conflicts.isEmpty)
+        #expect(replay.changes.mapValues { $0 } == store.entries.mapValues { .some($0) })
+        try await store.close(discardingEdits: true)
+    }
+
+    @Test("Edits of dictionaries' values and several entries at once are logged")
+    func nested() async throws {
+        let fixture = try EditLogFixture(["d": ["a": 1, "b": 2], "old": 5])
+        let store = try ObservableStore(backend: backend(fixture, calls: withoutRenaming))
+        try store.set(3, for: StorageKey("d", "a", default: 0))
+        try store.set(6, for: StorageKey("new", default: 0).renamed(from: "old"))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: fixture.logs + "/" + #require(fixture.logNames.first)))
+        let stored = try fixture.stored()
+        let edits = try #require(bytes.withUnsafeBytes { EditLogContent($0)?.edits })
+        let replay = EditReplay(edits) { stored[$0] }
+        #expect(replay.changes == ["d": ["a": 3, "b": 2], "new": 6, "old": nil])
+        #expect(edits.first?.path == ["a"])
+        try await store.close(discardingEdits: true)
+    }
+
+    @Test("Edits of a dictionary inside an entry, and of values in it, are logged so that they can be replayed")
+    func overlappingPaths() async throws {
+        let names = (0..<20).map { "d\($0)" }
+        let fixture = try EditLogFixture(Dictionary(uniqueKeysWithValues: names.map { ($0, ["a": ["b": 1]]) }))
+        let store = try ObservableStore(backend: backend(fixture, calls: withoutRenaming))
+        for name in names {
+            try store.set(2, for: StorageKey(name, "a", "b", default: 0))
+            try store.set(["b": 5, "c": 1], for: StorageKey(name, "a", default: [String: Int]()))
+            try store.set(6, for: StorageKey(name, "a", "b", default: 0))
+        }
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: fixture.logs + "/" + #require(fixture.logNames.first)))
+        let stored = try fixture.stored()
+        let edits = try #require(bytes.withUnsafeBytes { EditLogContent($0)?.edits })
+        let replay = EditReplay(edits) { stored[$0] }
+        #expect(replay.conflicts.isEmpty)
+        #expect(replay.changes.values.allSatisfy { $0 == ["a": ["b": 6, "c": 1]] })
+        try await store.close(discardingEdits: true)
+    }
+
+    @Test("Without a log, as it was asked for, the store says so and makes no folder")
+    func off() async throws {
+        let fixture = try EditLogFixture()
+        let store = try ObservableStore(backend: backend(fixture, journal: .off, calls: withoutRenaming))
+        try store.set(1, for: key)
+        #expect(store.durability == .flushed(reason: nil))
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
+        try await store.close(discardingEdits: true)
+        let memory = try ObservableStore(backend: InMemoryBackend())
+        #expect(memory.durability == .flushed(reason: nil))
+    }
+
+    @Test(
+        "If the log cannot be made, the store works without, says why, and tries again when nothing is pending",
+        arguments: ["makeFolder", "reserve", "map", "mappingObjection"])
+    func faults(call: String) async throws {
+        let fixture = try EditLogFixture()
+        let fails = Lock(true)
+        // Without a log, nothing is tried again before the edit is stored.
+        let recorder = CallRecorder { _, name in [call, "rename"].contains(name) && fails.withLock { $0 } ? ENOSPC : nil }
+        let store = try ObservableStore(backend: backend(fixture, calls: recorder.calls))
+        try store.set(1, for: key)
+        guard case .flushed(reason: .unwritable?) = store.durability else {
+            Issue.record("\(store.durability)")
+            return
+        }
+        #expect(fixture.logNames.isEmpty)
+        fails.withLock { $0 = false }
+        try await store.flush()
+        #expect(store.durability == .immediate)
+        try store.set(2, for: key)
+        #expect(fixture.logNames.count == 1)
+        try await store.close()
+        #expect(try fixture.stored() == ["k": 2])
+    }
+
+    @Test("Two stores of one process on one file have a log each")
+    func twoStores() async throws {
+        let fixture = try EditLogFixture(["k": 0])
+        let stores = try (0..<2).map { _ in try ObservableStore(backend: backend(fixture, calls: withoutRenaming)) }
+        for (index, store) in stores.enumerated() { try store.set(1, for: StorageKey("k\(index)", default: 0)) }
+        #expect(fixture.logNames.count == 2)
+        for store in stores { try await store.close(discardingEdits: true) }
+        #expect(fixture.logNames.isEmpty)
+    }
+
+    @Test("A folder of logs has the list's permissions")
+    func permissions() async throws {
+        let fixture = try EditLogFixture(["k": 0])
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: fixture.file.path)
+        let store = try ObservableStore(backend: backend(fixture, calls: withoutRenaming))
+        try store.set(1, for: key)
+        func permissions(_ path: String) throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        }
+        #expect(try permissions(fixture.logs) == 0o750)
+        #expect(try permissions(fixture.logs + "/" + #require(fixture.logNames.first)) == 0o640)
+        try await store.close(discardingEdits: true)
+    }
+
+    @Test("A store of an app group's file has no log, and says so")
+    func appGroup() throws {
+        let fixture = try EditLogFixture()
+        let file = PropertyListFile(
+            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(1), isInGroupContainer: true, calls: .live)
+        guard case .unwritable = file.editLogObjection else {
+            Issue.record("no objection")
+            return
+        }
+    }
+
+    @Test("On a file system that is not known to be good, the store has no log for good")
+    func unknownFileSystem() async throws {
+        let fixture = try EditLogFixture()
+        var calls = FileSystemCalls.live
+        let looks = Lock(0)
+        calls.mappingObjection = { _ throws(SystemError) in
+            looks.withLock { $0 += 1 }
+            return "it is made of cheese"
+        }
+        let store = try ObservableStore(backend: backend(fixture, calls: calls))
+        for value in 1...3 {
+            try store.set(value, for: key)
+            try await store.flush()
+            #expect(store.durability == .flushed(reason: .unwritable(file: fixture.file.path, reason: "it is made of cheese")))
+        }
+        #expect(looks.withLock { $0 } == 1)
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
+        try await store.close()
+    }
+}

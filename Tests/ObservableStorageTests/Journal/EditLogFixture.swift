@@ -1,0 +1,75 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+
+@testable import ObservableStorage
+
+/// A property list in a folder of its own, with the logs of stores whose processes are dead.
+struct EditLogFixture {
+    let folder: TemporaryFolder
+    let file: URL
+    var list: ResolvedPath { ResolvedPath("settings.plist", in: folder.url.path) }
+    var logs: String { list.editLogs.path }
+
+    init(_ entries: [String: PropertyListValue]? = nil, format: PropertyListFormat = .binary) throws {
+        folder = try TemporaryFolder.inMemory()
+        file = folder.file("settings.plist")
+        if let entries { try PropertyListValue.dictionary(entries).encoded(as: format).write(to: file) }
+    }
+
+    /// The names in the folder of logs; none if there is no folder.
+    var logNames: [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: logs).sorted()) ?? []
+    }
+
+    /// The storage of a store of the list.
+    func backend(calls: FileSystemCalls = .live) -> PropertyListFile {
+        PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: .edits, calls: calls)
+    }
+
+    /// System calls with which no commit succeeds, so that edits stay pending.
+    static var callsWithoutRenaming: FileSystemCalls {
+        var calls = FileSystemCalls.live
+        calls.renameFile = { _, _ throws(SystemError) in throw SystemError(EIO) }
+        return calls
+    }
+
+    /// A storage in which edits stay pending.
+    var backendWithoutRenaming: PropertyListFile {
+        backend(calls: Self.callsWithoutRenaming)
+    }
+
+    /// The values in the list itself.
+    func stored() throws -> [String: PropertyListValue] {
+        guard let bytes = FileManager.default.contents(atPath: file.path) else { return [:] }
+        guard case .dictionary(let values) = try PropertyListValue.decode(bytes).value else { return [:] }
+        return values
+    }
+
+    /// Leaves a log as a process does that is killed.
+    func leaveLog(_ edits: [LoggedEdit], committed: UInt64 = 0, halfSize: Int = 65_536) throws {
+        let log = try EditLogFolder(list: list, calls: .live).makeLog(halfSize: halfSize)
+        log.publish()
+        for edit in edits { precondition(log.add(edit)) }
+        if committed > 0 { log.noteCommitted(upTo: committed, in: nil) }
+        withExtendedLifetime(log) {}
+    }
+
+    /// A chain of edits of one key, each made over the one before.
+    static func chain(
+        _ key: String, from first: PropertyListValue?, _ values: [PropertyListValue?], path: [String] = []
+    ) -> [LoggedEdit] {
+        var over = first
+        return values.enumerated().map { index, value in
+            defer { over = value }
+            return LoggedEdit(key: key, path: path, over: over.fingerprint, value: value, sequence: UInt64(index) + 1)
+        }
+    }
+}
+
+extension EditLogFile {
+    /// Adds one edit; returns false if there is no room.
+    func add(_ edit: LoggedEdit) -> Bool {
+        append(sequence: edit.sequence, count: 1) { $0.write(key: edit.key, path: edit.path, over: edit.over, value: edit.value) }
+    }
+}

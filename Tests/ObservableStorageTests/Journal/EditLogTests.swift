@@ -1,0 +1,138 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Logs of living stores", .timeLimit(.minutes(10)))
+struct EditLogTests {
+    private let key = StorageKey("k", default: 0)
+
+    /// Makes files until a log needs none.
+    private func makeFiles(for log: inout EditLog, _ fixture: EditLogFixture) throws {
+        for _ in 0..<8 {
+            guard let halfSize = log.neededHalfSize else { return }
+            log.install(try EditLogFolder(list: fixture.list, calls: .live).makeLog(halfSize: halfSize))?.remove()
+        }
+        Issue.record("no file is large enough")
+    }
+
+    @Test("Edits made together have room in a larger file, in which each is a record")
+    func growthByRecords() throws {
+        let fixture = try EditLogFixture()
+        var log = EditLog(isOn: true)
+        log.append("first", over: nil, 1, sequence: 1)
+        try makeFiles(for: &log, fixture)
+        for (sequence, prefix) in [(UInt64(2), "a"), (3, "b")] {
+            log.append((1_000..<3_900).map { LoggedEdit(key: "\(prefix)\($0)", over: 1, value: nil, sequence: sequence) })
+            #expect(!log.isBehind)
+        }
+        for number in 0..<100 where !log.isBehind { log.append("last\(number)", over: nil, 1, sequence: 4) }
+        #expect(log.isBehind)
+        try makeFiles(for: &log, fixture)
+        #expect(log.isComplete)
+        log.takeFile()?.remove()
+    }
+
+    @Test("Setting one value again and again does not fill the log, however long it cannot be written")
+    func endlessEdits() throws {
+        let fixture = try EditLogFixture()
+        var log = EditLog(isOn: true)
+        var old: PropertyListValue?
+        for number in 1...100 {
+            let value = PropertyListValue.data(Data(repeating: UInt8(number), count: 1 << 20))
+            log.append("k", over: old, value, sequence: UInt64(number))
+            old = value
+            if let halfSize = log.neededHalfSize { #expect(halfSize <= 8 << 20) }
+            try makeFiles(for: &log, fixture)
+        }
+        #expect(log.isComplete)
+        log.takeFile()?.remove()
+    }
+
+    @Test("A value that fits into the largest log is logged")
+    func largeValue() async throws {
+        let fixture = try EditLogFixture()
+        let store = try ObservableStore(backend: fixture.backendWithoutRenaming)
+        try store.set(Data(count: 20 << 20), for: StorageKey("large", default: Data()))
+        #expect(store.durability == .immediate)
+        #expect(fixture.logNames.count == 1)
+        try await store.close(discardingEdits: true)
+    }
+
+    @Test("Compaction keeps the order of edits of an entry and of values inside it")
+    func compaction() {
+        let stored: PropertyListValue = ["a": 1]
+        let edits = [
+            LoggedEdit(key: "d", path: ["a"], over: PropertyListValue?.some(1).fingerprint, value: 2, sequence: 1),
+            LoggedEdit(key: "d", over: PropertyListValue?.some(["a": 2]).fingerprint, value: ["a": 2, "b": 5], sequence: 2),
+            LoggedEdit(key: "d", path: ["a"], over: PropertyListValue?.some(2).fingerprint, value: 3, sequence: 3),
+        ]
+        for edits in [edits, edits.compacted(keeping: [])] {
+            let replay = EditReplay(edits) { _ in stored }
+            #expect(replay.changes == ["d": ["a": 3, "b": 5]])
+            #expect(replay.conflicts.isEmpty)
+        }
+    }
+
+    @Test("A log that somebody else has removed is made again after the next commit")
+    func removedLog() async throws {
+        let fixture = try EditLogFixture()
+        let fails = Lock(false)
+        let recorder = CallRecorder { _, name in name == "rename" && fails.withLock { $0 } ? EIO : nil }
+        let store = try ObservableStore(backend: fixture.backend(calls: recorder.calls))
+        try store.set(1, for: key)
+        try await store.flush()
+        try FileManager.default.removeItem(atPath: fixture.logs)
+        try store.set(2, for: key)
+        try await store.flush()
+        fails.withLock { $0 = true }
+        try store.set(3, for: key)
+        #expect(fixture.logNames.count == 1)
+        try await store.close(discardingEdits: true)
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
+    }
+
+    @Test("Edits in a log that was removed are reported as lost by the last write that fails")
+    func removedLogAtEnd() async throws {
+        let fixture = try EditLogFixture()
+        var store: ObservableStore? = try ObservableStore(backend: fixture.backendWithoutRenaming)
+        let failures = try #require(store?.failures)
+        try store?.set(7, for: key)
+        try FileManager.default.removeItem(atPath: fixture.logs)
+        store = nil
+        var outcomes: [StorageError.EditOutcome?] = []
+        for await failure in failures {
+            if case .unwritable(_, _, let edits) = failure { outcomes.append(edits) }
+        }
+        #expect(outcomes.last == .lost(keys: ["k"]))
+    }
+
+    @Test("A store with an edit that is nested too deep for the log says that edits are not logged until it is written")
+    func nestedTooDeep() async throws {
+        let fixture = try EditLogFixture()
+        let fails = Lock(true)
+        let recorder = CallRecorder { _, name in name == "rename" && fails.withLock { $0 } ? EIO : nil }
+        let store = try ObservableStore(backend: fixture.backend(calls: recorder.calls))
+        try store.set(1, for: key)
+        var deep: PropertyListValue = 1
+        for _ in 0..<200 { deep = [deep] }
+        try store.set(deep, for: StorageKey("deep", default: PropertyListValue.integer(0)))
+        #expect(store.durability != .immediate)
+        fails.withLock { $0 = false }
+        try await store.flush()
+        #expect(store.durability == .immediate)
+        try await store.close()
+    }
+
+    @Test("A store on a file system that is not known to be good says so before the first edit")
+    func unknownFileSystem() async throws {
+        let fixture = try EditLogFixture()
+        var calls = FileSystemCalls.live
+        calls.mappingObjection = { _ throws(SystemError) in "it is made of cheese" }
+        let store = try ObservableStore(backend: fixture.backend(calls: calls))
+        #expect(store.durability == .flushed(reason: .unwritable(file: fixture.file.path, reason: "it is made of cheese")))
+        try await store.close()
+    }
+}

@@ -1,0 +1,201 @@
+import Dispatch
+import ObservableStorage
+import Synchronization
+import TestSupport
+import Testing
+
+private struct ServerKeys: KeyGroup {
+    let host = StorageKey("server", "host", default: "localhost")
+    let port = StorageKey("server", "port", default: 80)
+    let level = StorageKey<Int?>("server", "log", "level")
+}
+
+private let server = StorageKey<[String: PropertyListValue]>("server", default: [:])
+
+@Suite("Keys into nested dictionaries", .timeLimit(.minutes(10)))
+struct NestedKeyTests {
+    @Test("A key into a dictionary reads, sets and removes one value of it", arguments: Fixture.allCases)
+    func leaf(fixture: Fixture) async throws {
+        let storage = try fixture.make(["server": ["port": 1, "unknown": "kept"]])
+        let store = try storage.open()
+        let settings = KeyedStore<ServerKeys>(store)
+        #expect((settings.host, settings.port, settings.level) == ("localhost", 1, nil))
+        #expect(settings.isSet(\.port) && !settings.isSet(\.host))
+        settings.host = "a"
+        settings.port += 1
+        settings.level = 3
+        #expect(store[server] == ["host": "a", "port": 2, "unknown": "kept", "log": ["level": 3]])
+        settings.level = nil
+        #expect(store.entries["server"] == ["host": "a", "port": 2, "unknown": "kept"])
+        settings.remove(\.port)
+        #expect(settings.port == 80 && !settings.isSet(\.port))
+        try await store.flush()
+        #expect(try storage.entries == ["server": ["host": "a", "unknown": "kept"]])
+        settings.reset()
+        #expect(store.entries == ["server": ["unknown": "kept"]])
+        #expect(settings.keyNames.level == "server.log.level")
+    }
+
+    @Test("A missing dictionary is created, and removing from a missing one creates nothing", arguments: Fixture.allCases)
+    func missing(fixture: Fixture) throws {
+        let store = try fixture.make().open()
+        let settings = KeyedStore<ServerKeys>(store)
+        settings.remove(\.port)
+        settings.level = nil
+        #expect(store.entries.isEmpty)
+        settings.level = 1
+        #expect(store.entries == ["server": ["log": ["level": 1]]])
+        settings.level = nil
+        #expect(store.entries.isEmpty)
+    }
+
+    @Test("A value that is not a dictionary is not replaced by setting a key inside it", arguments: Fixture.allCases)
+    func notADictionary(fixture: Fixture) async throws {
+        let store = try fixture.make(["server": "a text"]).open()
+        let settings = KeyedStore<ServerKeys>(store)
+        #expect(settings.port == 80)
+        let reason = "the value of \"server\" is string \"a text\", not a dictionary; remove it first"
+        #expect(throws: StorageError.unencodable(key: "server.port", reason: reason)) { try settings.set(1, for: \.port) }
+        settings.remove(\.port)
+        #expect(store.entries == ["server": "a text"])
+    }
+
+    @Test("Edits of different values in one dictionary, by two stores, are all kept", arguments: Fixture.optimistic + [.thirdParty])
+    func twoWriters(fixture: Fixture) async throws {
+        let storage = try fixture.make(["server": ["host": "a"]])
+        let (one, two) = (try storage.open(), try storage.open())
+        let (first, second) = (KeyedStore<ServerKeys>(one), KeyedStore<ServerKeys>(two))
+        let origins = Recorder<ChangeOrigin>()
+        let token = second.addUpdateListener(for: \.port) { origins.record($0.origin) }
+        // Neither knows of the other's edit when it makes its own.
+        first.port = 1
+        second.host = "b"
+        first.edit { $0.level = 5 }
+        try await one.flush()
+        try await two.flush()
+        #expect(try storage.entries == ["server": ["host": "b", "port": 1, "log": ["level": 5]]])
+        #expect(second.port == 1)
+        #expect(try await origins.elements(count: 1).first == .external)
+        token.cancel()
+        try await first.update { $0.port += 1 }
+        #expect((first.host, first.port) == ("b", 2))
+    }
+
+    @Test("An edit is kept when another writer changes another value before it is written")
+    func externalWhilePending() async throws {
+        let backend = ReadableBackend()
+        let store = try ObservableStore(backend: backend)
+        let settings = KeyedStore<ServerKeys>(store)
+        backend.isReadOnly.store(true, ordering: .sequentiallyConsistent)
+        settings.port = 1
+        _ = try backend.storage.edit { $0["server"] = ["host": "b", "port": 7] }
+        for await host in settings.values(of: \.host) where host == "b" { break }
+        #expect((settings.host, settings.port) == ("b", 1))
+        backend.isReadOnly.store(false, ordering: .sequentiallyConsistent)
+        try await store.flush()
+        #expect(try backend.load().values == ["server": ["host": "b", "port": 1]])
+    }
+
+    @Test("If another writer replaces the dictionary, the edit is refused and reported, and its text kept")
+    func replacedDictionary() async throws {
+        let backend = ReadableBackend()
+        let store = try ObservableStore(backend: backend)
+        let settings = KeyedStore<ServerKeys>(store)
+        backend.isReadOnly.store(true, ordering: .sequentiallyConsistent)
+        settings.port = 1
+        _ = try backend.storage.edit { entries in
+            entries["server"] = "text"
+            entries["other"] = 1
+        }
+        backend.isReadOnly.store(false, ordering: .sequentiallyConsistent)
+        await #expect(throws: StorageError.self) { try await store.flush() }
+        #expect(try backend.load().values == ["server": "text", "other": 1])
+        #expect(settings.port == 80)
+        try await store.flush()
+    }
+
+    @Test("Each value of a dictionary is observed by itself", arguments: Fixture.allCases)
+    func observed(fixture: Fixture) async throws {
+        let storage = try fixture.make(["server": ["host": "a", "port": 1]])
+        let store = try storage.open()
+        let settings = KeyedStore<ServerKeys>(store)
+        let ports = Recorder<String>()
+        let hosts = Recorder<String>()
+        let tokens = [
+            settings.addUpdateListener(for: \.port) { ports.record("\($0.key) \($0.oldValue) \($0.newValue) \($0.kind)") },
+            settings.addUpdateListener(for: \.host) { hosts.record("\($0.oldValue) \($0.newValue)") },
+        ]
+        let changes = settings.changes(of: \.port)
+        settings.host = "b"
+        settings.port = 2
+        store[server] = ["host": "b"]
+        #expect(ports.elements == ["server.port 1 2 set", "server.port 2 80 removed"])
+        #expect(hosts.elements == ["a b"])
+        try await store.flush()
+        _ = try storage.edit { $0["server"] = ["host": "b", "port": 5] }
+        var seen: [Int] = []
+        for await change in changes {
+            seen.append(change.newValue)
+            if change.newValue == 5 { break }
+        }
+        #expect(seen == [2, 80, 5])
+        withExtendedLifetime(tokens) {}
+    }
+
+    @Test("A value that cannot be decoded leaves the last valid one, and the rest of the dictionary", arguments: Fixture.allCases)
+    func undecodable(fixture: Fixture) async throws {
+        let storage = try fixture.make(["server": ["host": "a", "port": 1]])
+        let store = try storage.open()
+        let settings = KeyedStore<ServerKeys>(store)
+        #expect(settings.port == 1)
+        let hosts = settings.values(of: \.host)
+        _ = try storage.edit { $0["server"] = ["host": "b", "port": "no number"] }
+        for await host in hosts where host == "b" { break }
+        #expect(settings.port == 1)
+        #expect(throws: StorageError.undecodable(key: "server.port", expected: "Int", found: "string")) {
+            try settings.value(for: \.port)
+        }
+        settings.host = "c"
+        #expect(store[server] == ["host": "c", "port": "no number"])
+    }
+
+    @Test("A flat key moves into a dictionary, registered values and scenes apply", arguments: Fixture.allCases)
+    func migration(fixture: Fixture) async throws {
+        let storage = try fixture.make(["serverPort": 8_080, "server": ["host": "a"]])
+        let store = try storage.open()
+        let port = StorageKey("server", "port", default: 80).renamed(from: "serverPort")
+        #expect(store[port] == 8_080)
+        #expect(store.entries == ["server": ["host": "a", "port": 8_080]])
+        let level = StorageKey<Int?>("server", "log", "level")
+        try store.register(4, for: level)
+        #expect(store[level] == 4)
+        let scene = SceneStore(sceneID: "one", base: store)
+        #expect(scene[port] == 8_080)
+        scene[port] = 1
+        #expect((scene[port], store[port]) == (1, 8_080))
+        scene.remove(port)
+        #expect(scene[port] == 8_080)
+    }
+}
+
+/// A backend in memory whose edits fail on demand, while it can be read.
+private final class ReadableBackend: BlockingStorageBackend {
+    let name = "readable"
+    let storage = InMemoryBackend()
+    let isReadOnly = Atomic(false)
+
+    func load() throws -> StorageEntries {
+        storage.load()
+    }
+
+    func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        if isReadOnly.load(ordering: .sequentiallyConsistent) { throw StorageError.unwritable(file: name, reason: "it is read-only") }
+        return try storage.edit(body)
+    }
+
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
+        storage.watch(since: revision, on: queue, report)
+    }
+}

@@ -1,0 +1,203 @@
+import Dispatch
+import ObservableStorage
+import Synchronization
+import TestSupport
+import Testing
+
+private let port = StorageKey("port", default: 8_080).validated(in: 1...65_535)
+
+private struct RangeKeys: KeyGroup {
+    let minimum = StorageKey("minimum", default: 0).validated(in: 0...)
+    let maximum = StorageKey("maximum", default: 10)
+    let note = StorageKey<String?>("note")
+
+    func validate(_ snapshot: KeyedSnapshot<RangeKeys>) throws {
+        if snapshot.minimum > snapshot.maximum { throw Reversed(minimum: snapshot.minimum, maximum: snapshot.maximum) }
+    }
+
+    struct Reversed: Error, CustomStringConvertible {
+        let minimum: Int
+        let maximum: Int
+        var description: String { "\(minimum) is more than \(maximum)" }
+    }
+}
+
+private func reversed(_ minimum: Int, _ maximum: Int) -> StorageError {
+    .invalidGroup(group: "RangeKeys", reason: "\(minimum) is more than \(maximum)")
+}
+
+@Suite("Validation", .timeLimit(.minutes(10)))
+struct ValidationTests {
+    @Test("A setter refuses a value that is not valid, and keeps the stored one", arguments: Fixture.allCases)
+    func setter(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
+        store[port] = 443
+        let refused = StorageError.unencodable(key: "port", reason: "70000 is not in 1...65535")
+        #expect(throws: refused) { try store.set(70_000, for: port) }
+        #expect(throws: refused) { try store.modify(port) { $0 = 70_000 } }
+        await #expect(throws: refused) { try await store.update { $0[port] = 70_000 } }
+        store[port] = 70_000
+        store.edit { $0[port] = 70_000 }
+        var failures = store.failures.makeAsyncIterator()
+        #expect(await failures.next() == refused)
+        #expect(await failures.next() == refused)
+        #expect(store.entries == ["port": 443])
+    }
+
+    @Test("A stored value that is not valid leaves readers and observers the last valid one, and is kept", arguments: Fixture.allCases)
+    func external(fixture: Fixture) async throws {
+        let storage = try fixture.make(["port": 443])
+        let store = try storage.open()
+        let changes = store.changes(of: port)
+        #expect(store[port] == 443)
+        _ = try storage.edit { $0["port"] = 70_000 }
+        let undecodable = StorageError.undecodable(
+            key: "port", expected: "Int", found: "integer, which was refused: 70000 is not in 1...65535")
+        var iterator = changes.makeAsyncIterator()
+        let change = try #require(await iterator.next())
+        #expect((change.oldValue, change.newValue) == (443, 443))
+        #expect(change.kind == .undecodable(undecodable))
+        #expect(store[port] == 443)
+        #expect(throws: undecodable) { try store.value(for: port) }
+        #expect(try storage.entries == ["port": 70_000])
+        // The same entry without the rule.
+        #expect(store[StorageKey("port", default: 0)] == 70_000)
+        #expect(store[port] == 443)
+        store[port] = 80
+        #expect(store[port] == 80)
+    }
+
+    @Test("A value that is not valid at the start is the default")
+    func initial() throws {
+        let store = try Fixture.file.make(["port": 0, "level": 3]).open()
+        #expect(store[port] == 8_080)
+        let level = StorageKey<Int?>("level").validated(in: ..<3)
+        #expect(store[level] == nil)
+        #expect(throws: StorageError.unencodable(key: "level", reason: "3 is not in ..<3")) { try store.set(3, for: level) }
+        store[level] = 2
+        store[level] = nil
+        #expect(!store.isSet(level))
+    }
+
+    @Test("Rules with a reason, and those that throw, apply in their order, to values with a codec too")
+    func rules() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let even = StorageKey("even", codec: .json, default: [0]).validated("it is empty") { !$0.isEmpty }.validated { numbers in
+            if let odd = numbers.first(where: { !$0.isMultiple(of: 2) }) { throw RangeKeys.Reversed(minimum: odd, maximum: 0) }
+        }
+        #expect(throws: StorageError.unencodable(key: "even", reason: "it is empty")) { try store.set([], for: even) }
+        #expect(throws: StorageError.unencodable(key: "even", reason: "3 is more than 0")) { try store.set([2, 3], for: even) }
+        try store.set([2], for: even)
+        #expect(store[even] == [2])
+    }
+
+    @Test("A value that the same key without the rule has decoded is checked")
+    func decodedWithout() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let numbers = StorageKey("numbers", codec: .json, default: [0])
+        let positive = numbers.validated("one is negative") { $0.allSatisfy { $0 >= 0 } }
+        store[numbers] = [-1]
+        #expect(store[numbers] == [-1])
+        #expect(store[positive] == [0])
+    }
+
+    @Test("An earlier type that migrates to a value that is not valid is kept")
+    func migration() throws {
+        let store = try ObservableStore(backend: try Fixture.memory.make(["port": "seventy"]).backend)
+        let migrated = port.migrating(from: String.self) { $0.count * 100_000 }
+        #expect(store[migrated] == 8_080)
+        #expect(store.entries == ["port": "seventy"])
+    }
+
+    @Test("A group's rule refuses setting a key, and edits and transactions as a whole", arguments: Fixture.allCases)
+    func groupSetter(fixture: Fixture) async throws {
+        let storage = try fixture.make(["minimum": 2])
+        let store = try storage.open()
+        let settings = KeyedStore<RangeKeys>(store)
+        #expect(throws: reversed(11, 10)) { try settings.set(11, for: \.minimum) }
+        let minimum = try #require(settings.all.first { $0.name == "minimum" })
+        #expect(throws: reversed(11, 10)) { try minimum.set(11) }
+        settings.maximum = 1
+        settings.edit {
+            $0.note = "x"
+            $0.maximum = 1
+        }
+        await #expect(throws: reversed(2, 1)) {
+            try await settings.update {
+                $0.note = "x"
+                $0.maximum = 1
+            }
+        }
+        #expect(store.entries == ["minimum": 2])
+        // Both at once, although each of them alone would not be valid.
+        settings.edit {
+            $0.minimum = 20
+            $0.maximum = 30
+        }
+        try await settings.update {
+            $0.maximum = 50
+            $0.minimum = 40
+        }
+        #expect((settings.minimum, settings.maximum) == (40, 50))
+        settings.minimum += 5
+        settings.minimum += 50
+        #expect(settings.minimum == 45)
+        var failures = store.failures.makeAsyncIterator()
+        #expect(await failures.next() == reversed(2, 1))
+        #expect(await failures.next() == reversed(2, 1))
+        #expect(await failures.next() == reversed(95, 50))
+    }
+
+    @Test("A group that is not valid as a whole keeps its last valid snapshot whole", arguments: Fixture.allCases)
+    func groupSnapshot(fixture: Fixture) async throws {
+        let storage = try fixture.make(["minimum": 2])
+        let store = try storage.open()
+        let settings = KeyedStore<RangeKeys>(store)
+        var values = settings.values(of: \.minimum, \.maximum, \.note).makeAsyncIterator()
+        #expect(try #require(await values.next()) == (2, 10, nil))
+        settings.minimum = 3
+        #expect(try #require(await values.next()) == (3, 10, nil))
+        try await store.flush()
+        let minimums = settings.values(of: \.minimum)
+        _ = try storage.edit {
+            $0["minimum"] = 99
+            $0["note"] = "external"
+        }
+        for await minimum in minimums where minimum == 99 { break }
+        let snapshot = settings.snapshot
+        #expect((snapshot.minimum, snapshot.maximum, snapshot.note) == (3, 10, nil))
+        #expect(settings.read { $0.minimum } == 3)
+        var failures = store.failures.makeAsyncIterator()
+        #expect(await failures.next() == reversed(99, 10))
+        _ = settings.snapshot
+        #expect(try storage.entries == ["minimum": 99, "note": "external"])
+        // The stream has nothing new until the group is valid again.
+        _ = try storage.edit { $0["maximum"] = 100 }
+        #expect(try #require(await values.next()) == (99, 100, "external"))
+        #expect(settings.snapshot.note == "external")
+    }
+
+    @Test("The last valid snapshot has what was set, also if no snapshot was taken meanwhile", arguments: Fixture.quick)
+    func groupAfterSetting(fixture: Fixture) async throws {
+        let storage = try fixture.make()
+        let store = try storage.open()
+        let settings = KeyedStore<RangeKeys>(store)
+        settings.minimum = 3
+        try await store.flush()
+        let minimums = settings.values(of: \.minimum)
+        _ = try storage.edit { $0["minimum"] = 99 }
+        for await minimum in minimums where minimum == 99 { break }
+        #expect(settings.snapshot.minimum == 3)
+    }
+
+    @Test("A group without a rule is not checked, and a group whose stored values are not valid at the start has its defaults")
+    func groupDefaults() throws {
+        let store = try ObservableStore(backend: try Fixture.memory.make(["minimum": 30, "note": "n"]).backend)
+        let settings = KeyedStore<RangeKeys>(store)
+        let snapshot = settings.snapshot
+        #expect((snapshot.minimum, snapshot.maximum, snapshot.note) == (0, 10, nil))
+        #expect(settings.minimum == 30)
+        settings.maximum = 40
+        #expect(settings.snapshot.note == "n")
+    }
+}

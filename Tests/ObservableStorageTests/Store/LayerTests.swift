@@ -1,0 +1,153 @@
+import Foundation
+import Observation
+import ObservableStorage
+import PropertyListCoding
+import Synchronization
+import TestSupport
+import Testing
+
+private struct AppKeys: KeyGroup {
+    let proxy = StorageKey("proxy", default: "none")
+    let size = StorageKey("size", default: 10)
+    let port = StorageKey("server", "port", default: 80)
+    let host = StorageKey("server", "host", default: "localhost")
+}
+
+private let proxy = StorageKey("proxy", default: "none")
+
+/// A user's file with an administrator's defaults and mandatory values.
+private struct Files {
+    let folder: TemporaryFolder
+    var user: URL { folder.file("user.plist") }
+    var defaults: URL { folder.file("defaults.plist") }
+    var mandatory: URL { folder.file("mandatory.plist") }
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    func write(_ entries: PropertyListValue?, to url: URL) throws {
+        guard let entries else { return try FileManager.default.removeItem(at: url) }
+        try entries.encoded(as: .xml).write(to: url, options: .atomic)
+    }
+
+    func open() throws -> ObservableStore {
+        try ObservableStore(at: user, defaults: [defaults], mandatory: [mandatory])
+    }
+}
+
+@Suite("Layers of files", .timeLimit(.minutes(10)))
+struct LayerTests {
+    @Test("Mandatory values precede stored ones, then registered ones, defaults, and the key's own")
+    func precedence() async throws {
+        let files = try Files()
+        try files.write(["proxy": "mandatory", "server": ["port": 1]], to: files.mandatory)
+        try files.write(["proxy": "default", "size": 5, "server": ["port": 2, "host": "default"]], to: files.defaults)
+        try files.write(["proxy": "user"], to: files.user)
+        let store = try files.open()
+        let settings = KeyedStore<AppKeys>(store)
+        #expect((settings.proxy, settings.size, settings.port, settings.host) == ("mandatory", 5, 1, "default"))
+        #expect(settings.read { ($0.proxy, $0.size, $0.port, $0.host) } == ("mandatory", 5, 1, "default"))
+        #expect(settings.source(of: \.proxy) == .mandatory(file: files.mandatory.path))
+        #expect(settings.source(of: \.size) == .defaults(file: files.defaults.path))
+        #expect(settings.source(of: \.port) == .mandatory(file: files.mandatory.path))
+        #expect(settings.isMandatory(\.proxy) && settings.isMandatory(\.port) && !settings.isMandatory(\.host))
+        try store.register(7, for: StorageKey("size", default: 0))
+        #expect((settings.size, settings.source(of: \.size)) == (7, .registered))
+        settings.size = 8
+        #expect((settings.size, settings.source(of: \.size)) == (8, .stored))
+        #expect(store.source(of: StorageKey("other", default: 0)) == .keyDefault)
+        settings.host = "user"
+        try await store.flush()
+        let stored = try PropertyListValue.decode(Data(contentsOf: files.user)).value
+        #expect(stored == ["proxy": "user", "size": 8, "server": ["host": "user"]])
+        #expect(settings.port == 1)
+    }
+
+    @Test("A key with a mandatory value cannot be set, by any way, and what is stored is kept")
+    func refused() async throws {
+        let files = try Files()
+        try files.write(["proxy": "mandatory", "server": ["port": 1]], to: files.mandatory)
+        try files.write(["proxy": "user", "server": ["port": 2]], to: files.user)
+        let store = try files.open()
+        let settings = KeyedStore<AppKeys>(store)
+        let refused = StorageError.mandatory(key: "proxy")
+        #expect(throws: refused) { try settings.set("x", for: \.proxy) }
+        #expect(throws: StorageError.mandatory(key: "server.port")) { try settings.set(3, for: \.port) }
+        #expect(throws: refused) { try store.modify(proxy) { $0 = "x" } }
+        await #expect(throws: refused) { try await settings.update { $0.proxy = "x" } }
+        settings.proxy = "x"
+        settings.edit { $0.proxy = "x" }
+        var failures = store.failures.makeAsyncIterator()
+        #expect(await failures.next() == refused)
+        #expect(await failures.next() == refused)
+        // A key inside the same dictionary can be set, and removing is allowed: it removes what the user has set.
+        settings.host = "h"
+        settings.remove(\.proxy)
+        #expect(settings.proxy == "mandatory")
+        try await store.flush()
+        let stored = try PropertyListValue.decode(Data(contentsOf: files.user)).value
+        #expect(stored == ["server": ["port": 2, "host": "h"]])
+        #expect("\(refused)" == "key \"proxy\": prescribed by the administrator, so it cannot be set; nothing was changed")
+    }
+
+    @Test("Changes of every layer are observed, and those that a mandatory value hides are not")
+    func observed() async throws {
+        let files = try Files()
+        try files.write(["proxy": "user"], to: files.user)
+        let store = try files.open()
+        var changes = store.changes(of: proxy).makeAsyncIterator()
+        var both = store.values(of: proxy, StorageKey("size", default: 10)).makeAsyncIterator()
+        #expect(try #require(await both.next()) == ("user", 10))
+        let tracked = Recorder<Bool>()
+        withObservationTracking {
+            #expect(!store.isMandatory(proxy))
+        } onChange: {
+            tracked.record(true)
+        }
+        try files.write(["proxy": "mandatory"], to: files.mandatory)
+        var change = try #require(await changes.next())
+        #expect((change.oldValue, change.newValue, change.origin) == ("user", "mandatory", .external))
+        #expect(try #require(await both.next()) == ("mandatory", 10))
+        #expect(store.isMandatory(proxy) && store[proxy] == "mandatory")
+        #expect(try await tracked.elements { !$0.isEmpty } == [true])
+        // Hidden.
+        try files.write(["proxy": "other", "seen": 1], to: files.user)
+        for await seen in store.values(of: StorageKey("seen", default: 0)) where seen == 1 { break }
+        try files.write(["size": 4], to: files.defaults)
+        #expect(try #require(await both.next()) == ("mandatory", 4))
+        try files.write(nil, to: files.mandatory)
+        change = try #require(await changes.next())
+        #expect((change.oldValue, change.newValue) == ("mandatory", "other"))
+        #expect(!store.isMandatory(proxy))
+        store[proxy] = "set again"
+        #expect(store[proxy] == "set again")
+    }
+
+    @Test("A layer that cannot be read is an error at opening, and later keeps its last values")
+    func unreadable() async throws {
+        let files = try Files()
+        try Data("no property list".utf8).write(to: files.mandatory)
+        #expect(throws: StorageError.self) { try files.open() }
+        try files.write(["proxy": "mandatory"], to: files.mandatory)
+        let store = try files.open()
+        try Data("no property list".utf8).write(to: files.mandatory)
+        var failures = store.failures.makeAsyncIterator()
+        let failure = try #require(await failures.next())
+        #expect("\(failure)".hasPrefix(files.mandatory.path))
+        #expect(store[proxy] == "mandatory")
+        try files.write(["proxy": "newer"], to: files.mandatory)
+        for await value in store.values(of: proxy) where value == "newer" { break }
+    }
+
+    @Test("A scene has the mandatory value, and inherits defaults")
+    func scene() throws {
+        let files = try Files()
+        try files.write(["proxy": "mandatory"], to: files.mandatory)
+        try files.write(["size": 3], to: files.defaults)
+        let store = try files.open()
+        let scene = SceneStore(sceneID: "one", base: store)
+        #expect((scene[proxy], scene[StorageKey("size", default: 10)]) == ("mandatory", 3))
+        #expect(throws: StorageError.self) { try scene.set("x", for: proxy) }
+    }
+}

@@ -1,0 +1,159 @@
+import Dispatch
+import Foundation
+import PropertyListCoding
+import TestSupport
+
+@testable import ObservableStorage
+
+/// A storage on another machine: it suspends instead of blocking, has revisions and limits, and loses answers on request of a test.
+final class ServiceBackend: StorageBackend {
+    /// Where a call waits until the test lets it go on.
+    enum Place: Sendable, Hashable {
+        case beforeLoad, beforeEdit, beforeComparison, afterEdit
+    }
+
+    private struct State {
+        var closed: [Place: Int] = [:]
+        var waiting: [Place: [CheckedContinuation<Void, Never>]] = [:]
+        var lostAnswers = 0
+        var refusals: [StorageError] = []
+        var readKeys: [Set<String>?] = []
+        var batches: [[String]] = []
+        var loads = 0
+        var report: (@Sendable (StorageEvent) -> Void)?
+        var forwardsEvents = true
+        var running = 0
+        var mostRunning = 0
+    }
+
+    static let lost = StorageError.outcomeUnknown(storage: "service", reason: "the answer was lost")
+
+    let name = "service"
+    let limits: StorageLimits
+    private let compares: Bool
+    /// What is stored, for other writers.
+    let memory: InMemoryBackend
+    /// The places at which calls have arrived.
+    let arrivals = Recorder<Place>()
+    private let state = Lock(State())
+
+    /// - Parameter compares: whether an edit is stored over newer entries, unless one that it has read has changed.
+    init(_ entries: [String: PropertyListValue] = [:], limits: StorageLimits = .none, compares: Bool = false) {
+        memory = InMemoryBackend(entries)
+        (self.limits, self.compares) = (limits, compares)
+    }
+
+    var readKeys: [Set<String>?] { state.withLock { $0.readKeys } }
+    /// The names that each stored edit had edited, sorted.
+    var batches: [[String]] { state.withLock { $0.batches } }
+    var loads: Int { state.withLock { $0.loads } }
+    var mostRunning: Int { state.withLock { $0.mostRunning } }
+
+    /// Makes calls wait at a place from now on.
+    func hold(_ place: Place) { state.withLock { $0.closed[place] = 1 } }
+
+    /// Lets the calls that wait at a place, and later ones, go on.
+    func release(_ place: Place) {
+        let waiting = state.withLock { state in
+            state.closed[place] = nil
+            return state.waiting.removeValue(forKey: place) ?? []
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Loses the answers of the next edits, which are stored nevertheless.
+    func loseAnswers(_ count: Int) { state.withLock { $0.lostAnswers = count } }
+
+    /// Refuses the next edits with errors, one for each, and stores nothing.
+    func refuse(_ errors: StorageError...) { state.withLock { $0.refusals = errors } }
+
+    /// Keeps the storage's own events back, so that the test sends them.
+    func withholdEvents() { state.withLock { $0.forwardsEvents = false } }
+
+    func report(_ event: StorageEvent) { state.withLock { $0.report }?(event) }
+
+    private func pass(_ place: Place) async {
+        arrivals.record(place)
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if state.closed[place] == nil { return true }
+                state.waiting[place, default: []].append(continuation)
+                return false
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    private func run<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        state.withLock { state in
+            state.running += 1
+            state.mostRunning = max(state.mostRunning, state.running)
+        }
+        defer { state.withLock { $0.running -= 1 } }
+        return try await body()
+    }
+
+    func load() async throws -> StorageEntries {
+        await run {
+            state.withLock { $0.loads += 1 }
+            let entries = memory.load()
+            await pass(.beforeLoad)
+            return entries
+        }
+    }
+
+    func edit(_ body: @Sendable (inout StorageEntries) throws -> Void) async throws -> StorageEntries {
+        try await run {
+            await pass(.beforeEdit)
+            if let refusal = state.withLock({ $0.refusals.isEmpty ? nil : $0.refusals.removeFirst() }) {
+                var entries = memory.load()
+                try body(&entries)
+                await pass(.afterEdit)
+                throw refusal
+            }
+            let stored = compares ? try await compareAndStore(body) : try memory.edit { try note(&$0, body) }
+            await pass(.afterEdit)
+            let isLost = state.withLock { state in
+                defer { state.lostAnswers = max(0, state.lostAnswers - 1) }
+                return state.lostAnswers > 0
+            }
+            if isLost { throw Self.lost }
+            return stored
+        }
+    }
+
+    private func note(_ entries: inout StorageEntries, _ body: (inout StorageEntries) throws -> Void) throws {
+        try body(&entries)
+        let (names, keys) = (entries.editedKeys.sorted(), entries.readKeys)
+        state.withLock { state in
+            if !names.isEmpty { state.batches.append(names) }
+            state.readKeys.append(keys)
+        }
+    }
+
+    private func compareAndStore(_ body: (inout StorageEntries) throws -> Void) async throws -> StorageEntries {
+        while true {
+            let found = memory.load()
+            var edited = found
+            try note(&edited, body)
+            await pass(.beforeComparison)
+            var isCurrent = true
+            let stored = try memory.edit { latest in
+                let keys = edited.readKeys ?? Set(found.values.keys).union(latest.values.keys)
+                isCurrent = keys.allSatisfy { found[$0] == latest[$0] }
+                if isCurrent { for key in edited.editedKeys { latest[key] = edited[key] } }
+            }
+            if isCurrent { return stored }
+        }
+    }
+
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
+        state.withLock { $0.report = report }
+        return memory.watch(since: revision, on: queue) { [weak self] event in
+            guard let self, state.withLock({ $0.forwardsEvents }) else { return }
+            report(event)
+        }
+    }
+}

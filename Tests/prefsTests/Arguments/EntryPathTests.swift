@@ -1,0 +1,76 @@
+import ObservableStorage
+import PropertyListCoding
+import Testing
+
+@testable import prefs
+
+@Suite("The operand KEY", .timeLimit(.minutes(10)))
+struct EntryPathTests {
+    private static let entries: [String: PropertyListValue] = [
+        "server": ["port": 80, "hosts": ["a", ["name": "b"]], "x.y": 1, "": 2], "server.port": 443, "a.b": ["c": 3], "a": ["b": ["c": 4]],
+        "..": 5, "ends.": 6, "text": "t",
+    ]
+
+    private func updated(
+        _ path: String, isLiteral: Bool = false, to value: PropertyListValue?
+    ) throws -> [String: PropertyListValue] {
+        var entries = StorageEntries(Self.entries)
+        try EntryPath(path, isLiteral: isLiteral).update(&entries, of: "f.plist") { _ in value }
+        return entries.values
+    }
+
+    @Test(
+        "A path leads through dictionaries and arrays, and the longest name that exists is preferred",
+        arguments: [
+            ("server.hosts.0", "a" as PropertyListValue?), ("server.hosts.1.name", "b"), ("server.port", 443), ("server.x.y", 1),
+            ("a.b.c", 3), ("..", 5), ("ends.", 6), ("text", "t"), ("server.hosts.2", nil), ("server.hosts.-1", nil), ("text.t", nil),
+            ("server.", nil), ("", nil), ("none.none", nil),
+        ])
+    func reading(_ path: String, _ value: PropertyListValue?) {
+        #expect(EntryPath(path).value(in: Self.entries) == value)
+    }
+
+    @Test("A literal key is one name")
+    func literal() throws {
+        #expect(EntryPath("server.hosts", isLiteral: true).value(in: Self.entries) == nil)
+        #expect(EntryPath("server.port", isLiteral: true).value(in: Self.entries) == 443)
+        #expect(try updated("x.y", isLiteral: true, to: 1)["x.y"] == 1)
+    }
+
+    @Test("Setting a value changes nothing else, and creates missing dictionaries")
+    func setting() throws {
+        var expected = Self.entries
+        expected["server"]?[path: "hosts", "1", "name"] = "new"
+        #expect(try updated("server.hosts.1.name", to: "new") == expected)
+        expected = Self.entries
+        expected["new"] = ["a": ["b": true]]
+        #expect(try updated("new.a.b", to: true) == expected)
+        expected = Self.entries
+        expected["server"]?[path: "hosts"] = [["name": "b"]]
+        #expect(try updated("server.hosts.0", to: nil) == expected)
+    }
+
+    @Test(
+        "A path into another type, or to a missing element, is an error that names place and reason",
+        arguments: [
+            (
+                "text.a.b",
+                #"f.plist: key "text.a.b" cannot be set: "text" is of type string, not a dictionary (--literal takes the key as one name)"#
+            ),
+            (
+                "server.hosts.2",
+                #"f.plist: key "server.hosts.2" cannot be set: "server.hosts" is an array of 2 elements, without an element "2""#
+            ),
+        ])
+    func errors(_ path: String, _ reason: String) {
+        #expect(throws: CommandError.failed(reason)) { try updated(path, to: 1) }
+    }
+
+    @Test("A path of more names than a property list may have levels is one name")
+    func depth() throws {
+        let name = String(repeating: "n.", count: 50_000) + "n"
+        #expect(try updated(name, to: 1)[name] == 1)
+        let path = String(repeating: "n.", count: 511) + "n"
+        #expect(try updated(path, to: 1)["n"]?[path: Array(repeating: "n", count: 511)] == 1)
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("prefs convert and lint", .timeLimit(.minutes(10)))
+struct ConvertingTests {
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = folder.path("settings.plist")
+    }
+
+    private func write(_ value: PropertyListValue, as format: PropertyListFormat = .binary) throws {
+        try value.encoded(as: format).write(to: folder.file("settings.plist"))
+    }
+
+    @Test(
+        "A file is converted in place, with its mode, and python reads the same from it",
+        .enabled(if: isInstalled("python3")), arguments: [("xml", "FMT_XML"), ("binary", "FMT_BINARY")])
+    func inPlace(_ format: String, _ name: String) async throws {
+        let value: PropertyListValue = [
+            "a": [1, 1.5, true, "é"], "d": .date(Date(timeIntervalSinceReferenceDate: 5)), "b": .data(Data([0, 1])), "n": ["x": 1],
+        ]
+        try write(value, as: format == "xml" ? .binary : .xml)
+        chmod(file, 0o640)
+        #expect(try await tool("convert", file, "--to", format).status == 0)
+        let script = """
+            import plistlib, sys, os, datetime
+            bytes = open(sys.argv[1], 'rb').read()
+            assert plistlib.loads(bytes, fmt=plistlib.\(name)) == {
+                'a': [1, 1.5, True, 'é'], 'd': datetime.datetime(2001, 1, 1, 0, 0, 5), 'b': b'\\0\\1', 'n': {'x': 1}}
+            assert os.stat(sys.argv[1]).st_mode & 0o777 == 0o640
+            """
+        let check = try await Subprocess.finished("python3", ["-c", script, file])
+        #expect(check.status == 0, "\(check.errors)")
+    }
+
+    @Test("Converting to the present format changes nothing")
+    func sameFormat() async throws {
+        try write(["a": 1], as: .xml)
+        let before = try Data(contentsOf: folder.file("settings.plist"))
+        #expect(try await tool("convert", file, "--to", "xml").status == 0)
+        #expect(try Data(contentsOf: folder.file("settings.plist")) == before)
+    }
+
+    @Test("JSON goes to standard output or a file, and python reads the same from it", .enabled(if: isInstalled("python3")))
+    func json() async throws {
+        try write(["a": [1, 1.5, true, "é\n"]])
+        let output = try await tool("convert", file, "--to", "json")
+        let written = try await tool("convert", file, "--to", "json", "-o", folder.path("out.json"))
+        #expect(output.status == 0 && written.status == 0)
+        #expect(written.output.isEmpty)
+        #expect(try Data(contentsOf: folder.file("out.json")) == output.output)
+        let script = "import json, sys; assert json.load(sys.stdin) == {'a': [1, 1.5, True, 'é\\n']}"
+        #expect(try await Subprocess.finished("python3", ["-c", script], input: output.output).status == 0)
+    }
+
+    @Test(
+        "What the format cannot represent is an error that names the key and changes nothing, unless --lossy is given",
+        arguments: [
+            ("xml", .date(Date(timeIntervalSinceReferenceDate: 0.25)), true), ("xml", "\u{1}", false),
+            ("json", .date(Date(timeIntervalSinceReferenceDate: 1)), true), ("json", .data(Data([1])), true), ("json", .real(.nan), true),
+            ("json", .uid(1), true),
+        ] as [(String, PropertyListValue, Bool)])
+    func loss(_ format: String, _ value: PropertyListValue, _ isPossible: Bool) async throws {
+        try write(["k": ["a", value]])
+        let before = try Data(contentsOf: folder.file("settings.plist"))
+        let result = try await tool("convert", file, "--to", format)
+        #expect(result.status == 3)
+        #expect(result.output.isEmpty)
+        #expect(result.errors.hasPrefix("prefs: \(file): cannot be converted: key \"k.1\": "))
+        #expect(try Data(contentsOf: folder.file("settings.plist")) == before)
+        #expect(try await tool("convert", file, "--to", format, "--lossy").status == (isPossible ? 0 : 3))
+    }
+
+    @Test("The output cannot be the file itself, and leaves the file as it is")
+    func output() async throws {
+        try write(["k": 1])
+        let before = try Data(contentsOf: folder.file("settings.plist"))
+        #expect(try await tool("convert", file, "--to", "json", "-o", file).status == 3)
+        #expect(try await tool("convert", file, "--to", "xml", "-o", folder.path("copy")).status == 0)
+        #expect(try PropertyListValue.decode(Data(contentsOf: folder.file("copy"))) == (["k": 1], .xml))
+        #expect(try Data(contentsOf: folder.file("settings.plist")) == before)
+    }
+
+    @Test("lint prints OK for any property list, and file, place and reason for anything else")
+    func lint() async throws {
+        try write([1, 2], as: .xml)
+        let good = try await tool("lint", file)
+        #expect(good.status == 0)
+        #expect(good.text == "\(file): OK (xml, array)\n")
+        try Data("<plist>\n<dict>\n<key>a</key></dict></plist>".utf8).write(to: folder.file("bad"))
+        let bad = try await tool("lint", folder.path("bad"), file)
+        #expect(bad.status == 1)
+        #expect(bad.text == good.text)
+        #expect(bad.errors.hasPrefix("prefs: \(folder.path("bad")): "))
+        #expect(bad.errors.contains("(at line 3, column "))
+        #expect(bad.errors.ranges(of: "line 3").count == 1)
+        let missing = try await tool("lint", folder.path("missing"), folder.path("bad"))
+        #expect(missing.status == 3)
+        #expect(missing.errors.contains("missing: cannot be read: No such file or directory"))
+        #expect(try await tool("lint", "-", input: Data("bplist00".utf8)).status == 1)
+    }
+}
