@@ -77,7 +77,8 @@ struct FileWatcherOrderTests {
         // Both have failed so often that the next delay would exceed a second.
         let first = await recovered.first { _ in true }
         #expect(await recovered.first { $0 != first } != nil)
-        for system in systems { system.seen.takeAll() }
+        // On the queue, after the reports that a recovery consists of.
+        queue.sync { for system in systems { system.seen.takeAll() } }
         systems[1].signal(.rerouted)
         for step in [Step.arm, .look] { #expect(await systems[1].next() == step) }
         queue.sync {
