@@ -81,7 +81,8 @@ struct FlushAssertionTests {
         let failures = store.failures
         store[Keys.count] = 5
         await #expect(throws: StorageError.suspended(file: file.path, edits: .kept)) { try await store.flush() }
-        #expect(try folder.names().isEmpty)
+        // Another attempt, made behind, may have a temporary file at this moment.
+        #expect(try folder.names().filter { !$0.hasSuffix(".tmp") }.isEmpty)
         #expect(store.availability == .available)
         isRefused.withLock { $0 = false }
         try await store.flush()
