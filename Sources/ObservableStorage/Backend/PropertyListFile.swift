@@ -36,6 +36,11 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// Whether the edits of dead stores were looked for.
     let wasReplayed = Atomic(false)
     let journal: JournalMode
+    /// Nil if this backend makes no journal; one that stands beside the file is used nevertheless.
+    let journalOptions: JournalOptions?
+    /// What was last read of the journal, or appended to it. Its lock is not held while files are accessed.
+    let journalState = Lock<JournalState?>(nil)
+    let wasDamageReported = Atomic(false)
     /// The data protection of a new file.
     let protection: FileProtection?
     /// Whether the file is in the container of an app group, where a process that the system suspends may not hold a lock, nor wait for one.
@@ -122,6 +127,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         self.journal = isReadOnly ? .off : journal
         self.onCorruption = isReadOnly ? .refuse : onCorruption
         self.inPlace = isReadOnly ? .never : inPlace
+        journalOptions = isReadOnly || inPlace != .never ? nil : JournalOptions(journal)
         self.isInGroupContainer = isInGroupContainer ?? AppGroup.isInContainer(self.name)
         self.lockTimeout = lockTimeout
         self.formatPolicy = formatPolicy
@@ -136,6 +142,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     public func load() throws -> StorageEntries {
         try restoreIfNeeded()
         replayAtOpening()
+        if let entries = try loadJournaled() { return entries }
         if let content = try contentUnlessCorrupt(at: path.get().text) { return content.entries }
         while true {
             let target = try lock.resource ?? resolved()

@@ -32,7 +32,7 @@ extension EditLogFolder {
                 do throws(SystemError) {
                     let folder = try open(besides: status)
                     defer { calls.discard(folder) }
-                    guard try isTrusted(calls.status(of: folder), besides: status) else { throw SystemError(EACCES) }
+                    guard try calls.status(of: folder).isTrusted(besides: status) else { throw SystemError(EACCES) }
                     objection = try calls.mappingObjection(folder)
                     if objection != nil { throw SystemError(ENOTSUP) }
                     if let log = try makeFile(besides: status, halfSize: halfSize) { return log }
@@ -139,7 +139,7 @@ extension EditLogFolder {
         }
         if names.isEmpty { return [] }
         let status = try calls.status(at: list.path)
-        guard let folder = try calls.status(at: path), folder.kind == .folder, isTrusted(folder, besides: status) else { return [] }
+        guard let folder = try calls.status(at: path), folder.kind == .folder, folder.isTrusted(besides: status) else { return [] }
         var found: [(log: DeadEditLog, time: Int64)] = []
         do throws(SystemError) {
             for name in names {
@@ -168,7 +168,7 @@ extension EditLogFolder {
         guard try calls.tryLock(descriptor) else { return nil }
         let status = try calls.status(of: descriptor)
         // Its owner may just have removed it.
-        guard status.kind == .file, status.links == 1, isTrusted(status, besides: list) else { return nil }
+        guard status.kind == .file, status.links == 1, status.isTrusted(besides: list) else { return nil }
         isKept = true
         let most = Int64(EditLogFormat.Header.size + 2 * EditLogFormat.largestSize)
         guard status.identity.size <= most else {
@@ -208,13 +208,5 @@ extension EditLogFolder {
     private func unlock(_ descriptor: Int32) {
         calls.releaseLock(descriptor)
         calls.discard(descriptor)
-    }
-
-    /// Whether only a user who may write the list can have made a file or folder: in a folder that all may write, any user could.
-    private func isTrusted(_ status: FileStatus, besides list: FileStatus?) -> Bool {
-        if status.owner == geteuid() || status.owner == 0 { return true }
-        guard let list else { return false }
-        if status.owner == list.owner || list.permissions & 0o002 != 0 { return true }
-        return list.permissions & 0o020 != 0 && status.group == list.group
     }
 }

@@ -6,6 +6,11 @@ import FoundationSubset
         fsync(descriptor)
     }
 
+    /// Waits until the content of a file has been written to the medium, and its size.
+    func synchronizeDataToMedium(_ descriptor: Int32) -> Int32 {
+        fdatasync(descriptor)
+    }
+
     /// Nil: files have no data protection classes.
     func readProtectionClass(of descriptor: Int32) -> Int32? { nil }
 

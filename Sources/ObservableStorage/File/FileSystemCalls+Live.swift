@@ -11,8 +11,15 @@ extension FileSystemCalls {
         readBytes: { descriptor, buffer throws(SystemError) in try call { read(descriptor, buffer.baseAddress, buffer.count) } },
         rewind: { descriptor throws(SystemError) in try call { lseek(descriptor, 0, SEEK_SET) } },
         writeBytes: { descriptor, buffer throws(SystemError) in try call { write(descriptor, buffer.baseAddress, buffer.count) } },
+        readBytesAt: { descriptor, buffer, offset throws(SystemError) in
+            try call { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+        },
+        writeBytesAt: { descriptor, buffer, offset throws(SystemError) in
+            try call { pwrite(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+        },
         truncate: { descriptor, size throws(SystemError) in try call { ftruncate(descriptor, off_t(size)) } },
         synchronize: { descriptor throws(SystemError) in try call { synchronizeToMedium(descriptor) } },
+        synchronizeData: { descriptor throws(SystemError) in try call { synchronizeDataToMedium(descriptor) } },
         statusOfDescriptor: { descriptor throws(SystemError) in
             var status = stat()
             try call { fstat(descriptor, &status) }

@@ -14,9 +14,13 @@ package struct FileSystemCalls: Sendable {
     /// Makes the next read start at the beginning.
     var rewind: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var writeBytes: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer) throws(SystemError) -> Int
+    var readBytesAt: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer, _ offset: Int) throws(SystemError) -> Int
+    var writeBytesAt: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer, _ offset: Int) throws(SystemError) -> Int
     var truncate: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> Void
     /// Waits until a file or folder has been written to the medium.
     var synchronize: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    /// Waits until the content of a file has been written to the medium, and its size.
+    var synchronizeData: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var statusOfDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> FileStatus
     var statusOfPath: @Sendable (_ path: String, _ followsLinks: Bool) throws(SystemError) -> FileStatus
     var setOwner: @Sendable (_ descriptor: Int32, _ owner: uid_t, _ group: gid_t) throws(SystemError) -> Void

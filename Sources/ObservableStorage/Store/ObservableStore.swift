@@ -127,7 +127,7 @@ public actor ObservableStore {
         availabilityState = AvailabilityState(availability)
         base = entries
         executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
-        let file = (backend as? PropertyListFile).flatMap { $0.journal == .edits ? $0 : nil }
+        let file = (backend as? PropertyListFile).flatMap { $0.journal.hasLog ? $0 : nil }
         cache = EntryCache(
             entries: entries.values, executor: executor, log: EditLog(isOn: file != nil, refusal: file?.editLogObjection),
             makeLog: { [interruption] halfSize throws(EditLogRefusal) in

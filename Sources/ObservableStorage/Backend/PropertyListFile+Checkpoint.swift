@@ -1,0 +1,118 @@
+import FoundationSubset
+import PropertyListCoding
+
+// A checkpoint writes the edits of the journal into the property list.
+extension PropertyListFile {
+    // Each attempt fails because another program has replaced the list meanwhile.
+    private static let mostCheckpoints = 100
+
+    /// Whether the property list lacks edits that are in its journal, as far as this backend has read it.
+    var needsCheckpoint: Bool {
+        !isReadOnly && journalState.withLock { $0?.needsCheckpoint ?? false }
+    }
+
+    /// Writes a property list with everything that is in the journal, unless another process has done so; returns when it is durable.
+    ///
+    /// The list is encoded and written beside the old one without a lock, while edits go on. Under the lock it is announced in the journal,
+    /// which is synchronized, and renamed: whichever list is found afterwards, the journal tells which edits it has.
+    ///
+    /// - Parameter newFormat: the format to write; nil for that of the list.
+    func checkpoint(as newFormat: PropertyListFormat? = nil) throws {
+        for _ in 0..<Self.mostCheckpoints {
+            let target = try lock.resource ?? resolved()
+            // Edits of others, and what other programs have done, are in the journal first.
+            _ = try loadJournaled()
+            guard let state = journalState.withLock({ $0 }), let entries = state.entries else { return }
+            try removeLeftovers(of: target)
+            guard let found = try contentUnlessCorrupt(at: target.path), let list = state.list(found.identity) else { continue }
+            guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else { return }
+            let base = found.identity == nil ? StorageEntries() : found.entries
+            var edited = base.unedited
+            for (key, value) in entries.changes(since: base) { edited[key] = value }
+            let (bytes, format) = try encode(edited, over: found, as: newFormat ?? found.format)
+            guard bytes.count <= FileSystemCalls.largestFileSize else {
+                throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
+            }
+            let time = calls.now()
+            let replacement = try noting(failureOf: nil) {
+                try calls.prepareReplacement(of: target, with: bytes, over: found.identity, protection: protection)
+            }
+            guard let replacement else { continue }
+            defer { if !replacement.discard() { leftovers.withLock { $0.temporaries = true } } }
+            let outcome = try noting(failureOf: replacement) {
+                try withFileLock(of: target) { fileLock in
+                    guard try fileLock?.isInPlace() ?? true else { return PlacingOutcome.failed }
+                    return try place(replacement, bytes, over: list, at: state.revision, isForced: newFormat != nil)
+                }
+            }
+            switch outcome ?? .failed {
+            case .failed: continue
+            case .superseded: return
+            case .placed:
+                let (identity, isUnmistakable) = try noting(failureOf: replacement) { try replacement.finish() }
+                cache(
+                    FileContent(
+                        identity: identity, bytes: bytes, entries: edited.stored(as: format), format: format,
+                        lookedAt: isUnmistakable ? .distantFuture : time))
+                return try shortenJournal(at: target)
+            }
+        }
+        throw StorageError.unwritable(file: name, reason: "others change it again and again while it is written")
+    }
+
+    private enum PlacingOutcome {
+        case placed
+        /// Another process has written the same edits.
+        case superseded
+        /// The list was replaced, or the path leads elsewhere.
+        case failed
+    }
+
+    /// Announces and renames a list, under the lock.
+    private func place(
+        _ replacement: FileReplacement, _ bytes: Data, over base: JournaledList, at revision: UInt64, isForced: Bool
+    ) throws -> PlacingOutcome {
+        _ = try loadJournaled()
+        guard var state = journalState.withLock({ $0 }), let current = state.lists.first, let written = replacement.written else {
+            return .failed
+        }
+        if current != base {
+            return current.revision >= revision && !isForced && current.overrides.isEmpty ? .superseded : .failed
+        }
+        let list = JournaledList(
+            identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(bytes), revision: revision)
+        try append([.list(list)], to: &state)
+        // Otherwise a power failure could keep the list, and not know which edits are in it.
+        try state.file.synchronize()
+        guard try replacement.replace() else { return .failed }
+        try append([.placed], to: &state)
+        return .placed
+    }
+
+    /// The commits after a revision, as far as the journal reaches back.
+    ///
+    /// - Parameter revision: the revision; nil for all commits in the journal.
+    /// - Returns: nil without a journal, if it has another history, or if it does not know every commit since.
+    public func commits(since revision: StorageRevision?) throws -> [StorageCommit]? {
+        _ = try loadJournaled()
+        guard let state = journalState.withLock({ $0 }) else { return nil }
+        let history = state.file.header.historyName
+        let first = revision?.number ?? state.file.header.first
+        if let revision, revision.history != history { return nil }
+        guard first >= state.file.header.first, first <= state.revision else { return nil }
+        var commits: [StorageCommit] = []
+        for (_, record) in try state.file.records().records {
+            switch record {
+            case .commit(let commit) where commit.revision > first:
+                let number = StorageRevision(history: history, number: commit.revision)
+                commits.append(StorageCommit(commit.edits, revision: number, time: commit.time, writer: commit.writer))
+            case .list(let list) where list.isGap && list.revision > first:
+                // Nobody knows what that program has changed.
+                if revision != nil { return nil }
+                commits = []
+            case .commit, .list, .placed: break
+            }
+        }
+        return commits
+    }
+}

@@ -1,0 +1,413 @@
+import FoundationSubset
+import PropertyListCoding
+import Synchronization
+
+/// What looking at a property list and its journal has found.
+private enum JournalView {
+    /// There is no journal, and there was none.
+    case none
+    /// The list in place is one of the journal's.
+    case current(JournalState)
+    /// Another program has put a list in place, or deleted it.
+    case foreign(JournalState, FileContent)
+    /// The journal was removed, or damaged.
+    case lost(JournalState, FileContent)
+    /// Another journal is in place, which lacks commits of the one before.
+    case replaced(JournalState, lost: JournalState)
+    /// The journal is a copy, as in a copy of the folder.
+    case copied(JournalFile, FileContent)
+}
+
+extension PropertyListFile {
+    // Each attempt fails because the list or the journal is replaced meanwhile.
+    private static let mostLooks = 100
+
+    /// Whether a journal stands beside the list, or this backend is to make one.
+    func isJournaled(_ target: ResolvedPath) throws(StorageError) -> Bool {
+        if journalOptions != nil || journalState.withLock({ $0 != nil }) { return true }
+        do throws(SystemError) {
+            return try calls.status(at: target.journal.path) != nil
+        } catch {
+            throw .unreadable(file: target.journal.path, reason: error.reason)
+        }
+    }
+
+    /// The entries of list and journal; nil without a journal.
+    func loadJournaled() throws -> StorageEntries? {
+        let target = try lock.resource ?? resolved()
+        guard try isJournaled(target) else { return nil }
+        var view = try view(at: target)
+        if view.needsWriting, !isReadOnly {
+            // What another program has changed becomes a commit of the journal.
+            do {
+                return try edit { _ in }
+            } catch {
+                report([.writing(name, error)])
+                view = try self.view(at: target)
+            }
+        }
+        switch view {
+        case .none: return nil
+        case .current(let state): return state.entries
+        case .foreign(let state, let content): return merged(state, over: content).entries.stored(at: nil)
+        case .lost(let state, let content): return restored(state, over: content).entries.stored(at: nil)
+        case .replaced(let state, _): return state.entries
+        case .copied(let file, let content): return try copied(file, content).stored(at: nil)
+        }
+    }
+
+    // MARK: Looking
+
+    private func view(at target: ResolvedPath) throws -> JournalView {
+        for _ in 0..<Self.mostLooks {
+            let known = journalState.withLock { $0 }
+            // Before the journal: a list is announced before it is put in place.
+            let identity = try FileIdentity(path: target.path, calls: calls)
+            guard var state = try currentJournal(of: target, known) else {
+                guard let known else { return .none }
+                let content = try listContent(at: target)
+                if content.identity == identity { return .lost(known, content) }
+                continue
+            }
+            if state.file.isCopy {
+                let content = try listContent(at: target)
+                if content.identity == identity { return .copied(state.file, content) }
+                continue
+            }
+            let list = state.list(identity)
+            if list == nil || state.entries == nil {
+                let content = try listContent(at: target)
+                guard content.identity == identity else { continue }
+                guard let list else { return .foreign(state, content) }
+                state.load(content.entries, of: list)
+            }
+            if let known, known.file.header.history != state.file.header.history, known.needsCheckpoint {
+                return .replaced(state, lost: known)
+            }
+            note(state, after: known)
+            return .current(state)
+        }
+        throw StorageError.unreadable(file: name, reason: "it keeps changing while it is read")
+    }
+
+    /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
+    private func currentJournal(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
+        let inode: UInt64?
+        do throws(SystemError) {
+            inode = try calls.status(at: target.journal.path)?.identity.inode
+        } catch {
+            throw .unreadable(file: target.journal.path, reason: error.reason)
+        }
+        guard let inode else { return nil }
+        if var known, known.file.inode == inode, known.file.path == target.journal {
+            guard try known.file.size() >= known.end else { return nil }
+            known.take(try known.file.records(from: known.end, after: known.chain))
+            return known
+        }
+        do throws(StorageError) {
+            guard let file = try JournalFile.open(of: target, calls: calls) else { return nil }
+            return JournalState(file, try file.records(), after: known)
+        } catch {
+            guard case .malformed = error else { throw error }
+            if !wasDamageReported.exchange(true, ordering: .relaxed) { report([error]) }
+            return nil
+        }
+    }
+
+    private func listContent(at target: ResolvedPath) throws -> FileContent {
+        while true {
+            if let content = try contentUnlessCorrupt(at: target.path) { return content }
+            if let content = try withFileLock(of: target, { _ in try contentOrQuarantine(at: target) }) { return content }
+        }
+    }
+
+    /// Keeps what was read, unless another thread has read more meanwhile.
+    private func note(_ state: JournalState, after known: JournalState?) {
+        journalState.take { current in
+            guard current?.file === known?.file, current?.end == known?.end else { return current }
+            defer { current = state }
+            return current
+        }
+    }
+
+    // MARK: Commits
+
+    /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
+    ///
+    /// - Parameter format: the format that the list is to have; nil to keep it.
+    /// - Returns: nil if it has to be tried again.
+    func commitToJournal(
+        _ body: (inout StorageEntries) throws -> Void, as format: PropertyListFormat? = nil, at target: ResolvedPath
+    ) throws -> StorageEntries? {
+        let committed = try withFileLock(of: target) { lock -> (entries: StorageEntries, file: JournalFile?)? in
+            guard try lock?.isInPlace() ?? true, var state = try prepareJournal(at: target) else { return nil }
+            let logs = try deadLogs(of: target)
+            if !logs.isEmpty { try store(logs, at: target, in: &state) }
+            guard let current = state.entries else { return nil }
+            var entries = current.unedited
+            try body(&entries)
+            // The closure may have made another edit, at the end of the process, or somebody has removed the lock file.
+            guard try lock?.isInPlace() ?? true, try state.file.size() == state.end else { return nil }
+            let whenStored = entries.whenStored
+            guard !entries.editedKeys.isEmpty else {
+                whenStored?(target, state.identity)
+                return (current, nil)
+            }
+            let stored = try storable(entries, as: format ?? (isXML.load(ordering: .relaxed) ? .xml : .binary))
+            let edits = current.edits(to: stored)
+            try append(state.commit(edits, at: calls.now()), to: &state)
+            whenStored?(target, state.identity)
+            return (state.entries ?? stored, edits.isEmpty ? nil : state.file)
+        }
+        guard let committed = committed ?? nil else { return nil }
+        try committed.file?.synchronize()
+        return committed.entries
+    }
+
+    /// The entries as they will read back from the list.
+    private func storable(_ entries: StorageEntries, as format: PropertyListFormat) throws(StorageError) -> StorageEntries {
+        guard format == .xml else { return entries.unedited }
+        for key in entries.editedKeys.sorted() {
+            guard let value = entries[key], let rejection = rejection(of: value, for: key, format: format) else { continue }
+            if formatPolicy == .binaryWhenNecessary { return entries.unedited }
+            throw rejection
+        }
+        return entries.stored(as: format)
+    }
+
+    /// The journal, to which commits can be appended; nil if it has to be looked for again.
+    private func prepareJournal(at target: ResolvedPath) throws -> JournalState? {
+        let known = journalState.withLock { $0 }
+        switch try view(at: target) {
+        case .current(var state):
+            try cutIncomplete(&state, of: target)
+            return state
+        case .none:
+            let content = try listContent(at: target)
+            return try makeJournal(over: content, content.entries, at: target)
+        case .foreign(let state, let content): return try adopt(content, in: state)
+        case .lost(let state, let content): return try makeJournal(over: content, restored(state, over: content).entries, at: target)
+        case .replaced(var state, let lost):
+            guard let entries = state.entries else { return nil }
+            let remaining = lost.remaining { entries[$0] }
+            note(state, after: known)
+            try append(state.commit(remaining, at: calls.now()), to: &state)
+            return state
+        case .copied(let file, let content): return try makeJournal(over: content, copied(file, content), at: target)
+        }
+    }
+
+    /// Removes what an incomplete write has left after the last record.
+    private func cutIncomplete(_ state: inout JournalState, of target: ResolvedPath) throws {
+        let size = try state.file.size()
+        guard size > state.end else { return }
+        // Unless a record before is damaged, which this backend has read when it was not.
+        guard try state.file.records().end == state.end else {
+            let path = state.file.path.path
+            report([.malformed(file: path, offset: state.end, reason: "its records are damaged; a new journal was made")])
+            let content = try listContent(at: target)
+            state = try makeJournal(over: content, restored(state, over: content).entries, at: target)
+            return
+        }
+        let reason = "the last \(size - state.end) bytes are no whole record, and were removed"
+        report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
+        state.file.cut(at: state.end)
+    }
+
+    /// Appends records under the lock of the list, all of them or none.
+    func append(_ records: [JournalRecord], to state: inout JournalState) throws(StorageError) {
+        var (bytes, chain, appended) = (Data(), state.chain, [(offset: Int, record: JournalRecord)]())
+        for record in records {
+            appended.append((state.end + bytes.count, record))
+            bytes += try encoded(record, after: &chain)
+        }
+        guard !records.isEmpty else { return }
+        try state.file.append(bytes, at: state.end)
+        state.take(JournalRecords(appended, end: state.end + bytes.count, chain: chain))
+        remember(state)
+    }
+
+    private func encoded(_ record: JournalRecord, after chain: inout UInt64) throws(StorageError) -> Data {
+        do throws(PropertyListError) {
+            return try record.encoded(after: &chain)
+        } catch {
+            guard case .commit(let commit) = record else { throw .unwritable(file: name, reason: error.description) }
+            for (key, edit) in commit.edits.sorted(by: { $0.key < $1.key }) {
+                if let value = edit.newValue, let rejection = rejection(of: value, for: key, format: .binary) { throw rejection }
+            }
+            // Deeper than in the list by one level.
+            let key = commit.edits.keys.min() ?? ""
+            throw .unencodable(key: key, reason: "the journal of \(name) cannot have it: \(error.reason)")
+        }
+    }
+
+    /// Keeps what was appended or made under the lock of the list.
+    private func remember(_ state: JournalState?) {
+        journalState.take { current in
+            defer { current = state }
+            return current
+        }
+    }
+
+    /// Commits the edits of dead stores, by themselves, and removes their logs.
+    private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws {
+        let folder = EditLogFolder(list: target, calls: calls)
+        var areStored = false
+        defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
+        guard let current = state.entries else { return }
+        var entries = current.unedited
+        let format: PropertyListFormat = isXML.load(ordering: .relaxed) ? .xml : .binary
+        let reports = replay(logs, in: &entries, over: state.identity, as: format)
+        let edits = current.edits(to: entries.stored(as: format))
+        try append(state.commit(edits, at: calls.now()), to: &state)
+        if !edits.isEmpty { try state.file.synchronize() }
+        areStored = true
+        report(reports)
+    }
+}
+
+// MARK: - What others have done
+
+extension PropertyListFile {
+    /// The entries after another program has put a list in place.
+    private func merged(_ state: JournalState, over content: FileContent) -> (entries: StorageEntries, overrides: [String: StorageCommit.Edit]) {
+        var overrides: [String: StorageCommit.Edit] = [:]
+        if content.identity != nil {
+            overrides = state.remaining { content.entries[$0] }
+        } else if onDeletion == .keepLastValues, let entries = state.entries {
+            overrides = StorageEntries().edits(to: entries)
+        }
+        let base = content.identity == nil ? StorageEntries() : content.entries
+        return (StorageEntries(base, with: overrides.mapValues(\.newValue)), overrides)
+    }
+
+    /// The entries after the journal was removed or damaged.
+    private func restored(_ state: JournalState, over content: FileContent) -> (entries: StorageEntries, isExact: Bool) {
+        if state.list(content.identity) != nil, let entries = state.entries { return (entries, true) }
+        return (merged(state, over: content).entries, false)
+    }
+
+    /// The entries of a copied journal and its list: of the list alone, if that is not one of the journal's.
+    private func copied(_ file: JournalFile, _ content: FileContent) throws(StorageError) -> StorageEntries {
+        let checksum = JournalFormat.checksum(content.bytes)
+        let records = try file.records().records.map(\.record)
+        let lists = records.enumerated().compactMap { index, record -> (Int, JournaledList)? in
+            guard case .list(let list) = record, list.checksum == checksum, (list.identity?.size ?? 0) == content.bytes.count else {
+                return nil
+            }
+            return (index, list)
+        }
+        guard let list = lists.last?.1, (list.identity == nil) == (content.identity == nil) else {
+            report([.unreadable(file: file.path.path, reason: "it is the journal of another property list, and is not used")])
+            return content.entries
+        }
+        var changes = list.overrides.mapValues(\.newValue)
+        for case .commit(let commit) in records where commit.revision > list.revision { changes.merge(commit.values) { $1 } }
+        return StorageEntries(content.entries, with: changes)
+    }
+
+    /// Makes what another program has changed a commit; if the entries before are not known, only that something has changed.
+    private func adopt(_ content: FileContent, in state: JournalState) throws -> JournalState {
+        var state = state
+        let (entries, overrides) = merged(state, over: content)
+        let edits = state.entries?.edits(to: entries)
+        let commit = state.commit(edits ?? [:], at: calls.now(), by: JournalCommit.otherProgram)
+        let list = JournaledList(
+            content, at: edits == nil || !commit.isEmpty ? state.revision + 1 : state.revision, overrides: overrides, isGap: edits == nil)
+        try append(commit + [.list(list)], to: &state)
+        if state.entries == nil {
+            state.load(content.entries, of: list)
+            remember(state)
+        }
+        return state
+    }
+
+    /// Makes a new journal with a history of its own.
+    private func makeJournal(over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath) throws -> JournalState {
+        let base = content.identity == nil ? StorageEntries() : content.entries
+        let list = JournaledList(content, at: 0, overrides: base.edits(to: entries))
+        return try makeJournal(history: calls.random(), first: 0, [.list(list)], (content.entries, list), after: nil, at: target)
+    }
+
+    private func makeJournal(
+        history: UInt64, first: UInt64, _ records: [JournalRecord], _ list: (entries: StorageEntries, list: JournaledList)?,
+        after earlier: JournalState?, at target: ResolvedPath
+    ) throws -> JournalState {
+        let status: FileStatus?
+        do throws(SystemError) {
+            status = try calls.status(at: target.path)
+        } catch {
+            throw StorageError.unwritable(file: name, reason: error.reason)
+        }
+        let (file, _, _) = try JournalFile.make(
+            of: target, history: history, first: first, records, besides: status, calls: calls)
+        var state = JournalState(file, try file.records(), after: earlier)
+        if state.entries == nil, let list { state.load(list.entries, of: list.list) }
+        remember(state)
+        return state
+    }
+
+    /// Replaces a journal that has become too long by one with its last commits.
+    func shortenJournal(at target: ResolvedPath) throws {
+        let limit = journalOptions?.keeping ?? JournalOptions().keeping
+        _ = try withFileLock(of: target) { lock in
+            guard case .current(let state) = try view(at: target), state.end > 2 * limit, try lock?.isInPlace() ?? true else { return }
+            let records = try state.file.records().records
+            let placed = records.last { $0.record.isList(state.lists.first) }?.offset ?? state.end
+            let start = min(placed, records.first { $0.offset >= state.end - limit }?.offset ?? state.end)
+            let first = records.prefix { $0.offset < start }.compactMap(\.record.revision).max() ?? state.file.header.first
+            _ = try makeJournal(
+                history: state.file.header.history, first: first, records.filter { $0.offset >= start }.map(\.record), nil, after: state,
+                at: target)
+        }
+    }
+}
+
+extension JournalRecord {
+    fileprivate func isList(_ list: JournaledList?) -> Bool {
+        if case .list(let own) = self { own == list } else { false }
+    }
+
+    fileprivate var revision: UInt64? {
+        switch self {
+        case .commit(let commit): commit.revision
+        case .list(let list): list.revision
+        case .placed: nil
+        }
+    }
+}
+
+extension JournaledList {
+    /// A list that is in place.
+    fileprivate init(_ content: FileContent, at revision: UInt64, overrides: [String: StorageCommit.Edit], isGap: Bool = false) {
+        self.init(
+            identity: content.identity.map { Identity($0) }, checksum: JournalFormat.checksum(content.bytes), revision: revision,
+            overrides: overrides, isGap: isGap, isPlaced: true)
+    }
+}
+
+extension JournalState {
+    /// The record of edits, as the next revision; none without edits.
+    fileprivate func commit(
+        _ edits: [String: StorageCommit.Edit], at time: Date, by writer: String = JournalCommit.thisProcess
+    ) -> [JournalRecord] {
+        edits.isEmpty ? [] : [.commit(JournalCommit(revision: revision + 1, edits: edits, time: time, writer: writer))]
+    }
+}
+
+extension JournalCommit {
+    /// The writer of commits of this process.
+    static let thisProcess = "\(ProcessInfo.processInfo.processName) (\(getpid()))"
+    /// The writer of a list that another program has put in place.
+    static let otherProgram = "another program"
+}
+
+extension JournalView {
+    /// Whether something has to be written before it is a state of the journal.
+    var needsWriting: Bool {
+        switch self {
+        case .none, .current: false
+        case .foreign, .lost, .replaced, .copied: true
+        }
+    }
+}

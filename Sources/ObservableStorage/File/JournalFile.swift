@@ -1,0 +1,220 @@
+import FoundationSubset
+
+/// A journal beside a property list, open for reading and, if that is allowed, for writing.
+///
+/// It only grows, under the lock of the property list; one that has become too long is replaced by another file.
+final class JournalFile: Sendable {
+    let path: ResolvedPath
+    let header: JournalHeader
+    let inode: UInt64
+    private let descriptor: Int32
+    private let calls: FileSystemCalls
+
+    private init(_ path: ResolvedPath, _ header: JournalHeader, inode: UInt64, _ descriptor: Int32, calls: FileSystemCalls) {
+        (self.path, self.header, self.inode, self.descriptor, self.calls) = (path, header, inode, descriptor, calls)
+    }
+
+    deinit {
+        calls.discard(descriptor)
+    }
+
+    /// Whether the file was made by copying another one, whose list is another file.
+    var isCopy: Bool { header.inode != inode }
+
+    /// Opens the journal of a list; returns nil if there is none that a user who may write the list can have made.
+    ///
+    /// - Throws: ``StorageError/malformed(file:offset:line:column:reason:)`` if it is damaged;
+    ///   ``StorageError/unreadable(file:reason:edits:)`` if it cannot be read, or is one of a later version.
+    static func open(of list: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> JournalFile? {
+        let path = list.journal
+        do throws(SystemError) {
+            let descriptor: Int32
+            do throws(SystemError) {
+                descriptor = try openForWriting(path, calls)
+            } catch let error where error.isMissing {
+                return nil
+            }
+            do throws(SystemError) {
+                let status = try calls.status(of: descriptor)
+                guard status.kind == .file, try status.isTrusted(besides: calls.status(at: list.path)) else {
+                    calls.discard(descriptor)
+                    return nil
+                }
+                let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalFormat.Header.size)
+                if bytes.withUnsafeBytes(JournalFormat.isOtherVersion) { throw SystemError(ENOTSUP) }
+                guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
+                return JournalFile(path, header, inode: status.identity.inode, descriptor, calls: calls)
+            } catch {
+                calls.discard(descriptor)
+                throw error
+            }
+        } catch let error where error.code == EILSEQ {
+            throw .malformed(file: path.path, offset: 0, reason: "it does not begin like a journal")
+        } catch let error where error.code == ENOTSUP {
+            throw .unreadable(file: path.path, reason: "it is the journal of a later version of this library")
+        } catch {
+            throw .unreadable(file: path.path, reason: error.reason)
+        }
+    }
+
+    private static func openForWriting(_ path: ResolvedPath, _ calls: FileSystemCalls) throws(SystemError) -> Int32 {
+        let flags = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY
+        do throws(SystemError) {
+            return try calls.openFile(path.path, O_RDWR | flags)
+        } catch let error where error.isDenied || error.code == EROFS {
+            return try calls.openFile(path.path, O_RDONLY | flags)
+        }
+    }
+
+    // MARK: Reading
+
+    /// The records from an offset on.
+    ///
+    /// - Parameter chain: the checksum of the record before.
+    func records(from offset: Int, after chain: UInt64) throws(StorageError) -> JournalRecords {
+        do throws(SystemError) {
+            let size = Int(try calls.status(of: descriptor).identity.size)
+            guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
+            let bytes = size > offset ? try calls.bytes(of: descriptor, at: offset, count: size - offset) : Data()
+            return JournalRecords(bytes, from: offset, after: chain)
+        } catch {
+            throw .unreadable(file: path.path, reason: error.reason)
+        }
+    }
+
+    /// All records.
+    func records() throws(StorageError) -> JournalRecords {
+        try records(from: JournalFormat.Header.size, after: header.chain)
+    }
+
+    /// The size of the file: more than the end of its last record after a write that was not completed.
+    func size() throws(StorageError) -> Int {
+        do throws(SystemError) {
+            return Int(try calls.status(of: descriptor).identity.size)
+        } catch {
+            throw .unreadable(file: path.path, reason: error.reason)
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes records at the end, under the lock of the list. If that fails, the file has none of them.
+    func append(_ bytes: Data, at end: Int) throws(StorageError) {
+        do throws(SystemError) {
+            do throws(SystemError) {
+                try calls.writeAll(bytes, to: descriptor, at: end)
+            } catch {
+                cut(at: end)
+                throw error
+            }
+        } catch {
+            throw .unwritable(file: path.path, reason: error.reason)
+        }
+    }
+
+    /// Removes what is after the last record.
+    func cut(at end: Int) {
+        do throws(SystemError) {
+            try calls.uninterrupted { () throws(SystemError) in try calls.truncate(descriptor, end) }
+        } catch {
+            // No record: the next one is written over it.
+        }
+    }
+
+    /// Waits until the records are on the medium.
+    func synchronize() throws(StorageError) {
+        do throws(SystemError) {
+            try calls.uninterrupted { () throws(SystemError) in try calls.synchronizeData(descriptor) }
+        } catch {
+            throw .unwritable(file: path.path, reason: "\(error.reason) (synchronizing the journal)", edits: .notDurable)
+        }
+    }
+
+    // MARK: Making
+
+    /// Makes a journal, in place of another one if there is any, durably, under the lock of the list.
+    ///
+    /// - Parameters:
+    ///   - first: the revision before the first record.
+    ///   - status: the status of the list, whose owner and permissions it gets.
+    /// - Returns: the journal, and the end and the checksum of its last record.
+    static func make(
+        of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], besides status: FileStatus?,
+        calls: FileSystemCalls
+    ) throws(StorageError) -> (file: JournalFile, end: Int, chain: UInt64) {
+        let path = list.journal
+        let temporary = list.temporaryFile(process: getpid(), random: calls.random()).path
+        do throws(SystemError) {
+            let folder = try calls.openFolder(list.folder)
+            defer { calls.discard(folder) }
+            let descriptor = try calls.openFile(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+            do throws(SystemError) {
+                // Other writers remove a temporary file that they can lock.
+                _ = calls.tryLock(descriptor, otherwise: true)
+                try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
+                let inode = try calls.status(of: descriptor).identity.inode
+                let header = JournalHeader(history: history, seed: calls.random(), first: first, inode: inode)
+                var (bytes, chain) = (header.bytes, header.chain)
+                for record in records {
+                    do throws(PropertyListError) {
+                        bytes += try record.encoded(after: &chain)
+                    } catch {
+                        // They were in a journal before.
+                        throw SystemError(EILSEQ)
+                    }
+                }
+                try calls.writeAll(bytes, to: descriptor, at: 0)
+                try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
+                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path.path) }
+                calls.releaseLock(descriptor)
+                try calls.synchronizeFolder(folder)
+                return (JournalFile(path, header, inode: inode, descriptor, calls: calls), bytes.count, chain)
+            } catch {
+                calls.discardFile(temporary)
+                calls.discard(descriptor)
+                throw error
+            }
+        } catch {
+            throw .unwritable(file: path.path, reason: "\(error.reason) (making the journal)")
+        }
+    }
+}
+
+extension FileSystemCalls {
+    /// The bytes of an open file from an offset on, fewer if it ends before.
+    fileprivate func bytes(of descriptor: Int32, at offset: Int, count: Int) throws(SystemError) -> Data {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, 1), alignment: 16)
+        var filled = 0
+        do throws(SystemError) {
+            while filled < count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<count])
+                let position = offset + filled
+                let more = try uninterrupted { () throws(SystemError) in try readBytesAt(descriptor, rest, position) }
+                guard more > 0 else { break }
+                filled += more
+            }
+        } catch {
+            buffer.deallocate()
+            throw error
+        }
+        guard let start = buffer.baseAddress else { return Data() }
+        return Data(bytesNoCopy: start, count: filled, deallocator: .custom { start, _ in start.deallocate() })
+    }
+
+    /// Writes all bytes to an open file, from an offset on.
+    fileprivate func writeAll(_ bytes: Data, to descriptor: Int32, at offset: Int) throws(SystemError) {
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(SystemError) in
+                var written = 0
+                while written < buffer.count {
+                    let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
+                    let position = offset + written
+                    let count = try havingRoom { () throws(SystemError) in try writeBytesAt(descriptor, rest, position) }
+                    guard count > 0 else { throw SystemError(EIO) }
+                    written += count
+                }
+            }
+        }
+        try result.get()
+    }
+}
