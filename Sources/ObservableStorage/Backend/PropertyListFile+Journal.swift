@@ -42,7 +42,9 @@ extension PropertyListFile {
             do {
                 return try edit { _ in }
             } catch {
-                report([.writing(name, error)])
+                let failure = StorageError.writing(name, error)
+                // Resuming reads it again.
+                if case .suspended = failure {} else { report([failure]) }
                 view = try self.view(at: target)
             }
         }
@@ -179,9 +181,7 @@ extension PropertyListFile {
     private func prepareJournal(at target: ResolvedPath) throws -> JournalState? {
         let known = journalState.withLock { $0 }
         switch try view(at: target) {
-        case .current(var state):
-            try cutIncomplete(&state, of: target)
-            return state
+        case .current(let state): return try replaceIncomplete(state, of: target)
         case .none:
             let content = try listContent(at: target)
             return try makeJournal(over: content, content.entries, at: target)
@@ -197,21 +197,16 @@ extension PropertyListFile {
         }
     }
 
-    /// Removes what an incomplete write has left after the last record.
-    private func cutIncomplete(_ state: inout JournalState, of target: ResolvedPath) throws {
+    /// Begins a new journal if there is something after the last record, by a writer that was interrupted, or because a record is damaged.
+    ///
+    /// It has a history of its own: somebody may know of commits that are lost.
+    private func replaceIncomplete(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
         let size = try state.file.size()
-        guard size > state.end else { return }
-        // Unless a record before is damaged, which this backend has read when it was not.
-        guard try state.file.records().end == state.end else {
-            let path = state.file.path.path
-            report([.malformed(file: path, offset: state.end, reason: "its records are damaged; a new journal was made")])
-            let content = try listContent(at: target)
-            state = try makeJournal(over: content, restored(state, over: content).entries, at: target)
-            return
-        }
-        let reason = "the last \(size - state.end) bytes are no whole record, and were removed"
+        guard size > state.end else { return state }
+        let reason = "its last \(size - state.end) bytes are no whole record; a new journal was begun without them"
         report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
-        state.file.cut(at: state.end)
+        let content = try listContent(at: target)
+        return try makeJournal(over: content, restored(state, over: content).entries, at: target)
     }
 
     /// Appends records under the lock of the list, all of them or none.

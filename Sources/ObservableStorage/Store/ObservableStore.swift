@@ -29,6 +29,8 @@ public actor ObservableStore {
     var base: StorageEntries
     var flushBackoff = Backoff()
     var loadBackoff = Backoff()
+    var checkpointBackoff = Backoff()
+    var checkpoints = CheckpointSchedule()
     /// Whether another read, after a failed one, is already scheduled.
     var isLookTimed = false
     /// Whether the storage has to be read again after the present operation of it.
@@ -214,7 +216,7 @@ public actor ObservableStore {
 
     deinit {
         stopWatching()
-        if cache.update({ $0.entries.hasPending }) {
+        if cache.update({ $0.entries.hasPending }) || (backend as? PropertyListFile)?.needsCheckpoint == true {
             // There is no later attempt: edits that this one cannot write are lost.
             StoreRegistry.all.write(lastWrite, during: activity) { [lastWrite, availabilityState] in
                 lastWrite.cache.leaveLog()
