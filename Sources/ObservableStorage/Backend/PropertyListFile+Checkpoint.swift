@@ -42,7 +42,7 @@ extension PropertyListFile {
             let outcome = try noting(failureOf: replacement) {
                 try withFileLock(of: target) { fileLock in
                     guard try fileLock?.isInPlace() ?? true else { return PlacingOutcome.failed }
-                    return try place(replacement, bytes, over: list, at: state.revision, isForced: newFormat != nil)
+                    return try place(replacement, bytes, over: list, at: state.revision, isForced: newFormat != nil, target)
                 }
             }
             switch outcome ?? .failed {
@@ -70,14 +70,19 @@ extension PropertyListFile {
 
     /// Announces and renames a list, under the lock.
     private func place(
-        _ replacement: FileReplacement, _ bytes: Data, over base: JournaledList, at revision: UInt64, isForced: Bool
+        _ replacement: FileReplacement, _ bytes: Data, over base: JournaledList, at revision: UInt64, isForced: Bool, _ target: ResolvedPath
     ) throws -> PlacingOutcome {
         _ = try loadJournaled()
-        guard var state = journalState.withLock({ $0 }), let current = state.lists.first, let written = replacement.written else {
-            return .failed
+        guard var state = journalState.withLock({ $0 }), let written = replacement.written,
+            var current = state.list(try FileIdentity(path: target.path, calls: calls))
+        else { return .failed }
+        if !current.isSame(as: state.lists.first) {
+            // Whoever announced it was killed when it was in place.
+            current.isPlaced = true
+            try append([.list(current)], to: &state)
         }
-        if current != base {
-            return current.revision >= revision && !isForced && current.overrides.isEmpty ? .superseded : .failed
+        guard current.isSame(as: base), isForced || state.needsCheckpoint else {
+            return isForced || state.needsCheckpoint && current.revision < revision ? .failed : .superseded
         }
         let list = JournaledList(
             identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(bytes), revision: revision)

@@ -28,7 +28,7 @@ extension PropertyListFile {
         do throws(SystemError) {
             return try calls.status(at: target.journal.path) != nil
         } catch {
-            throw .unreadable(file: target.journal.path, reason: error.reason)
+            throw .unreadable(file: name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
         }
     }
 
@@ -98,7 +98,7 @@ extension PropertyListFile {
         do throws(SystemError) {
             inode = try calls.status(at: target.journal.path)?.identity.inode
         } catch {
-            throw .unreadable(file: target.journal.path, reason: error.reason)
+            throw .unreadable(file: name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
         }
         guard let inode else { return nil }
         if var known, known.file.inode == inode, known.file.path == target.journal {

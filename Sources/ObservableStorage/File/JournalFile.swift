@@ -5,13 +5,15 @@ import FoundationSubset
 /// It only grows, under the lock of the property list; one that has become too long is replaced by another file.
 final class JournalFile: Sendable {
     let path: ResolvedPath
+    private let list: String
     let header: JournalHeader
     let inode: UInt64
     private let descriptor: Int32
     private let calls: FileSystemCalls
 
-    private init(_ path: ResolvedPath, _ header: JournalHeader, inode: UInt64, _ descriptor: Int32, calls: FileSystemCalls) {
-        (self.path, self.header, self.inode, self.descriptor, self.calls) = (path, header, inode, descriptor, calls)
+    private init(of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, _ descriptor: Int32, calls: FileSystemCalls) {
+        (path, self.list, self.header, self.inode) = (list.journal, list.path, header, inode)
+        (self.descriptor, self.calls) = (descriptor, calls)
     }
 
     deinit {
@@ -43,7 +45,7 @@ final class JournalFile: Sendable {
                 let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalFormat.Header.size)
                 if bytes.withUnsafeBytes(JournalFormat.isOtherVersion) { throw SystemError(ENOTSUP) }
                 guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
-                return JournalFile(path, header, inode: status.identity.inode, descriptor, calls: calls)
+                return JournalFile(of: list, header, inode: status.identity.inode, descriptor, calls: calls)
             } catch {
                 calls.discard(descriptor)
                 throw error
@@ -51,9 +53,9 @@ final class JournalFile: Sendable {
         } catch let error where error.code == EILSEQ {
             throw .malformed(file: path.path, offset: 0, reason: "it does not begin like a journal")
         } catch let error where error.code == ENOTSUP {
-            throw .unreadable(file: path.path, reason: "it is the journal of a later version of this library")
+            throw .unreadable(file: list.path, reason: "its journal \(path.path) is that of a later version of this library")
         } catch {
-            throw .unreadable(file: path.path, reason: error.reason)
+            throw .unreadable(file: list.path, reason: "\(error.reason) (opening its journal \(path.path))")
         }
     }
 
@@ -78,7 +80,7 @@ final class JournalFile: Sendable {
             let bytes = size > offset ? try calls.bytes(of: descriptor, at: offset, count: size - offset) : Data()
             return JournalRecords(bytes, from: offset, after: chain)
         } catch {
-            throw .unreadable(file: path.path, reason: error.reason)
+            throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
         }
     }
 
@@ -92,7 +94,7 @@ final class JournalFile: Sendable {
         do throws(SystemError) {
             return Int(try calls.status(of: descriptor).identity.size)
         } catch {
-            throw .unreadable(file: path.path, reason: error.reason)
+            throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
         }
     }
 
@@ -108,7 +110,7 @@ final class JournalFile: Sendable {
                 throw error
             }
         } catch {
-            throw .unwritable(file: path.path, reason: error.reason)
+            throw .unwritable(file: list, reason: "\(error.reason) (writing its journal \(path.path))")
         }
     }
 
@@ -126,7 +128,7 @@ final class JournalFile: Sendable {
         do throws(SystemError) {
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronizeData(descriptor) }
         } catch {
-            throw .unwritable(file: path.path, reason: "\(error.reason) (synchronizing the journal)", edits: .notDurable)
+            throw .unwritable(file: list, reason: "\(error.reason) (synchronizing its journal \(path.path))", edits: .notDurable)
         }
     }
 
@@ -168,14 +170,14 @@ final class JournalFile: Sendable {
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path.path) }
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
-                return (JournalFile(path, header, inode: inode, descriptor, calls: calls), bytes.count, chain)
+                return (JournalFile(of: list, header, inode: inode, descriptor, calls: calls), bytes.count, chain)
             } catch {
                 calls.discardFile(temporary)
                 calls.discard(descriptor)
                 throw error
             }
         } catch {
-            throw .unwritable(file: path.path, reason: "\(error.reason) (making the journal)")
+            throw .unwritable(file: list.path, reason: "\(error.reason) (making its journal \(path.path))")
         }
     }
 }

@@ -42,6 +42,11 @@ struct JournaledList: Sendable, Equatable {
     /// Whether it was in place when this was recorded.
     var isPlaced = false
 
+    /// Whether this is the same list, also if one of the two was not known to be in place.
+    func isSame(as other: JournaledList?) -> Bool {
+        other.map { ($0.identity, $0.checksum, $0.revision) == (identity, checksum, revision) } ?? false
+    }
+
     func isFile(_ found: FileIdentity?) -> Bool {
         identity == found.map { Identity($0) }
     }
