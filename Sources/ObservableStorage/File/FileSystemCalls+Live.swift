@@ -192,8 +192,10 @@ final class DeferredCloser: Sendable {
 }
 
 extension Duration {
-    /// The whole duration in nanoseconds.
+    /// The whole duration in nanoseconds; that of 146 years for a longer one, because times are computed with it.
     var wholeNanoseconds: Int {
-        Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
+        let longest: UInt64 = 1 << 32
+        guard components.seconds.magnitude < longest else { return components.seconds < 0 ? .min / 2 : .max / 2 }
+        return Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
     }
 }

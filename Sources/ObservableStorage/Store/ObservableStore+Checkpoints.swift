@@ -9,49 +9,65 @@ public enum FlushDestination: Sendable, Hashable {
 }
 
 /// When the property list is rewritten that lacks edits of its journal: after a quiet time, and at the latest some time after the first.
-struct CheckpointSchedule: Sendable, Equatable {
-    /// What the timer does next.
+/// Times are in nanoseconds.
+struct CheckpointSchedule: Sendable {
+    /// What has to be done when the time has come.
     enum Step: Sendable, Equatable {
-        case wait(DispatchTimeInterval)
+        case wait(until: UInt64)
         case checkpoint
     }
 
-    // In nanoseconds, like the times.
     private var waiting: (first: UInt64, last: UInt64, quiet: UInt64, atMost: UInt64)?
-
-    static func == (one: CheckpointSchedule, other: CheckpointSchedule) -> Bool {
-        (one.waiting == nil) == (other.waiting == nil)
-    }
+    // The next time at which it is asked what to do.
+    private var next: UInt64 = .max
 
     /// Notes edits that the list lacks.
     ///
-    /// - Parameter quiet: how long no others may follow.
-    /// - Parameter atMost: the longest delay.
-    /// - Returns: the delay of the timer; nil if it runs already.
-    mutating func note(at now: UInt64, quiet: Duration, atMost: Duration) -> DispatchTimeInterval? {
-        let (quiet, atMost) = (UInt64(clamping: quiet.wholeNanoseconds), UInt64(clamping: atMost.wholeNanoseconds))
-        guard let before = waiting else {
-            waiting = (now, now, quiet, atMost)
-            return .nanoseconds(Int(clamping: min(quiet, atMost)))
+    /// - Parameters:
+    ///   - options: how long no others may follow, and the longest delay.
+    ///   - factor: how many times as long to wait for them.
+    /// - Returns: the time at which to call ``reached(_:)``; nil if it is called before that anyway.
+    mutating func note(at now: UInt64, _ options: JournalOptions, times factor: UInt64 = 1) -> UInt64? {
+        func nanoseconds(_ duration: Duration) -> UInt64 {
+            let (product, isTooLong) = UInt64(clamping: duration.wholeNanoseconds).multipliedReportingOverflow(by: factor)
+            return isTooLong ? .max : product
         }
+        let (quiet, atMost) = (nanoseconds(options.quiet), nanoseconds(options.atMost))
         // Those of this store are not delayed by later ones of others.
-        waiting = (before.first, now, min(before.quiet, quiet), min(before.atMost, atMost))
-        return nil
+        waiting = (waiting?.first ?? now, now, min(waiting?.quiet ?? .max, quiet), min(waiting?.atMost ?? .max, atMost))
+        guard due < next else { return nil }
+        next = due
+        return due
     }
 
-    /// The timer has fired.
-    mutating func fired(at now: UInt64) -> Step? {
-        guard let waiting else { return nil }
-        let due = min(waiting.last + waiting.quiet, waiting.first + waiting.atMost)
-        if now < due { return .wait(.nanoseconds(Int(clamping: due - now))) }
-        self.waiting = nil
+    private var due: UInt64 {
+        guard let waiting else { return .max }
+        return min(waiting.last.advanced(by: waiting.quiet), waiting.first.advanced(by: waiting.atMost))
+    }
+
+    /// Decides what to do at a time; nil if there is nothing to do.
+    mutating func reached(_ now: UInt64) -> Step? {
+        next = .max
+        guard waiting != nil else { return nil }
+        if now < due {
+            next = due
+            return .wait(until: due)
+        }
+        waiting = nil
         return .checkpoint
+    }
+}
+
+extension UInt64 {
+    fileprivate func advanced(by nanoseconds: UInt64) -> UInt64 {
+        let (sum, isTooLate) = addingReportingOverflow(nanoseconds)
+        return isTooLate ? .max : sum
     }
 }
 
 extension ObservableStore {
     // A checkpoint of others' edits is left to them, while they live.
-    private static let patienceWithOthers = 10
+    private static let patienceWithOthers: UInt64 = 10
 
     private nonisolated var file: PropertyListFile? { backend as? PropertyListFile }
 
@@ -61,22 +77,20 @@ extension ObservableStore {
     func noteCheckpointNeeded(isOwn: Bool) {
         guard let file, file.needsCheckpoint, !isSuspended else { return }
         let options = file.journalOptions ?? JournalOptions()
-        let factor = isOwn ? 1 : Self.patienceWithOthers
-        let delay = checkpoints.note(
-            at: DispatchTime.now().uptimeNanoseconds, quiet: options.quiet * factor, atMost: options.atMost * factor)
-        if let delay { fireCheckpoint(after: delay) }
+        let now = DispatchTime.now().uptimeNanoseconds
+        if let time = checkpoints.note(at: now, options, times: isOwn ? 1 : Self.patienceWithOthers) { checkLater(at: time) }
     }
 
-    private nonisolated func fireCheckpoint(after delay: DispatchTimeInterval) {
-        executor.queue.asyncAfter(deadline: .now() + delay) { [weak self] in
-            self?.start { await $0.checkpointFired() }
+    private nonisolated func checkLater(at time: UInt64) {
+        executor.queue.asyncAfter(deadline: DispatchTime(uptimeNanoseconds: time)) { [weak self] in
+            self?.start { await $0.checkpointIfDue() }
         }
     }
 
-    private func checkpointFired() async {
-        switch checkpoints.fired(at: DispatchTime.now().uptimeNanoseconds) {
+    private func checkpointIfDue() async {
+        switch checkpoints.reached(DispatchTime.now().uptimeNanoseconds) {
         case nil: return
-        case .wait(let delay): return fireCheckpoint(after: delay)
+        case .wait(let time): return checkLater(at: time)
         case .checkpoint: break
         }
         guard !isSuspended, !cache.update({ $0.isClosed }) else { return }
