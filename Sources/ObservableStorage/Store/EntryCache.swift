@@ -293,7 +293,15 @@ extension EntryCache {
         _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [],
         onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in }, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
-        let (token, first) = state.withLock { state in
+        observe(key, initial: initial, with: others, onDecode: onDecode, observer) { _ in }.token
+    }
+
+    /// Subscribes to one entry, and returns what a closure finds in the state before the first change.
+    func observe<Value, Found: Sendable>(
+        _ key: StorageKey<Value>, initial: Bool = false, with others: [ObservationToken], onDecode: @escaping KeyObservers<Value>.OnDecode,
+        _ observer: Observer<Change<Value>>, finding find: (EntryCacheState) -> Found
+    ) -> (token: ObservationToken, found: Found) {
+        let (token, first, found) = state.withLock { state in
             var first = Deliveries()
             let observers = observers(of: key, in: &state, onDecode)
             let token = observers.add(
@@ -302,10 +310,10 @@ extension EntryCache {
                     for other in others { other.cancel() }
                     if let observers { self?.forgetIfIdle(observers) }
                 })
-            return (token, first)
+            return (token, first, find(state))
         }
         deliver(first)
-        return token
+        return (token, found)
     }
 
     private func observers<Value>(
@@ -336,7 +344,14 @@ extension EntryCache {
 
     /// Subscribes to every entry.
     func observeAll(_ observer: Observer<EntryChange>) -> ObservationToken {
-        let (token, first) = state.withLock { state in
+        observeAll(observer) { _ in }.token
+    }
+
+    /// Subscribes to every entry, and returns what a closure finds in the state before the first change.
+    func observeAll<Found: Sendable>(
+        _ observer: Observer<EntryChange>, finding find: (EntryCacheState) -> Found
+    ) -> (token: ObservationToken, found: Found) {
+        let (token, first, found) = state.withLock { state in
             var first = Deliveries()
             state.hasAllObservers = true
             let token = allObservers.add(
@@ -345,9 +360,9 @@ extension EntryCache {
                     guard let self else { return }
                     self.state.withLock { $0.hasAllObservers = !allObservers.isIdle }
                 })
-            return (token, first)
+            return (token, first, find(state))
         }
         deliver(first)
-        return token
+        return (token, found)
     }
 }
