@@ -60,7 +60,7 @@ public enum Fixture: String, Sendable, CaseIterable {
 
 extension TemporaryFolder {
     /// A property list in the folder, which it retains for as long as a store uses it.
-    fileprivate func propertyList(journal: JournalMode = .off) -> PropertyListFile {
+    fileprivate func propertyList(journal: JournalMode = .edits) -> PropertyListFile {
         var calls = FileSystemCalls.live
         calls.lock = { descriptor throws(SystemError) in
             try withExtendedLifetime(self) { () throws(SystemError) in try FileSystemCalls.live.lock(descriptor) }

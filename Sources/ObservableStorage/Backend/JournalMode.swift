@@ -2,9 +2,12 @@
 public enum JournalMode: Sendable, Hashable {
     /// Nothing: edits that were not written are lost if the process is killed.
     case off
-    /// A log for each open store, which keeps every edit from the moment at which it returns, if the process is killed; see
-    /// <doc:Durability>. An edit then takes several times as long, less than a microsecond in memory, and more where the file system has
-    /// to be told of each page that is written first.
+    /// A log for each open store that edits, which keeps every edit from the moment at which it returns, if the process is killed; see
+    /// <doc:Durability>. Where there can be none, the store works as with ``JournalMode/off``, and ``ObservableStore/durability`` tells the
+    /// reason.
+    ///
+    /// An edit takes 25 ns longer than the 60 ns without a log, and one of a text of 40 bytes 45 ns longer than 190 ns, on ext4 and in
+    /// memory alike (medians). The first edit of a store takes a tenth of a millisecond longer.
     case edits
     /// The same log, and a journal beside the file, to which edits are added together: they are durable after one synchronization, whatever
     /// the size of the file, and other processes read them alone. The file itself is rewritten some time later; see <doc:Durability>.

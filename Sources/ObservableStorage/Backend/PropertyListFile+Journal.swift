@@ -265,7 +265,9 @@ extension PropertyListFile {
 
 extension PropertyListFile {
     /// The entries after another program has put a list in place.
-    private func merged(_ state: JournalState, over content: FileContent) -> (entries: StorageEntries, overrides: [String: StorageCommit.Edit]) {
+    private func merged(_ state: JournalState, over content: FileContent) -> (
+        entries: StorageEntries, overrides: [String: StorageCommit.Edit]
+    ) {
         var overrides: [String: StorageCommit.Edit] = [:]
         if content.identity != nil {
             overrides = state.remaining { content.entries[$0] }

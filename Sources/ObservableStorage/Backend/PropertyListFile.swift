@@ -79,7 +79,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     public convenience init(
         at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary, onDeletion: DeletionPolicy = .removeAll,
-        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .off
+        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .edits
     ) {
         self.init(
             at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, formatPolicy: formatPolicy, format: format,
@@ -92,7 +92,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     package convenience init(
         at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary, onDeletion: DeletionPolicy = .removeAll,
-        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .off,
+        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .edits,
         isInGroupContainer: Bool? = nil, calls: FileSystemCalls
     ) {
         let path = Result { () throws(StorageError) in try AbsolutePath(of: url, calls: calls) }
@@ -118,7 +118,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         _ path: Result<AbsolutePath, StorageError>, named name: String, onCorruption: CorruptionPolicy, lockTimeout: Duration,
         inPlace: InPlaceWriting = .never, formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary,
         onDeletion: DeletionPolicy = .removeAll, access: StorageAccess = .readWrite, protection: FileProtection? = nil,
-        journal: JournalMode = .off, isInGroupContainer: Bool? = nil, calls: FileSystemCalls
+        journal: JournalMode = .edits, isInGroupContainer: Bool? = nil, calls: FileSystemCalls
     ) {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path

@@ -69,6 +69,7 @@ extension FileSystemCalls {
                 munmap(start, size)
                 throw SystemError(code)
             }
+            touchPages(start, size: size)
             return start
         },
         unmap: { start, size in _ = munmap(start, size) },
@@ -109,6 +110,11 @@ private func call<Result: SignedInteger>(_ path: String, _ body: (UnsafePointer<
     }
     guard result >= 0 else { throw SystemError(code) }
     return result
+}
+
+/// Writes to each page of a mapping of an empty file: the first write to a page takes as long as ten edits, and may wait for the disk.
+private func touchPages(_ start: UnsafeMutableRawPointer, size: Int) {
+    for offset in stride(from: 0, to: size, by: Int(getpagesize())) { start.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
 }
 
 private func namesWithoutDot(in path: String) throws(SystemError) -> [String] {

@@ -50,7 +50,7 @@ package struct FileSystemCalls: Sendable {
     var visibleNames: @Sendable (_ folder: String) throws(SystemError) -> [String]
     /// Reserves space for an empty file, of which all bytes are zero.
     var reserve: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> Void
-    /// Maps a file, shared with all processes, but not with forked children.
+    /// Maps an empty file, shared with all processes, but not with forked children, and makes its pages writable.
     var map: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> UnsafeMutableRawPointer
     var unmap: @Sendable (_ start: UnsafeMutableRawPointer, _ size: Int) -> Void
     /// The reason why the file system of an open file is not known to keep mapped files as written; nil if it is.

@@ -11,7 +11,10 @@ final class EntryCache: Sendable {
     private let executor: DispatchQueueExecutor
     /// Makes a file for the log of edits; nil if the store has no log.
     let makeLog: (@Sendable (_ halfSize: Int) throws(EditLogRefusal) -> EditLogFile)?
+    /// Held while a file is made for the log.
     let logMaking = Lock(())
+    /// Held while a file is made that no edit waits for.
+    let logGrowing = Lock(())
 
     /// - Parameters:
     ///   - log: the log of edits, without a file.
@@ -158,10 +161,10 @@ final class EntryCache: Sendable {
             }
             return (
                 changes: changes, removed: removed, deliveries: deliveries, needsFlush: state.needsFlushScheduled(),
-                needsLog: state.log.isBehind
+                demand: state.log.takeDemand()
             )
         }
-        if taken.needsLog { makeLogIfNeeded() }
+        if taken.demand != .none { follow(taken.demand) }
         releaseReadings(of: taken.removed)
         return (taken.deliveries, taken.needsFlush)
     }
@@ -176,7 +179,7 @@ final class EntryCache: Sendable {
         // Released after unlocking.
         var replaced: Entry.Replaced = (value, [])
         var removed: Entry?
-        let (needsFlush, needsLog) = try state.withLock { (state) throws(StorageError) in
+        let (needsFlush, demand) = try state.withLock { (state) throws(StorageError) in
             try state.requireEditable()
             if !state.layers.mandatory.isEmpty, value != nil { try state.requireSettable(key.entryName) }
             let entry = state.entries.ensureEntry(key.entryName.own, at: key.entryIndex)
@@ -192,9 +195,9 @@ final class EntryCache: Sendable {
                     deliveries = posted
                 }
             }
-            return (state.needsFlushScheduled(), state.log.isBehind)
+            return (state.needsFlushScheduled(), state.log.takeDemand())
         }
-        if needsLog { makeLogIfNeeded() }
+        if demand != .none { follow(demand) }
         withExtendedLifetime(replaced) {}
         if let removed { releaseReadings(of: [removed]) }
         return needsFlush

@@ -166,7 +166,7 @@ public actor ObservableStore {
     public init(
         at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), format: PropertyListFormat = .binary,
         onDeletion: DeletionPolicy = .removeAll, access: StorageAccess = .readWrite, protection: FileProtection? = nil,
-        journal: JournalMode = .off
+        journal: JournalMode = .edits
     ) throws(StorageError) {
         try self.init(
             backend: PropertyListFile(
