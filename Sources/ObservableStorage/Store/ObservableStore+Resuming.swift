@@ -170,7 +170,6 @@ private struct PastEdits: Sendable {
     /// - Parameter entry: the key's own entry.
     func changes<Value>(of key: StorageKey<Value>, in entry: Entry) -> [Change<Value>] {
         let name = key.definition.entryName
-        if layers.mandatory(name) != nil { return [] }
         var values = stored
         for commit in commits.reversed() {
             for name in name.all { if let edit = commit.edits[name] { values[name] = edit.oldValue } }
