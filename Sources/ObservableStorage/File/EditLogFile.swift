@@ -25,8 +25,8 @@ final class EditLogFile: @unchecked Sendable {
     private let store: UInt64
     private let forks = FileLock.forks
 
-    // The half that is being filled, and the one that was filled before. Checks of exclusivity at run time take a tenth of the time of an
-    // edit; the lock of the store ensures it.
+    // The half that is being filled, and the one that was filled before. Used only under the store's lock, which ensures exclusivity: checks
+    // at run time take 5 of the 30 ns that a log adds to an edit (`write.logged`).
     @exclusivity(unchecked) private var current: EditLogHalf
     @exclusivity(unchecked) private var other: EditLogHalf
     private var turn: UInt64 = 0

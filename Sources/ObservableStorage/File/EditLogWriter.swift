@@ -1,8 +1,7 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// Writes edits straight into memory, for which ``LoggedEdit/size`` has shown that there is room: one check of the room for each record,
-/// instead of one for each number, saves a tenth of an edit.
+/// Writes edits straight into memory, for which ``LoggedEdit/size`` has shown that there is room: it is not checked for each number.
 struct EditLogWriter {
     private(set) var position: UnsafeMutableRawPointer
 

@@ -7,7 +7,7 @@ public enum EditDurability: Sendable, Hashable {
     case immediate
     /// In memory, until they are written, which is soon: a process that is killed before loses them.
     ///
-    /// The reason is nil if no log was asked for, or the storage is not a file.
+    /// The reason is nil if the store was opened with ``JournalMode/off``, only reads, or its storage is not a ``PropertyListFile``.
     case flushed(reason: StorageError?)
 }
 

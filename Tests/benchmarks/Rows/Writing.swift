@@ -3,7 +3,7 @@ import ObservableStorage
 enum Writing {
     // The first rows are about memory alone: what the log of edits adds has rows of its own.
     static let rows = [
-        Row("write.key", "write, nobody watching, without a log of edits", against: "locked dictionary store", goal: 2.5) { place in
+        Row("write.key", "write, nobody watching", against: "locked dictionary store", goal: 2.5) { place in
             let sample = try SampleStore(journal: .off, in: place)
             return Pair(
                 subject: write(to: sample.store) { sample.store[.launchCount] = $0 }, baseline: bareWrite(), tearDown: sample.close)
