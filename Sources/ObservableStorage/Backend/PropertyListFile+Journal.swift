@@ -185,7 +185,7 @@ extension PropertyListFile {
         case .none:
             let content = try listContent(at: target)
             return try makeJournal(over: content, content.entries, at: target)
-        case .foreign(let state, let content): return try adopt(content, in: state)
+        case .foreign(let state, let content): return try adopt(content, in: state, at: target)
         case .lost(let state, let content): return try makeJournal(over: content, restored(state, over: content).entries, at: target)
         case .replaced(var state, let lost):
             guard let entries = state.entries else { return nil }
@@ -304,7 +304,7 @@ extension PropertyListFile {
     }
 
     /// Makes what another program has changed a commit; if the entries before are not known, only that something has changed.
-    private func adopt(_ content: FileContent, in state: JournalState) throws -> JournalState {
+    private func adopt(_ content: FileContent, in state: JournalState, at target: ResolvedPath) throws -> JournalState {
         var state = state
         let (entries, overrides) = merged(state, over: content)
         let edits = state.entries?.edits(to: entries)
@@ -317,6 +317,9 @@ extension PropertyListFile {
             remember(state)
         }
         return state
+        // Otherwise commits over it could be durable, but not the list itself.
+        try synchronize(content, at: target)
+        try synchronizeFolder(of: target)
     }
 
     /// Makes a new journal with a history of its own.
@@ -330,8 +333,35 @@ extension PropertyListFile {
         history: UInt64, first: UInt64, _ records: [JournalRecord], _ list: (entries: StorageEntries, list: JournaledList)?,
         after earlier: JournalState?, at target: ResolvedPath
     ) throws -> JournalState {
+    /// Waits until the list is on the medium, which another program need not have done.
+    private func synchronize(_ content: FileContent, at target: ResolvedPath) throws(StorageError) {
+        guard content.identity != nil else { return }
+        do throws(SystemError) {
+            let descriptor = try calls.openFile(target.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { calls.discard(descriptor) }
+            try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
+        } catch let error where error.isMissing {
+            // Deleted meanwhile, which is found next.
+            return
+        } catch {
+            throw .unwritable(file: name, reason: "\(error.reason) (synchronizing it before edits are added to its journal)")
+        }
+    }
+
+    /// Waits until the names in the folder are on the medium.
+    func synchronizeFolder(of target: ResolvedPath) throws(StorageError) {
+        do throws(SystemError) {
+            let folder = try calls.openFolder(target.folder)
+            defer { calls.discard(folder) }
+            try calls.synchronizeFolder(folder)
+        } catch {
+            throw .unwritable(file: name, reason: "\(error.reason) (synchronizing the folder \(target.folder))")
+        }
+    }
+
         let status: FileStatus?
         do throws(SystemError) {
+        try synchronize(content, at: target)
             status = try calls.status(at: target.path)
         } catch {
             throw StorageError.unwritable(file: name, reason: error.reason)
