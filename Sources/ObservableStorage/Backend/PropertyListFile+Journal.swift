@@ -252,7 +252,9 @@ extension PropertyListFile {
         guard let current = state.entries else { return }
         var entries = current.unedited
         let format: PropertyListFormat = isXML.load(ordering: .relaxed) ? .xml : .binary
-        let reports = replay(logs, in: &entries, over: state.identity, as: format)
+        // Logs from before the journal was made are those of the list, if nothing has changed since.
+        let list = state.needsCheckpoint ? state.identity : try FileIdentity(path: target.path, calls: calls)
+        let reports = replay(logs, in: &entries, over: [state.identity, list], as: format)
         let edits = current.edits(to: entries.stored(as: format))
         try append(state.commit(edits, at: calls.now()), to: &state)
         if !edits.isEmpty { try state.file.synchronize() }
