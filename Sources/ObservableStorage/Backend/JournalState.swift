@@ -39,9 +39,9 @@ struct JournalState: Sendable {
         !commits.isEmpty || lists.first?.overrides.isEmpty == false
     }
 
-    /// What identifies this state to a log of edits: the same words as for a list, but no list has these.
+    /// What identifies this state to a log of edits: the same words as for a list, but no list has these. Checkpoints do not change it.
     var identity: FileIdentity {
-        FileIdentity(device: 0, inode: file.header.seed, size: 0, modified: Int64(end), changed: 0)
+        FileIdentity(device: 0, inode: file.header.history, size: 0, modified: Int64(clamping: revision), changed: 0)
     }
 
     /// The list of the journal that a file is; nil for a file that another program has put in place.

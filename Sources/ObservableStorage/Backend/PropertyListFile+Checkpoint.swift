@@ -48,27 +48,28 @@ extension PropertyListFile {
             switch outcome ?? .failed {
             case .failed: continue
             case .superseded: return
-            case .placed:
+            case .placed(let list):
                 let (identity, isUnmistakable) = try noting(failureOf: replacement) { try replacement.finish() }
                 cache(
                     FileContent(
                         identity: identity, bytes: bytes, entries: edited.stored(as: format), format: format,
                         lookedAt: isUnmistakable ? .distantFuture : time))
-                return try shortenJournal(at: target)
+                return try settleJournal(list, at: target)
             }
         }
         throw StorageError.unwritable(file: name, reason: "others change it again and again while it is written")
     }
 
     private enum PlacingOutcome {
-        case placed
+        case placed(JournaledList)
         /// Another process has written the same edits.
         case superseded
         /// The list was replaced, or the path leads elsewhere.
         case failed
     }
 
-    /// Announces and renames a list, under the lock.
+    /// Announces and renames a list, under the lock. That it is in place is recorded when the folder is synchronized: a power failure before
+    /// brings back the list that it replaced.
     private func place(
         _ replacement: FileReplacement, _ bytes: Data, over base: JournaledList, at revision: UInt64, isForced: Bool, _ target: ResolvedPath
     ) throws -> PlacingOutcome {
@@ -77,7 +78,8 @@ extension PropertyListFile {
             var current = state.list(try FileIdentity(path: target.path, calls: calls))
         else { return .failed }
         if !current.isSame(as: state.lists.first) {
-            // Whoever announced it was killed when it was in place.
+            // Whoever announced it was killed when it was in place, perhaps before that was durable.
+            try synchronizeFolder(of: target)
             current.isPlaced = true
             try append([.list(current)], to: &state)
         }
@@ -88,10 +90,8 @@ extension PropertyListFile {
             identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(bytes), revision: revision)
         try append([.list(list)], to: &state)
         // Otherwise a power failure could keep the list, and not know which edits are in it.
-        try state.file.synchronize()
-        guard try replacement.replace() else { return .failed }
-        try append([.placed], to: &state)
-        return .placed
+        try state.file.synchronize(to: state.end)
+        return try replacement.replace() ? .placed(list) : .failed
     }
 
     /// The commits after a revision, as far as the journal reaches back.

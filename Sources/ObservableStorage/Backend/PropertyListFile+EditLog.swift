@@ -76,9 +76,9 @@ extension PropertyListFile {
 
     /// Makes the edits of dead stores.
     ///
-    /// - Parameter identity: the identity of the list in which the entries are, or that of the state of its journal.
+    /// - Parameter identities: the identity of the list in which the entries are, or that of the state of its journal, or both.
     /// - Returns: what has to be reported after they are stored.
-    func replay(_ logs: [DeadEditLog], in entries: inout StorageEntries, over identity: FileIdentity?, as format: PropertyListFormat)
+    func replay(_ logs: [DeadEditLog], in entries: inout StorageEntries, over identities: [FileIdentity?], as format: PropertyListFormat)
         -> [StorageError]
     {
         var reports: [StorageError] = []
@@ -88,8 +88,8 @@ extension PropertyListFile {
                 continue
             }
             // After a power failure, the file may be newer than the log: it only counts for the list that it was made for.
-            let list = (inode: identity?.inode ?? 0, time: identity?.modified ?? 0)
-            guard content.boot == bootIdentifier || content.list == list else {
+            let isCurrent = identities.contains { content.list == ($0?.inode ?? 0, $0?.modified ?? 0) }
+            guard content.boot == bootIdentifier || isCurrent else {
                 let keys = Set(content.edits.map { EntryName(own: $0.key, path: $0.path).text })
                 if !keys.isEmpty { reports.append(.conflict(file: name, keys: keys.sorted())) }
                 continue

@@ -185,7 +185,7 @@ extension PropertyListFile {
         let found = isLocked ? try contentOrQuarantine(at: target) : try contentUnlessCorrupt(at: target.path)
         guard let found else { return .failed(needsLock: true) }
         var entries = found.entries
-        let reports = replay(logs, in: &entries, over: found.identity, as: newFormat ?? found.format)
+        let reports = replay(logs, in: &entries, over: [found.identity], as: newFormat ?? found.format)
         try body(&entries)
         // Content that a failed write left in the file counts as edited: it is only durable once it is written again.
         let wanted = newFormat ?? found.format

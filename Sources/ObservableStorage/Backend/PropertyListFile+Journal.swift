@@ -141,7 +141,7 @@ extension PropertyListFile {
     func commitToJournal(
         _ body: (inout StorageEntries) throws -> Void, as format: PropertyListFormat? = nil, at target: ResolvedPath
     ) throws -> StorageEntries? {
-        let committed = try withFileLock(of: target) { lock -> (entries: StorageEntries, file: JournalFile?)? in
+        let committed = try withFileLock(of: target) { lock -> (entries: StorageEntries, state: JournalState)? in
             guard try lock?.isInPlace() ?? true, var state = try prepareJournal(at: target) else { return nil }
             let logs = try deadLogs(of: target)
             if !logs.isEmpty { try store(logs, at: target, in: &state) }
@@ -153,16 +153,17 @@ extension PropertyListFile {
             let whenStored = entries.whenStored
             guard !entries.editedKeys.isEmpty else {
                 whenStored?(target, state.identity)
-                return (current, nil)
+                return (current, state)
             }
             let stored = try storable(entries, as: format ?? (isXML.load(ordering: .relaxed) ? .xml : .binary))
             let edits = current.edits(to: stored)
             try append(state.commit(edits, at: calls.now()), to: &state)
             whenStored?(target, state.identity)
-            return (state.entries ?? stored, edits.isEmpty ? nil : state.file)
+            return (state.entries ?? stored, state)
         }
         guard let committed = committed ?? nil else { return nil }
-        try committed.file?.synchronize()
+        // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
+        try committed.state.file.synchronize(to: committed.state.end)
         return committed.entries
     }
 
@@ -181,11 +182,12 @@ extension PropertyListFile {
     private func prepareJournal(at target: ResolvedPath) throws -> JournalState? {
         let known = journalState.withLock { $0 }
         switch try view(at: target) {
+        case .current(let state) where state.file.isDoubtful: return try renew(state, of: target)
         case .current(let state): return try replaceIncomplete(state, of: target)
         case .none:
             let content = try listContent(at: target)
             return try makeJournal(over: content, content.entries, at: target)
-        case .foreign(let state, let content): return try adopt(content, in: state)
+        case .foreign(let state, let content): return try adopt(content, in: state, at: target)
         case .lost(let state, let content): return try makeJournal(over: content, restored(state, over: content).entries, at: target)
         case .replaced(var state, let lost):
             guard let entries = state.entries else { return nil }
@@ -207,6 +209,13 @@ extension PropertyListFile {
         report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
         let content = try listContent(at: target)
         return try makeJournal(over: content, restored(state, over: content).entries, at: target)
+    }
+
+    /// Writes the records of a journal to another file: after a synchronization has failed, the system may take for written what is not.
+    private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
+        let records = try state.file.records().records.map(\.record)
+        return try makeJournal(
+            history: state.file.header.history, first: state.file.header.first, records, nil, after: state, at: target)
     }
 
     /// Appends records under the lock of the list, all of them or none.
@@ -252,10 +261,12 @@ extension PropertyListFile {
         guard let current = state.entries else { return }
         var entries = current.unedited
         let format: PropertyListFormat = isXML.load(ordering: .relaxed) ? .xml : .binary
-        let reports = replay(logs, in: &entries, over: state.identity, as: format)
+        // Logs from before the journal was made are those of the list, if nothing has changed since.
+        let list = state.needsCheckpoint ? state.identity : try FileIdentity(path: target.path, calls: calls)
+        let reports = replay(logs, in: &entries, over: [state.identity, list], as: format)
         let edits = current.edits(to: entries.stored(as: format))
         try append(state.commit(edits, at: calls.now()), to: &state)
-        if !edits.isEmpty { try state.file.synchronize() }
+        if !edits.isEmpty { try state.file.synchronize(to: state.end) }
         areStored = true
         report(reports)
     }
@@ -304,8 +315,11 @@ extension PropertyListFile {
     }
 
     /// Makes what another program has changed a commit; if the entries before are not known, only that something has changed.
-    private func adopt(_ content: FileContent, in state: JournalState) throws -> JournalState {
+    private func adopt(_ content: FileContent, in state: JournalState, at target: ResolvedPath) throws -> JournalState {
         var state = state
+        // Otherwise commits over it could be durable, but not the list itself.
+        try synchronize(content, at: target)
+        try synchronizeFolder(of: target)
         let (entries, overrides) = merged(state, over: content)
         let edits = state.entries?.edits(to: entries)
         let commit = state.commit(edits ?? [:], at: calls.now(), by: JournalCommit.otherProgram)
@@ -319,8 +333,35 @@ extension PropertyListFile {
         return state
     }
 
+    /// Waits until the list is on the medium, which another program need not have done.
+    private func synchronize(_ content: FileContent, at target: ResolvedPath) throws(StorageError) {
+        guard content.identity != nil else { return }
+        do throws(SystemError) {
+            let descriptor = try calls.openFile(target.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { calls.discard(descriptor) }
+            try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
+        } catch let error where error.isMissing {
+            // Deleted meanwhile, which is found next.
+            return
+        } catch {
+            throw .unwritable(file: name, reason: "\(error.reason) (synchronizing it before edits are added to its journal)")
+        }
+    }
+
+    /// Waits until the names in the folder are on the medium.
+    func synchronizeFolder(of target: ResolvedPath) throws(StorageError) {
+        do throws(SystemError) {
+            let folder = try calls.openFolder(target.folder)
+            defer { calls.discard(folder) }
+            try calls.synchronizeFolder(folder)
+        } catch {
+            throw .unwritable(file: name, reason: "\(error.reason) (synchronizing the folder \(target.folder))")
+        }
+    }
+
     /// Makes a new journal with a history of its own.
     private func makeJournal(over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath) throws -> JournalState {
+        try synchronize(content, at: target)
         let base = content.identity == nil ? StorageEntries() : content.entries
         let list = JournaledList(content, at: 0, overrides: base.edits(to: entries))
         return try makeJournal(history: calls.random(), first: 0, [.list(list)], (content.entries, list), after: nil, at: target)
@@ -344,14 +385,21 @@ extension PropertyListFile {
         return state
     }
 
-    /// Replaces a journal that has become too long by one with its last commits.
-    func shortenJournal(at target: ResolvedPath) throws {
+    /// Records that a list is in place, durably, and replaces a journal that has become too long by one with its last commits.
+    func settleJournal(_ list: JournaledList, at target: ResolvedPath) throws {
         let limit = journalOptions?.keeping ?? JournalOptions().keeping
         _ = try withFileLock(of: target) { lock in
-            guard case .current(let state) = try view(at: target), state.end > 2 * limit, try lock?.isInPlace() ?? true else { return }
+            guard case .current(var state) = try view(at: target), try lock?.isInPlace() ?? true else { return }
+            // Otherwise another process has recorded it, or has put another list in place.
+            if state.lists.count > 1, list.isSame(as: state.lists.last), list.isFile(try FileIdentity(path: target.path, calls: calls)) {
+                try append([.placed], to: &state)
+            }
+            guard state.end > 2 * limit else { return }
             let records = try state.file.records().records
             let placed = records.last { $0.record.isList(state.lists.first) }?.offset ?? state.end
-            let start = min(placed, records.first { $0.offset >= state.end - limit }?.offset ?? state.end)
+            // Commits that were made while the list was written are before its record.
+            let missing = records.first { $0.record.isCommit && $0.record.revision == state.commits.first?.revision }?.offset ?? state.end
+            let start = min(placed, missing, records.first { $0.offset >= state.end - limit }?.offset ?? state.end)
             let first = records.prefix { $0.offset < start }.compactMap(\.record.revision).max() ?? state.file.header.first
             _ = try makeJournal(
                 history: state.file.header.history, first: first, records.filter { $0.offset >= start }.map(\.record), nil, after: state,
@@ -363,6 +411,10 @@ extension PropertyListFile {
 extension JournalRecord {
     fileprivate func isList(_ list: JournaledList?) -> Bool {
         if case .list(let own) = self { own == list } else { false }
+    }
+
+    fileprivate var isCommit: Bool {
+        if case .commit = self { true } else { false }
     }
 
     fileprivate var revision: UInt64? {

@@ -10,9 +10,16 @@ final class JournalFile: Sendable {
     let inode: UInt64
     private let descriptor: Int32
     private let calls: FileSystemCalls
+    /// Up to where it is known to be on the medium.
+    private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
 
-    private init(of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, _ descriptor: Int32, calls: FileSystemCalls) {
+    /// - Parameter end: up to where it is on the medium, together with its name.
+    private init(
+        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, _ descriptor: Int32, synchronizedTo end: Int? = nil,
+        calls: FileSystemCalls
+    ) {
         (path, self.list, self.header, self.inode) = (list.journal, list.path, header, inode)
+        synchronized = Lock((end ?? 0, end != nil, false))
         (self.descriptor, self.calls) = (descriptor, calls)
     }
 
@@ -22,6 +29,9 @@ final class JournalFile: Sendable {
 
     /// Whether the file was made by copying another one, whose list is another file.
     var isCopy: Bool { header.inode != inode }
+
+    /// Whether a synchronization has failed, so that it is not known what is on the medium.
+    var isDoubtful: Bool { synchronized.withLock { $0.isDoubtful } }
 
     /// Opens the journal of a list; returns nil if there is none that a user who may write the list can have made.
     ///
@@ -123,11 +133,21 @@ final class JournalFile: Sendable {
         }
     }
 
-    /// Waits until the records are on the medium.
-    func synchronize() throws(StorageError) {
+    /// Waits until the records up to an offset are on the medium.
+    func synchronize(to end: Int) throws(StorageError) {
+        let known = synchronized.withLock { $0 }
+        if known.end >= end, known.name, !known.isDoubtful { return }
         do throws(SystemError) {
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronizeData(descriptor) }
+            if !known.name {
+                // Whoever renamed it may have been killed before.
+                let folder = try calls.openFolder(path.folder)
+                defer { calls.discard(folder) }
+                try calls.synchronizeFolder(folder)
+            }
+            synchronized.withLock { $0 = (max($0.end, end), true, $0.isDoubtful) }
         } catch {
+            synchronized.withLock { $0.isDoubtful = true }
             throw .unwritable(file: list, reason: "\(error.reason) (synchronizing its journal \(path.path))", edits: .notDurable)
         }
     }
@@ -170,7 +190,8 @@ final class JournalFile: Sendable {
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path.path) }
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
-                return (JournalFile(of: list, header, inode: inode, descriptor, calls: calls), bytes.count, chain)
+                let file = JournalFile(of: list, header, inode: inode, descriptor, synchronizedTo: bytes.count, calls: calls)
+                return (file, bytes.count, chain)
             } catch {
                 calls.discardFile(temporary)
                 calls.discard(descriptor)
