@@ -34,6 +34,9 @@ struct JournalState: Sendable {
         StorageRevision(history: file.header.historyName, number: revision)
     }
 
+    /// The format of the list in place, or of the one that is about to be; nil if no list was recorded.
+    var format: PropertyListFormat? { lists.last?.format }
+
     /// Whether the list in place lacks something.
     var needsCheckpoint: Bool {
         !commits.isEmpty || lists.first?.overrides.isEmpty == false
@@ -108,7 +111,9 @@ struct JournalState: Sendable {
         var edits: [String: StorageCommit.Edit] = [:]
         for (key, result) in results {
             let value = stored(key)
-            if value != result.value, result.old.contains(value) { edits[key] = StorageCommit.Edit(from: value, to: result.value) }
+            // Another program may have converted the list to XML, which rounds dates.
+            let isOld = result.old.contains { $0 == value || $0?.rounded(for: .xml) == value }
+            if value != result.value, isOld { edits[key] = StorageCommit.Edit(from: value, to: result.value) }
         }
         return edits
     }

@@ -11,6 +11,13 @@ extension PropertyListFile {
         !isReadOnly && journalState.withLock { $0?.needsCheckpoint ?? false }
     }
 
+    /// Runs an edit, after which the property list has it for every program, for one that ends then.
+    package func editList(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        let entries = try edit(body)
+        try checkpoint()
+        return entries
+    }
+
     /// Writes a property list with everything that is in the journal, unless another process has done so; returns when it is durable.
     ///
     /// The list is encoded and written beside the old one without a lock, while edits go on. Under the lock it is announced in the journal,
@@ -21,15 +28,15 @@ extension PropertyListFile {
         for _ in 0..<Self.mostCheckpoints {
             let target = try lock.resource ?? resolved()
             // Edits of others, and what other programs have done, are in the journal first.
-            _ = try loadJournaled()
-            guard let state = journalState.withLock({ $0 }), let entries = state.entries else { return }
+            guard let state = try upToDateJournal(at: target), let entries = state.entries else { return }
             try removeLeftovers(of: target)
-            guard let found = try contentUnlessCorrupt(at: target.path), let list = state.list(found.identity) else { continue }
-            guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else { return }
-            let base = found.identity == nil ? StorageEntries() : found.entries
-            var edited = base.unedited
-            for (key, value) in entries.changes(since: base) { edited[key] = value }
-            let (bytes, format) = try encode(edited, over: found, as: newFormat ?? found.format)
+            guard var found = try contentUnlessCorrupt(at: target.path), let list = state.list(found.identity) else { continue }
+            // Of a deleted list, its last values may be known, which are not those of a file.
+            if found.identity == nil { found = .missing(format: found.format) }
+            guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else { return try settleJournal(nil, at: target) }
+            var edited = found.entries.unedited
+            for (key, value) in entries.changes(since: found.entries) { edited[key] = value }
+            let (bytes, format) = try encoded(edited, over: found, as: newFormat ?? found.format, isForced: newFormat != nil)
             guard bytes.count <= FileSystemCalls.largestFileSize else {
                 throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
             }
@@ -40,9 +47,8 @@ extension PropertyListFile {
             guard let replacement else { continue }
             defer { if !replacement.discard() { leftovers.withLock { $0.temporaries = true } } }
             let outcome = try noting(failureOf: replacement) {
-                try withFileLock(of: target) { fileLock in
-                    guard try fileLock?.isInPlace() ?? true else { return PlacingOutcome.failed }
-                    return try place(replacement, bytes, over: list, at: state.revision, isForced: newFormat != nil, target)
+                try withJournal(of: target) { _, current in
+                    try place(replacement, bytes, as: format, over: list, at: state.revision, isForced: newFormat != nil, &current, target)
                 }
             }
             switch outcome ?? .failed {
@@ -60,6 +66,18 @@ extension PropertyListFile {
         throw StorageError.unwritable(file: name, reason: "others change it again and again while it is written")
     }
 
+    /// Another store may have committed what XML has not: then the list becomes binary, rather than never to be written again.
+    private func encoded(
+        _ entries: StorageEntries, over found: FileContent, as format: PropertyListFormat, isForced: Bool
+    ) throws(StorageError) -> (Data, PropertyListFormat) {
+        do throws(StorageError) {
+            return try encode(entries, over: found, as: format)
+        } catch {
+            guard format == .xml, !isForced, case .unencodable = error else { throw error }
+            return try encode(entries, over: found, as: .binary)
+        }
+    }
+
     private enum PlacingOutcome {
         case placed(JournaledList)
         /// Another process has written the same edits.
@@ -71,12 +89,12 @@ extension PropertyListFile {
     /// Announces and renames a list, under the lock. That it is in place is recorded when the folder is synchronized: a power failure before
     /// brings back the list that it replaced.
     private func place(
-        _ replacement: FileReplacement, _ bytes: Data, over base: JournaledList, at revision: UInt64, isForced: Bool, _ target: ResolvedPath
+        _ replacement: FileReplacement, _ bytes: Data, as format: PropertyListFormat, over base: JournaledList, at revision: UInt64,
+        isForced: Bool, _ state: inout JournalState, _ target: ResolvedPath
     ) throws -> PlacingOutcome {
-        _ = try loadJournaled()
-        guard var state = journalState.withLock({ $0 }), let written = replacement.written,
-            var current = state.list(try FileIdentity(path: target.path, calls: calls))
-        else { return .failed }
+        guard let written = replacement.written, var current = state.list(try FileIdentity(path: target.path, calls: calls)) else {
+            return .failed
+        }
         if !current.isSame(as: state.lists.first) {
             // Whoever announced it was killed when it was in place, perhaps before that was durable.
             try synchronizeFolder(of: target)
@@ -87,7 +105,7 @@ extension PropertyListFile {
             return isForced || state.needsCheckpoint && current.revision < revision ? .failed : .superseded
         }
         let list = JournaledList(
-            identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(bytes), revision: revision)
+            identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(bytes), revision: revision, format: format)
         try append([.list(list)], to: &state)
         // Otherwise a power failure could keep the list, and not know which edits are in it.
         try state.file.synchronize(to: state.end)
@@ -98,9 +116,13 @@ extension PropertyListFile {
     ///
     /// - Parameter revision: the revision; nil for all commits in the journal.
     /// - Returns: nil without a journal, if it has another history, or if it does not know every commit since.
-    public func commits(since revision: StorageRevision?) throws -> [StorageCommit]? {
-        _ = try loadJournaled()
-        guard let state = journalState.withLock({ $0 }) else { return nil }
+    public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
+        try rememberedCommits(since: revision)
+    }
+
+    private func rememberedCommits(since revision: StorageRevision?) throws -> [StorageCommit]? {
+        let target = try lock.resource ?? resolved()
+        guard try loadJournaled() != nil, let state = knownJournal(of: target) else { return nil }
         let history = state.file.header.historyName
         let first = revision?.number ?? state.file.header.first
         if let revision, revision.history != history { return nil }

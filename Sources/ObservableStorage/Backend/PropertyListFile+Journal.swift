@@ -24,45 +24,102 @@ extension PropertyListFile {
 
     /// Whether a journal stands beside the list, or this backend is to make one.
     func isJournaled(_ target: ResolvedPath) throws(StorageError) -> Bool {
-        if journalOptions != nil || journalState.withLock({ $0 != nil }) { return true }
+        if wantsJournal(target) || knownJournal(of: target) != nil { return true }
+        return try journalStatus(of: target) != nil
+    }
+
+    /// What is known of the journal of a list: a link may have led to another list before.
+    func knownJournal(of target: ResolvedPath) -> JournalState? {
+        journalState.withLock { $0?.file.path == target.journal ? $0 : nil }
+    }
+
+    /// The status of the file that stands where the journal is; nil if there is none that a user who may write the list can have made.
+    private func journalStatus(of target: ResolvedPath) throws(StorageError) -> FileStatus? {
         do throws(SystemError) {
-            return try calls.status(at: target.journal.path) != nil
+            guard let status = try calls.status(at: target.journal.path), status.kind == .file else { return nil }
+            if status.isTrusted(besides: nil) { return status }
+            return status.isTrusted(besides: try calls.status(at: target.path)) ? status : nil
         } catch {
             throw .unreadable(file: name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
         }
     }
 
+    /// Whether this backend makes a journal: not on file systems on which it is not known to be safe, which is reported once.
+    private func wantsJournal(_ target: ResolvedPath) -> Bool {
+        guard journalOptions != nil else { return false }
+        let known = journalObjection.withLock { $0?.path == target ? $0 : nil }
+        if let known { return known.isPossible }
+        let objection = mappingObjection
+        // A folder that is missing is made by the first commit, and looked at by the next.
+        if let objection { report([objection]) }
+        journalObjection.withLock { $0 = (target, objection == nil) }
+        return objection == nil
+    }
+
     /// The entries of list and journal; nil without a journal.
+    ///
+    /// What another program has changed becomes a commit of the journal, unless that has to wait, or is not possible: then it does with the
+    /// next edit.
     func loadJournaled() throws -> StorageEntries? {
         let target = try lock.resource ?? resolved()
         guard try isJournaled(target) else { return nil }
-        var view = try view(at: target)
-        if view.needsWriting, !isReadOnly {
-            // What another program has changed becomes a commit of the journal.
+        let found = try view(at: target)
+        // A process that the system may suspend locks nothing in order to read. Without a folder, nothing is made again.
+        if found.needsWriting, !found.isGone, !isReadOnly, !isInGroupContainer {
             do {
-                return try edit { _ in }
+                let timeout: Duration = lock.resource == nil ? .zero : lockTimeout
+                if let entries = try withJournal(of: target, timeout: timeout, { _, state in state.entries }) { return entries }
             } catch {
-                let failure = StorageError.writing(name, error)
-                // Resuming reads it again.
-                if case .suspended = failure {} else { report([failure]) }
-                view = try self.view(at: target)
+                // The entries can be read nevertheless, and the next edit has the same error if it remains.
             }
         }
-        switch view {
+        switch try view(at: target) {
         case .none: return nil
         case .current(let state): return state.entries
         case .foreign(let state, let content): return merged(state, over: content).entries.stored(at: nil)
-        case .lost(let state, let content): return restored(state, over: content).entries.stored(at: nil)
-        case .replaced(let state, _): return state.entries
+        case .lost(let state, let content):
+            if content.identity == nil, onDeletion == .removeAll { remember(nil) }
+            return restored(state, over: content).stored(at: nil)
+        case .replaced(let state, let lost):
+            guard let entries = state.entries else { return nil }
+            return StorageEntries(entries, with: lost.remaining { entries[$0] }.mapValues(\.newValue)).stored(at: nil)
         case .copied(let file, let content): return try copied(file, content).stored(at: nil)
+        }
+    }
+
+    /// Runs a closure under the lock of the list, with the journal ready for commits; returns nil if it has to be tried again.
+    func withJournal<Result>(
+        of target: ResolvedPath, timeout: Duration? = nil, _ body: (FileLock?, inout JournalState) throws -> Result?
+    ) throws -> Result? {
+        let result = try withFileLock(of: target, timeout: timeout) { lock -> Result? in
+            guard try lock?.isInPlace() ?? true, var state = try prepareJournal(at: target) else { return nil }
+            return try body(lock, &state)
+        }
+        return result ?? nil
+    }
+
+    /// The state of the journal, with everything that others have done; nil without a journal.
+    ///
+    /// - Throws: the reason why it cannot be brought up to date.
+    func upToDateJournal(at target: ResolvedPath) throws -> JournalState? {
+        guard try isJournaled(target) else { return nil }
+        switch try view(at: target) {
+        case .none: return nil
+        case .current(let state) where try state.file.size() == state.end: return state
+        case .current, .foreign, .lost, .replaced, .copied:
+            for _ in 0..<Self.mostLooks {
+                if let state = try withJournal(of: target, { _, state in state }) { return state }
+            }
+            throw StorageError.unwritable(file: name, reason: "its lock file or its journal is replaced again and again")
         }
     }
 
     // MARK: Looking
 
     private func view(at target: ResolvedPath) throws -> JournalView {
+        var waited: Duration = .zero
         for _ in 0..<Self.mostLooks {
-            let known = journalState.withLock { $0 }
+            let known = knownJournal(of: target)
             // Before the journal: a list is announced before it is put in place.
             let identity = try FileIdentity(path: target.path, calls: calls)
             guard var state = try currentJournal(of: target, known) else {
@@ -76,15 +133,21 @@ extension PropertyListFile {
                 if content.identity == identity { return .copied(state.file, content) }
                 continue
             }
+            if let known, known.file.header.history != state.file.header.history, known.needsCheckpoint {
+                return .replaced(state, lost: known)
+            }
             let list = state.list(identity)
+            if list == nil, identity == nil, waited < Self.missingGrace {
+                // An editor may just be about to write it.
+                calls.pause(Self.pause)
+                waited += Self.pause
+                continue
+            }
             if list == nil || state.entries == nil {
                 let content = try listContent(at: target)
                 guard content.identity == identity else { continue }
                 guard let list else { return .foreign(state, content) }
                 state.load(content.entries, of: list)
-            }
-            if let known, known.file.header.history != state.file.header.history, known.needsCheckpoint {
-                return .replaced(state, lost: known)
             }
             note(state, after: known)
             return .current(state)
@@ -94,14 +157,9 @@ extension PropertyListFile {
 
     /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
     private func currentJournal(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
-        let inode: UInt64?
-        do throws(SystemError) {
-            inode = try calls.status(at: target.journal.path)?.identity.inode
-        } catch {
-            throw .unreadable(file: name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
-        }
-        guard let inode else { return nil }
-        if var known, known.file.inode == inode, known.file.path == target.journal {
+        guard let status = try journalStatus(of: target) else { return nil }
+        // Another name of it is noticed when it is opened.
+        if var known, known.file.inode == status.identity.inode, status.links == 1 {
             guard try known.file.size() >= known.end else { return nil }
             known.take(try known.file.records(from: known.end, after: known.chain))
             return known
@@ -126,10 +184,20 @@ extension PropertyListFile {
     /// Keeps what was read, unless another thread has read more meanwhile.
     private func note(_ state: JournalState, after known: JournalState?) {
         journalState.take { current in
-            guard current?.file === known?.file, current?.end == known?.end else { return current }
+            guard current?.file.path != state.file.path || (current?.file === known?.file && current?.end == known?.end) else { return current }
             defer { current = state }
             return current
         }
+        if let format = state.format { isXML.store(format == .xml, ordering: .relaxed) }
+    }
+
+    /// Keeps what was appended or made under the lock of the list.
+    private func remember(_ state: JournalState?) {
+        journalState.take { current in
+            defer { current = state }
+            return current
+        }
+        if let format = state?.format { isXML.store(format == .xml, ordering: .relaxed) }
     }
 
     // MARK: Commits
@@ -141,8 +209,7 @@ extension PropertyListFile {
     func commitToJournal(
         _ body: (inout StorageEntries) throws -> Void, as format: PropertyListFormat? = nil, at target: ResolvedPath
     ) throws -> StorageEntries? {
-        let committed = try withFileLock(of: target) { lock -> (entries: StorageEntries, state: JournalState)? in
-            guard try lock?.isInPlace() ?? true, var state = try prepareJournal(at: target) else { return nil }
+        let committed = try withJournal(of: target) { lock, state -> (entries: StorageEntries, state: JournalState)? in
             let logs = try deadLogs(of: target)
             if !logs.isEmpty { try store(logs, at: target, in: &state) }
             guard let current = state.entries else { return nil }
@@ -155,16 +222,41 @@ extension PropertyListFile {
                 whenStored?(target, state.identity)
                 return (current, state)
             }
-            let stored = try storable(entries, as: format ?? (isXML.load(ordering: .relaxed) ? .xml : .binary))
+            let stored = try storable(entries, as: format ?? state.format ?? newFileFormat)
             let edits = current.edits(to: stored)
+            if !edits.isEmpty { try requireWritableList(target) }
             try append(state.commit(edits, at: calls.now()), to: &state)
             whenStored?(target, state.identity)
             return (state.entries ?? stored, state)
         }
-        guard let committed = committed ?? nil else { return nil }
+        guard let committed else { return nil }
         // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
         try committed.state.file.synchronize(to: committed.state.end)
+        if committed.state.end / 4 > keptJournal, lock.resource == nil {
+            do {
+                try checkpoint()
+            } catch {
+                // The edit is durable.
+                report([.writing(name, error)])
+            }
+        }
         return committed.entries
+    }
+
+    /// The number of bytes that are kept when a journal is shortened.
+    private var keptJournal: Int {
+        min(max((journalOptions ?? JournalOptions()).keeping, 0), JournalFormat.mostKept)
+    }
+
+    /// Rejects an edit of a list that cannot be replaced afterwards.
+    private func requireWritableList(_ target: ResolvedPath) throws(StorageError) {
+        let status: FileStatus?
+        do throws(SystemError) {
+            status = try calls.status(at: target.path)
+        } catch {
+            throw .unwritable(file: name, reason: error.reason)
+        }
+        if let status { try calls.requireWritable(status, at: target) }
     }
 
     /// The entries as they will read back from the list.
@@ -180,20 +272,23 @@ extension PropertyListFile {
 
     /// The journal, to which commits can be appended; nil if it has to be looked for again.
     private func prepareJournal(at target: ResolvedPath) throws -> JournalState? {
-        let known = journalState.withLock { $0 }
         switch try view(at: target) {
-        case .current(let state) where state.file.isDoubtful: return try renew(state, of: target)
-        case .current(let state): return try replaceIncomplete(state, of: target)
+        case .current(let state):
+            if try state.file.size() > state.end { return try replaceDamaged(state, over: try listContent(at: target), at: target) }
+            return try state.file.isDoubtful || state.file.isTooOpen(besides: calls.statusOrNil(at: target.path))
+                ? renew(state, of: target) : state
         case .none:
             let content = try listContent(at: target)
             return try makeJournal(over: content, content.entries, at: target)
-        case .foreign(let state, let content): return try adopt(content, in: state, at: target)
-        case .lost(let state, let content): return try makeJournal(over: content, restored(state, over: content).entries, at: target)
-        case .replaced(var state, let lost):
-            guard let entries = state.entries else { return nil }
-            let remaining = lost.remaining { entries[$0] }
-            note(state, after: known)
-            try append(state.commit(remaining, at: calls.now()), to: &state)
+        case .foreign(let state, let content):
+            if try state.file.size() > state.end { return try replaceDamaged(state, over: content, at: target) }
+            return try adopt(content, in: state, at: target)
+        case .lost(let state, let content): return try makeJournal(over: content, restored(state, over: content), at: target)
+        case .replaced(let state, let lost):
+            // Then those commits that the new journal lacks are made again.
+            remember(state)
+            guard var state = try prepareJournal(at: target), let entries = state.entries else { return nil }
+            try append(state.commit(lost.remaining { entries[$0] }, at: calls.now()), to: &state)
             return state
         case .copied(let file, let content): return try makeJournal(over: content, copied(file, content), at: target)
         }
@@ -202,13 +297,10 @@ extension PropertyListFile {
     /// Begins a new journal if there is something after the last record, by a writer that was interrupted, or because a record is damaged.
     ///
     /// It has a history of its own: somebody may know of commits that are lost.
-    private func replaceIncomplete(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
-        let size = try state.file.size()
-        guard size > state.end else { return state }
-        let reason = "its last \(size - state.end) bytes are no whole record; a new journal was begun without them"
+    private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState {
+        let reason = "its last \(try state.file.size() - state.end) bytes are no whole record; a new journal was begun without them"
         report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
-        let content = try listContent(at: target)
-        return try makeJournal(over: content, restored(state, over: content).entries, at: target)
+        return try makeJournal(over: content, restored(state, over: content), at: target)
     }
 
     /// Writes the records of a journal to another file: after a synchronization has failed, the system may take for written what is not.
@@ -245,14 +337,6 @@ extension PropertyListFile {
         }
     }
 
-    /// Keeps what was appended or made under the lock of the list.
-    private func remember(_ state: JournalState?) {
-        journalState.take { current in
-            defer { current = state }
-            return current
-        }
-    }
-
     /// Commits the edits of dead stores, by themselves, and removes their logs.
     private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws {
         let folder = EditLogFolder(list: target, calls: calls)
@@ -260,7 +344,7 @@ extension PropertyListFile {
         defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
         guard let current = state.entries else { return }
         var entries = current.unedited
-        let format: PropertyListFormat = isXML.load(ordering: .relaxed) ? .xml : .binary
+        let format = state.format ?? newFileFormat
         // Logs from before the journal was made are those of the list, if nothing has changed since.
         let list = state.needsCheckpoint ? state.identity : try FileIdentity(path: target.path, calls: calls)
         let reports = replay(logs, in: &entries, over: [state.identity, list], as: format)
@@ -290,9 +374,9 @@ extension PropertyListFile {
     }
 
     /// The entries after the journal was removed or damaged.
-    private func restored(_ state: JournalState, over content: FileContent) -> (entries: StorageEntries, isExact: Bool) {
-        if state.list(content.identity) != nil, let entries = state.entries { return (entries, true) }
-        return (merged(state, over: content).entries, false)
+    private func restored(_ state: JournalState, over content: FileContent) -> StorageEntries {
+        if state.list(content.identity) != nil, let entries = state.entries { return entries }
+        return merged(state, over: content).entries
     }
 
     /// The entries of a copied journal and its list: of the list alone, if that is not one of the journal's.
@@ -378,7 +462,7 @@ extension PropertyListFile {
             throw StorageError.unwritable(file: name, reason: error.reason)
         }
         let (file, _, _) = try JournalFile.make(
-            of: target, history: history, first: first, records, besides: status, calls: calls)
+            of: target, history: history, first: first, records, besides: status, protection: protection, calls: calls)
         var state = JournalState(file, try file.records(), after: earlier)
         if state.entries == nil, let list { state.load(list.entries, of: list.list) }
         remember(state)
@@ -386,15 +470,16 @@ extension PropertyListFile {
     }
 
     /// Records that a list is in place, durably, and replaces a journal that has become too long by one with its last commits.
-    func settleJournal(_ list: JournaledList, at target: ResolvedPath) throws {
-        let limit = journalOptions?.keeping ?? JournalOptions().keeping
-        _ = try withFileLock(of: target) { lock in
-            guard case .current(var state) = try view(at: target), try lock?.isInPlace() ?? true else { return }
+    ///
+    /// - Parameter list: the list that was put in place; nil if none was.
+    func settleJournal(_ list: JournaledList?, at target: ResolvedPath) throws {
+        let limit = keptJournal
+        _ = try withJournal(of: target) { _, state in
             // Otherwise another process has recorded it, or has put another list in place.
-            if state.lists.count > 1, list.isSame(as: state.lists.last), list.isFile(try FileIdentity(path: target.path, calls: calls)) {
+            if let list, state.lists.count > 1, list.isSame(as: state.lists.last), list.isFile(try FileIdentity(path: target.path, calls: calls)) {
                 try append([.placed], to: &state)
             }
-            guard state.end > 2 * limit else { return }
+            guard state.end / 2 > limit else { return }
             let records = try state.file.records().records
             let placed = records.last { $0.record.isList(state.lists.first) }?.offset ?? state.end
             // Commits that were made while the list was written are before its record.
@@ -431,7 +516,7 @@ extension JournaledList {
     fileprivate init(_ content: FileContent, at revision: UInt64, overrides: [String: StorageCommit.Edit], isGap: Bool = false) {
         self.init(
             identity: content.identity.map { Identity($0) }, checksum: JournalFormat.checksum(content.bytes), revision: revision,
-            overrides: overrides, isGap: isGap, isPlaced: true)
+            format: content.format, overrides: overrides, isGap: isGap, isPlaced: true)
     }
 }
 
@@ -458,5 +543,10 @@ extension JournalView {
         case .none, .current: false
         case .foreign, .lost, .replaced, .copied: true
         }
+    }
+
+    /// Whether both the list and its journal were removed, perhaps with their folder.
+    var isGone: Bool {
+        if case .lost(_, let content) = self { content.identity == nil } else { false }
     }
 }

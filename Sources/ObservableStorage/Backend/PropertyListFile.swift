@@ -41,13 +41,15 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// What was last read of the journal, or appended to it. Its lock is not held while files are accessed.
     let journalState = Lock<JournalState?>(nil)
     let wasDamageReported = Atomic(false)
+    /// Whether the file system of a list can have a journal, as last found.
+    let journalObjection = Lock<(path: ResolvedPath, isPossible: Bool)?>(nil)
     /// The data protection of a new file.
     let protection: FileProtection?
     /// Whether the file is in the container of an app group, where a process that the system suspends may not hold a lock, nor wait for one.
     let isInGroupContainer: Bool
     /// Whether edits are refused, and the file is only read.
     public let isReadOnly: Bool
-    private let lockTimeout: Duration
+    let lockTimeout: Duration
     let inPlace: InPlaceWriting
     let calls: FileSystemCalls
     /// The content that was last read or written. Its lock is not held while the file is accessed.
@@ -103,9 +105,9 @@ public final class PropertyListFile: BlockingStorageBackend {
     }
 
     /// Creates a backend for a path, in which not even a leading `~` has a special meaning.
-    package convenience init(path: String) {
+    package convenience init(path: String, access: StorageAccess = .readWrite) {
         let absolute = Result { () throws(StorageError) in try AbsolutePath(path) }
-        self.init(absolute, named: path, onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
+        self.init(absolute, named: path, onCorruption: .refuse, lockTimeout: .seconds(10), access: access, calls: .live)
     }
 
     /// Creates a backend for the file of a suite, in the folder of settings.
@@ -249,10 +251,14 @@ extension PropertyListFile {
     /// Runs a closure while no other writer of the file can; returns nil if the path leads elsewhere now.
     ///
     /// The lock passed is nil if this thread holds it already, as for an edit inside another one, at the end of the process.
-    func withFileLock<Result>(of target: ResolvedPath, _ body: (_ lock: FileLock?) throws -> Result) throws -> Result? {
+    ///
+    /// - Parameter timeout: how long others may hold the lock; nil for as long as an edit waits.
+    func withFileLock<Result>(
+        of target: ResolvedPath, timeout: Duration? = nil, _ body: (_ lock: FileLock?) throws -> Result
+    ) throws -> Result? {
         if lock.resource != nil { return try body(nil) }
         let waiting: FileLock.Waiting = isInGroupContainer ? .polling : .queued
-        return try FileLock.withLock(for: target, timeout: lockTimeout, waiting: waiting, calls: calls) { fileLock in
+        return try FileLock.withLock(for: target, timeout: timeout ?? lockTimeout, waiting: waiting, calls: calls) { fileLock in
             // A link may have been replaced while waiting for the lock: its new target has another lock.
             guard try resolved() == target else { return nil }
             return try lock.own(target) { try body(fileLock) }

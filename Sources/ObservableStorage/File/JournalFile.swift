@@ -15,9 +15,10 @@ final class JournalFile: Sendable {
 
     /// - Parameter end: up to where it is on the medium, together with its name.
     private init(
-        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, _ descriptor: Int32, synchronizedTo end: Int? = nil,
-        calls: FileSystemCalls
+        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, links: UInt64 = 1, _ descriptor: Int32, isReadOnly: Bool = false,
+        synchronizedTo end: Int? = nil, calls: FileSystemCalls
     ) {
+        (self.links, self.isReadOnly) = (links, isReadOnly)
         (path, self.list, self.header, self.inode) = (list.journal, list.path, header, inode)
         synchronized = Lock((end ?? 0, end != nil, false))
         (self.descriptor, self.calls) = (descriptor, calls)
@@ -27,8 +28,21 @@ final class JournalFile: Sendable {
         calls.discard(descriptor)
     }
 
-    /// Whether the file was made by copying another one, whose list is another file.
-    var isCopy: Bool { header.inode != inode }
+    /// Whether the file was made by copying another one, or is a second name of one, whose list is another file.
+    var isCopy: Bool { header.inode != inode || links != 1 }
+    private let links: UInt64
+    /// Whether this user may not write it.
+    private let isReadOnly: Bool
+
+    /// Whether more users may read it than the list, or this one may not write it.
+    func isTooOpen(besides list: FileStatus?) throws(StorageError) -> Bool {
+        guard let list, !isReadOnly else { return isReadOnly }
+        do throws(SystemError) {
+            return try calls.status(of: descriptor).permissions & ~list.permissions != 0
+        } catch {
+            throw .unreadable(file: self.list, reason: "\(error.reason) (reading its journal \(path.path))")
+        }
+    }
 
     /// Whether a synchronization has failed, so that it is not known what is on the medium.
     var isDoubtful: Bool { synchronized.withLock { $0.isDoubtful } }
@@ -40,9 +54,9 @@ final class JournalFile: Sendable {
     static func open(of list: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> JournalFile? {
         let path = list.journal
         do throws(SystemError) {
-            let descriptor: Int32
+            let (descriptor, isReadOnly): (Int32, Bool)
             do throws(SystemError) {
-                descriptor = try openForWriting(path, calls)
+                (descriptor, isReadOnly) = try openForWriting(path, calls)
             } catch let error where error.isMissing {
                 return nil
             }
@@ -55,7 +69,8 @@ final class JournalFile: Sendable {
                 let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalFormat.Header.size)
                 if bytes.withUnsafeBytes(JournalFormat.isOtherVersion) { throw SystemError(ENOTSUP) }
                 guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
-                return JournalFile(of: list, header, inode: status.identity.inode, descriptor, calls: calls)
+                return JournalFile(
+                    of: list, header, inode: status.identity.inode, links: status.links, descriptor, isReadOnly: isReadOnly, calls: calls)
             } catch {
                 calls.discard(descriptor)
                 throw error
@@ -69,12 +84,12 @@ final class JournalFile: Sendable {
         }
     }
 
-    private static func openForWriting(_ path: ResolvedPath, _ calls: FileSystemCalls) throws(SystemError) -> Int32 {
+    private static func openForWriting(_ path: ResolvedPath, _ calls: FileSystemCalls) throws(SystemError) -> (Int32, isReadOnly: Bool) {
         let flags = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY
         do throws(SystemError) {
-            return try calls.openFile(path.path, O_RDWR | flags)
+            return (try calls.openFile(path.path, O_RDWR | flags), false)
         } catch let error where error.isDenied || error.code == EROFS {
-            return try calls.openFile(path.path, O_RDONLY | flags)
+            return (try calls.openFile(path.path, O_RDONLY | flags), true)
         }
     }
 
@@ -84,9 +99,11 @@ final class JournalFile: Sendable {
     ///
     /// - Parameter chain: the checksum of the record before.
     func records(from offset: Int, after chain: UInt64) throws(StorageError) -> JournalRecords {
+        let size = try size()
+        guard size <= FileSystemCalls.largestFileSize else {
+            throw .malformed(file: path.path, offset: offset, reason: "it has \(size) bytes, more than are read")
+        }
         do throws(SystemError) {
-            let size = Int(try calls.status(of: descriptor).identity.size)
-            guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
             let bytes = size > offset ? try calls.bytes(of: descriptor, at: offset, count: size - offset) : Data()
             return JournalRecords(bytes, from: offset, after: chain)
         } catch {
@@ -162,7 +179,7 @@ final class JournalFile: Sendable {
     /// - Returns: the journal, and the end and the checksum of its last record.
     static func make(
         of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], besides status: FileStatus?,
-        calls: FileSystemCalls
+        protection: FileProtection?, calls: FileSystemCalls
     ) throws(StorageError) -> (file: JournalFile, end: Int, chain: UInt64) {
         let path = list.journal
         let temporary = list.temporaryFile(process: getpid(), random: calls.random()).path
@@ -174,6 +191,7 @@ final class JournalFile: Sendable {
                 // Other writers remove a temporary file that they can lock.
                 _ = calls.tryLock(descriptor, otherwise: true)
                 try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
+                try calls.setProtection(of: descriptor, besides: list, orTo: protection)
                 let inode = try calls.status(of: descriptor).identity.inode
                 let header = JournalHeader(history: history, seed: calls.random(), first: first, inode: inode)
                 var (bytes, chain) = (header.bytes, header.chain)
@@ -204,6 +222,28 @@ final class JournalFile: Sendable {
 }
 
 extension FileSystemCalls {
+    /// The status of the file at a path; nil if there is none, or it cannot be asked.
+    func statusOrNil(at path: String) -> FileStatus? {
+        do throws(SystemError) {
+            return try status(at: path)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Sets the data protection of another file, or a given one if there is no such file.
+    fileprivate func setProtection(
+        of descriptor: Int32, besides other: ResolvedPath, orTo protection: FileProtection?
+    ) throws(SystemError) {
+        do throws(SystemError) {
+            let file = try openFile(other.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { discard(file) }
+            try setProtection(of: descriptor, successorOf: file, orTo: protection)
+        } catch let error where error.isMissing {
+            try setProtection(of: descriptor, successorOf: nil, orTo: protection)
+        }
+    }
+
     /// The bytes of an open file from an offset on, fewer if it ends before.
     fileprivate func bytes(of descriptor: Int32, at offset: Int, count: Int) throws(SystemError) -> Data {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, 1), alignment: 16)

@@ -35,6 +35,7 @@ struct JournaledList: Sendable, Equatable {
     /// The checksum of its bytes, by which it is recognized in a copy of the folder.
     var checksum: UInt64
     let revision: UInt64
+    let format: PropertyListFormat
     /// Values that were in the storage at that revision instead of those of the list, which another program has written.
     var overrides: [String: StorageCommit.Edit] = [:]
     /// Whether it is not known what is different since the revision before.
@@ -82,6 +83,9 @@ enum JournalFormat {
         static let bodyLength = 24
         static let body = 32
     }
+
+    /// The largest number of bytes that are kept when a journal is shortened.
+    static let mostKept = 256 << 20
 
     enum Kind: UInt32 {
         case commit = 1
@@ -204,6 +208,7 @@ extension JournalCommit {
 extension JournaledList {
     fileprivate var propertyList: PropertyListValue {
         var root = overrides.propertyList
+        root["format"] = .string(format == .xml ? "xml" : "binary")
         root["checksum"] = .integer(PropertyListInteger(checksum))
         root["gap"] = .boolean(isGap)
         root["placed"] = .boolean(isPlaced)
@@ -314,6 +319,7 @@ extension JournaledList {
         }
         self.revision = revision
         checksum = number("checksum") ?? 0
+        format = root["format"] == "xml" ? .xml : .binary
         if let inode: UInt64 = number("inode"), let size: Int64 = number("size"), let modified: Int64 = number("modified") {
             identity = Identity(inode: inode, size: size, modified: modified)
         }

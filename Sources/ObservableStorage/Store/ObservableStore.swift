@@ -185,8 +185,8 @@ public actor ObservableStore {
     /// - Throws: ``StorageError`` naming the file that cannot be read.
     public init(at url: URL, defaults: [URL], mandatory: [URL] = []) throws(StorageError) {
         try self.init(
-            backend: PropertyListFile(at: url), defaults: defaults.map { PropertyListFile(at: $0) },
-            mandatory: mandatory.map { PropertyListFile(at: $0) })
+            backend: PropertyListFile(at: url), defaults: defaults.map { PropertyListFile(at: $0, access: .readOnly) },
+            mandatory: mandatory.map { PropertyListFile(at: $0, access: .readOnly) })
     }
 
     /// The name of the storage in errors: the path of the file, unless the store has another backend.
