@@ -120,7 +120,7 @@ extension PropertyListFile {
         try rememberedCommits(since: revision)
     }
 
-    private func rememberedCommits(since revision: StorageRevision?) throws -> [StorageCommit]? {
+    func rememberedCommits(since revision: StorageRevision?) throws -> [StorageCommit]? {
         let target = try lock.resource ?? resolved()
         guard try loadJournaled() != nil, let state = knownJournal(of: target) else { return nil }
         let history = state.file.header.historyName
