@@ -24,7 +24,7 @@ extension PropertyListFile {
 
     /// Whether a journal stands beside the list, or this backend is to make one.
     func isJournaled(_ target: ResolvedPath) throws(StorageError) -> Bool {
-        if journalOptions != nil || journalState.withLock({ $0 != nil }) { return true }
+        if journalOptions != nil || journalState.withLock({ $0?.file.path == target.journal }) { return true }
         do throws(SystemError) {
             return try calls.status(at: target.journal.path) != nil
         } catch {
@@ -62,7 +62,9 @@ extension PropertyListFile {
 
     private func view(at target: ResolvedPath) throws -> JournalView {
         for _ in 0..<Self.mostLooks {
-            let known = journalState.withLock { $0 }
+            let noted = journalState.withLock { $0 }
+            // A link that is turned leads to another list, which has nothing to do with what is known of the one before.
+            let known = noted?.file.path == target.journal ? noted : nil
             // Before the journal: a list is announced before it is put in place.
             let identity = try FileIdentity(path: target.path, calls: calls)
             guard var state = try currentJournal(of: target, known) else {
@@ -86,7 +88,7 @@ extension PropertyListFile {
             if let known, known.file.header.history != state.file.header.history, known.needsCheckpoint {
                 return .replaced(state, lost: known)
             }
-            note(state, after: known)
+            note(state, after: noted)
             return .current(state)
         }
         throw StorageError.unreadable(file: name, reason: "it keeps changing while it is read")
