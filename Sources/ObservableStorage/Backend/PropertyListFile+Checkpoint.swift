@@ -25,6 +25,7 @@ extension PropertyListFile {
     ///
     /// - Parameter newFormat: the format to write; nil for that of the list.
     func checkpoint(as newFormat: PropertyListFormat? = nil) throws {
+        guard !isReadOnly else { return }
         for _ in 0..<Self.mostCheckpoints {
             let target = try lock.resource ?? resolved()
             // Edits of others, and what other programs have done, are in the journal first.

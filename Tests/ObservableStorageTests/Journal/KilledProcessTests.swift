@@ -27,7 +27,9 @@
         ]
 
         /// The last value of each writer, and what has failed.
-        private func round(_ setup: Setup, at file: URL, _ lines: Int, _ lost: inout [String]) async throws -> (last: [Int: Int], total: Int) {
+        private func round(
+            _ setup: Setup, at file: URL, _ lines: Int, _ lost: inout [String]
+        ) async throws -> (last: [Int: Int], total: Int) {
             let programs = try (0..<setup.processes).map { process in
                 try RunningProgram(
                     "Peer", ["sets-until-killed", file.path, "\(setup.writers)", setup.journal, "\(process * setup.writers)"])
@@ -99,7 +101,9 @@
                 let found = values["writer.\(writer)"]?.int ?? 0
                 if !possible.contains(found) { lost.append("\(place): writer \(writer): \(found) instead of \(number)") }
                 let text = values["text.\(writer)"]?.string ?? ""
-                if !possible.map({ "text \($0)" }).contains(text) { lost.append("\(place): writer \(writer): \(text) instead of \(number)") }
+                if !possible.map({ "text \($0)" }).contains(text) {
+                    lost.append("\(place): writer \(writer): \(text) instead of \(number)")
+                }
             }
         }
     }
