@@ -34,7 +34,9 @@ extension PropertyListFile {
             guard var found = try contentUnlessCorrupt(at: target.path), let list = state.list(found.identity) else { continue }
             // Of a deleted list, its last values may be known, which are not those of a file.
             if found.identity == nil { found = .missing(format: found.format) }
-            guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else { return try settleJournal(nil, at: target) }
+            guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else {
+                return state.end / 2 > keptJournal ? try settleJournal(nil, at: target) : ()
+            }
             var edited = found.entries.unedited
             for (key, value) in entries.changes(since: found.entries) { edited[key] = value }
             let (bytes, format) = try encoded(edited, over: found, as: newFormat ?? found.format, isForced: newFormat != nil)

@@ -44,7 +44,7 @@ extension PropertyListFile {
         } catch {
             throw EditLogRefusal(error: error)
         }
-        return try EditLogFolder(list: target, calls: calls).makeLog(halfSize: halfSize)
+        return try EditLogFolder(list: target, calls: calls).makeLog(halfSize: halfSize, over: knownJournal(of: target)?.identity)
     }
 }
 

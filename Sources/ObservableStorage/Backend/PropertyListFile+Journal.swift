@@ -64,11 +64,12 @@ extension PropertyListFile {
         let target = try lock.resource ?? resolved()
         guard try isJournaled(target) else { return nil }
         let found = try view(at: target)
-        // A process that the system may suspend locks nothing in order to read. Without a folder, nothing is made again.
+        // A process that the system may suspend locks nothing in order to read. A list that is missing may come back.
         if found.needsWriting, !found.isGone, !isReadOnly, !isInGroupContainer {
             do {
                 let timeout: Duration = lock.resource == nil ? .zero : lockTimeout
-                if let entries = try withJournal(of: target, timeout: timeout, { _, state in state.entries }) { return entries }
+                let state = try withJournal(of: target, timeout: timeout) { _, state in try shortened(state, at: target) }
+                if let entries = state?.entries { return entries }
             } catch {
                 // The entries can be read nevertheless, and the next edit has the same error if it remains.
             }
@@ -158,8 +159,7 @@ extension PropertyListFile {
     /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
     private func currentJournal(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
         guard let status = try journalStatus(of: target) else { return nil }
-        // Another name of it is noticed when it is opened.
-        if var known, known.file.inode == status.identity.inode, status.links == 1 {
+        if var known, known.file.inode == status.identity.inode {
             guard try known.file.size() >= known.end else { return nil }
             known.take(try known.file.records(from: known.end, after: known.chain))
             return known
@@ -184,7 +184,9 @@ extension PropertyListFile {
     /// Keeps what was read, unless another thread has read more meanwhile.
     private func note(_ state: JournalState, after known: JournalState?) {
         journalState.take { current in
-            guard current?.file.path != state.file.path || (current?.file === known?.file && current?.end == known?.end) else { return current }
+            guard current?.file.path != state.file.path || (current?.file === known?.file && current?.end == known?.end) else {
+                return current
+            }
             defer { current = state }
             return current
         }
@@ -244,7 +246,7 @@ extension PropertyListFile {
     }
 
     /// The number of bytes that are kept when a journal is shortened.
-    private var keptJournal: Int {
+    var keptJournal: Int {
         min(max((journalOptions ?? JournalOptions()).keeping, 0), JournalFormat.mostKept)
     }
 
@@ -473,23 +475,29 @@ extension PropertyListFile {
     ///
     /// - Parameter list: the list that was put in place; nil if none was.
     func settleJournal(_ list: JournaledList?, at target: ResolvedPath) throws {
-        let limit = keptJournal
         _ = try withJournal(of: target) { _, state in
             // Otherwise another process has recorded it, or has put another list in place.
-            if let list, state.lists.count > 1, list.isSame(as: state.lists.last), list.isFile(try FileIdentity(path: target.path, calls: calls)) {
+            if let list, state.lists.count > 1, list.isSame(as: state.lists.last),
+                list.isFile(try FileIdentity(path: target.path, calls: calls))
+            {
                 try append([.placed], to: &state)
             }
-            guard state.end / 2 > limit else { return }
-            let records = try state.file.records().records
-            let placed = records.last { $0.record.isList(state.lists.first) }?.offset ?? state.end
-            // Commits that were made while the list was written are before its record.
-            let missing = records.first { $0.record.isCommit && $0.record.revision == state.commits.first?.revision }?.offset ?? state.end
-            let start = min(placed, missing, records.first { $0.offset >= state.end - limit }?.offset ?? state.end)
-            let first = records.prefix { $0.offset < start }.compactMap(\.record.revision).max() ?? state.file.header.first
-            _ = try makeJournal(
-                history: state.file.header.history, first: first, records.filter { $0.offset >= start }.map(\.record), nil, after: state,
-                at: target)
+            _ = try shortened(state, at: target)
         }
+    }
+
+    /// The journal, or one with its last commits if it has become too long.
+    private func shortened(_ state: JournalState, at target: ResolvedPath) throws -> JournalState {
+        guard state.end / 2 > keptJournal else { return state }
+        let records = try state.file.records().records
+        let placed = records.last { $0.record.isList(state.lists.first) }?.offset ?? state.end
+        // Commits that were made while the list was written are before its record.
+        let missing = records.first { $0.record.isCommit && $0.record.revision == state.commits.first?.revision }?.offset ?? state.end
+        let start = min(placed, missing, records.first { $0.offset >= state.end - keptJournal }?.offset ?? state.end)
+        let first = records.prefix { $0.offset < start }.compactMap(\.record.revision).max() ?? state.file.header.first
+        return try makeJournal(
+            history: state.file.header.history, first: first, records.filter { $0.offset >= start }.map(\.record), nil, after: state,
+            at: target)
     }
 }
 
@@ -545,8 +553,11 @@ extension JournalView {
         }
     }
 
-    /// Whether both the list and its journal were removed, perhaps with their folder.
+    /// Whether the list was removed, perhaps with its journal and its folder.
     var isGone: Bool {
-        if case .lost(_, let content) = self { content.identity == nil } else { false }
+        switch self {
+        case .foreign(_, let content), .lost(_, let content): content.identity == nil
+        case .none, .current, .replaced, .copied: false
+        }
     }
 }

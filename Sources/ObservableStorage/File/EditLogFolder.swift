@@ -23,8 +23,10 @@ struct EditLogRefusal: Error {
 extension EditLogFolder {
     /// Makes a log, which counts after it is published.
     ///
-    /// - Parameter halfSize: the size of each half, in bytes.
-    func makeLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile {
+    /// - Parameters:
+    ///   - halfSize: the size of each half, in bytes.
+    ///   - identity: the identity of the state over which the edits are made; nil for that of the list.
+    func makeLog(halfSize: Int, over identity: FileIdentity? = nil) throws(EditLogRefusal) -> EditLogFile {
         var objection: String?
         do throws(SystemError) {
             let status = try calls.status(at: list.path)
@@ -35,7 +37,7 @@ extension EditLogFolder {
                     guard try calls.status(of: folder).isTrusted(besides: status) else { throw SystemError(EACCES) }
                     objection = try calls.mappingObjection(folder)
                     if objection != nil { throw SystemError(ENOTSUP) }
-                    if let log = try makeFile(besides: status, halfSize: halfSize) { return log }
+                    if let log = try makeFile(besides: status, halfSize: halfSize, over: identity ?? status?.identity) { return log }
                 } catch let error where error.code == ENOENT || error.code == EEXIST {
                     continue
                 }
@@ -85,7 +87,9 @@ extension EditLogFolder {
     }
 
     /// Makes a file; returns nil if another process removed it before it was locked.
-    private func makeFile(besides status: FileStatus?, halfSize: Int) throws(SystemError) -> EditLogFile? {
+    private func makeFile(
+        besides status: FileStatus?, halfSize: Int, over identity: FileIdentity?
+    ) throws(SystemError) -> EditLogFile? {
         let store = calls.random()
         let file = ResolvedPath("\(getpid())-\(String(store, radix: 16))", in: path).path
         let descriptor = try calls.openFile(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -103,7 +107,7 @@ extension EditLogFolder {
             let start = try calls.map(descriptor, size)
             return EditLogFile(
                 of: list, at: file, descriptor: descriptor, inode: inode, start: start, halfSize: halfSize, store: store,
-                over: status?.identity, calls: calls)
+                over: identity, calls: calls)
         } catch {
             calls.discardFile(file)
             FileLock.release(descriptor, calls: calls)

@@ -15,10 +15,11 @@ final class JournalFile: Sendable {
 
     /// - Parameter end: up to where it is on the medium, together with its name.
     private init(
-        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, links: UInt64 = 1, _ descriptor: Int32, isReadOnly: Bool = false,
+        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, place: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
         synchronizedTo end: Int? = nil, calls: FileSystemCalls
     ) {
-        (self.links, self.isReadOnly) = (links, isReadOnly)
+        isCopy = header.inode != inode || header.place != place
+        self.isReadOnly = isReadOnly
         (path, self.list, self.header, self.inode) = (list.journal, list.path, header, inode)
         synchronized = Lock((end ?? 0, end != nil, false))
         (self.descriptor, self.calls) = (descriptor, calls)
@@ -29,8 +30,7 @@ final class JournalFile: Sendable {
     }
 
     /// Whether the file was made by copying another one, or is a second name of one, whose list is another file.
-    var isCopy: Bool { header.inode != inode || links != 1 }
-    private let links: UInt64
+    let isCopy: Bool
     /// Whether this user may not write it.
     private let isReadOnly: Bool
 
@@ -69,8 +69,9 @@ final class JournalFile: Sendable {
                 let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalFormat.Header.size)
                 if bytes.withUnsafeBytes(JournalFormat.isOtherVersion) { throw SystemError(ENOTSUP) }
                 guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
+                let place = JournalFormat.place(of: list, in: try calls.status(at: list.folder)?.identity)
                 return JournalFile(
-                    of: list, header, inode: status.identity.inode, links: status.links, descriptor, isReadOnly: isReadOnly, calls: calls)
+                    of: list, header, inode: status.identity.inode, place: place, descriptor, isReadOnly: isReadOnly, calls: calls)
             } catch {
                 calls.discard(descriptor)
                 throw error
@@ -193,7 +194,8 @@ final class JournalFile: Sendable {
                 try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
                 try calls.setProtection(of: descriptor, besides: list, orTo: protection)
                 let inode = try calls.status(of: descriptor).identity.inode
-                let header = JournalHeader(history: history, seed: calls.random(), first: first, inode: inode)
+                let place = JournalFormat.place(of: list, in: try calls.status(of: folder).identity)
+                let header = JournalHeader(history: history, seed: calls.random(), first: first, inode: inode, place: place)
                 var (bytes, chain) = (header.bytes, header.chain)
                 for record in records {
                     do throws(PropertyListError) {
@@ -208,7 +210,7 @@ final class JournalFile: Sendable {
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path.path) }
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
-                let file = JournalFile(of: list, header, inode: inode, descriptor, synchronizedTo: bytes.count, calls: calls)
+                let file = JournalFile(of: list, header, inode: inode, place: place, descriptor, synchronizedTo: bytes.count, calls: calls)
                 return (file, bytes.count, chain)
             } catch {
                 calls.discardFile(temporary)

@@ -72,6 +72,8 @@ enum JournalFormat {
         static let first = 24
         /// The inode number of the journal itself: a copy has another one.
         static let inode = 32
+        /// A number for the folder and the name of the list: another name of the same journal is a copy as well.
+        static let place = 40
         static let checksum = 56
     }
 
@@ -108,6 +110,13 @@ enum JournalFormat {
         return magic != Header.magic && withUnsafeBytes(of: magic) { $0.starts(with: "plJRNL".utf8) }
     }
 
+    /// The number for the place of a list; see ``Header/place``.
+    static func place(of list: ResolvedPath, in folder: FileIdentity?) -> UInt64 {
+        var hash = FoldedHash(seed: folder?.inode ?? 0)
+        Array(list.name.utf8).withUnsafeBytes { hash.combine($0) }
+        return hash.value
+    }
+
     static func checksum(_ bytes: Data) -> UInt64 {
         var hash = FoldedHash(seed: 3)
         bytes.withUnsafeBytes { hash.combine($0) }
@@ -121,6 +130,7 @@ struct JournalHeader: Sendable, Equatable {
     let seed: UInt64
     let first: UInt64
     let inode: UInt64
+    let place: UInt64
 
     /// The history as revisions name it.
     var historyName: String { String(history, radix: 16) }
@@ -128,7 +138,7 @@ struct JournalHeader: Sendable, Equatable {
     /// What the first record confirms.
     var chain: UInt64 {
         var hash = FoldedHash(seed: seed)
-        for word in [history, first, inode] { hash.combine(word) }
+        for word in [history, first, inode, place] { hash.combine(word) }
         return hash.value
     }
 
@@ -142,13 +152,14 @@ struct JournalHeader: Sendable, Equatable {
             put(seed, at: Header.seed)
             put(first, at: Header.first)
             put(inode, at: Header.inode)
+            put(place, at: Header.place)
             put(chain, at: Header.checksum)
         }
         return data
     }
 
-    init(history: UInt64, seed: UInt64, first: UInt64, inode: UInt64) {
-        (self.history, self.seed, self.first, self.inode) = (history, seed, first, inode)
+    init(history: UInt64, seed: UInt64, first: UInt64, inode: UInt64, place: UInt64) {
+        (self.history, self.seed, self.first, self.inode, self.place) = (history, seed, first, inode, place)
     }
 
     /// - Returns: nil if the bytes are not those of a journal.
@@ -157,7 +168,9 @@ struct JournalHeader: Sendable, Equatable {
         guard bytes.count >= Header.size else { return nil }
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
         guard word(0) == Header.magic else { return nil }
-        self.init(history: word(Header.history), seed: word(Header.seed), first: word(Header.first), inode: word(Header.inode))
+        self.init(
+            history: word(Header.history), seed: word(Header.seed), first: word(Header.first), inode: word(Header.inode),
+            place: word(Header.place))
         guard word(Header.checksum) == chain else { return nil }
     }
 }

@@ -187,7 +187,7 @@ struct PowerFailureTests {
             }
             return nil
         }
-        let backend = fixture.backend(.full(keeping: 64), calls: recorder.calls)
+        let backend = fixture.backend(.full(keeping: 256), calls: recorder.calls)
         try backend.set(["a": 1])
         isOn.withLock { $0 = true }
         try backend.checkpoint()
