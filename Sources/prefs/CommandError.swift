@@ -8,10 +8,15 @@ enum CommandError: Error, Equatable {
     case usage(String, synopsis: String? = nil)
     /// The file can't be read, written or locked, or its contents do not allow the edit; the reason begins with the file.
     case failed(String)
+    /// The file does not remember the changes that were asked for; the reason begins with the file.
+    case notRemembered(String)
     /// The reader of standard output has closed it.
     case outputClosed
     /// The command has reported its result; it ends with this status.
     case reported(status: Int32)
+
+    /// Why a file without a journal does not remember changes.
+    static let noJournal = "it has no journal, so that its earlier changes are not known"
 
     /// Wraps an error of the library, whose description names the file and the reason.
     init(_ error: any Error) {
@@ -25,6 +30,7 @@ enum CommandError: Error, Equatable {
         case .noSuchKey: 1
         case .usage: 2
         case .failed: 3
+        case .notRemembered: 4
         case .reported(let status): status
         }
     }
@@ -33,7 +39,7 @@ enum CommandError: Error, Equatable {
     func report() {
         switch self {
         case .outputClosed, .reported: return
-        case .noSuchKey, .failed: Self.print("prefs: \(self)")
+        case .noSuchKey, .failed, .notRemembered: Self.print("prefs: \(self)")
         case .usage(_, let synopsis):
             Self.print("prefs: \(self)")
             Self.print(synopsis.map { "usage: \($0)" } ?? "try: prefs help")
@@ -56,7 +62,7 @@ extension CommandError: CustomStringConvertible {
         switch self {
         case .outputClosed, .reported: ""
         case .noSuchKey(let key): "no such key: \(key.quoted)"
-        case .failed(let reason), .usage(let reason, _): reason
+        case .failed(let reason), .notRemembered(let reason), .usage(let reason, _): reason
         }
     }
 }

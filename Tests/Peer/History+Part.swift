@@ -5,8 +5,10 @@ import TestSupport
 
 extension History {
     /// Participates in a history of several processes: writes and exits on request, and prints violated rules.
-    static func take(part name: String, seed: String, steps: String, beside others: String, in path: String) async throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
+    static func take(
+        part name: String, seed: String, steps: String, beside others: String, in path: String, journal: JournalMode
+    ) async throws {
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500), journal: journal)
         let witness = StoreWitness(store)
         say("ready")
         _ = readLine()

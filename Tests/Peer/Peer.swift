@@ -31,11 +31,13 @@ struct Peer {
         case "file-events": try await FileEvents(path: arguments[1]).run()
         case "many-stores": try await ManyStores(folder: arguments[1], count: Int(arguments[2]) ?? 0).run()
         case "history":
-            try await History.take(part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: arguments[1])
+            let journal = JournalMode(argument: arguments.count > 6 ? arguments[6] : "off")
+            try await History.take(
+                part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: arguments[1], journal: journal)
         case "every-type": try await EveryType.run(arguments[1], in: arguments[2])
         case "moved-settings": try await MovedSettings.run(arguments[1], arguments.count > 2 ? arguments[2] : nil)
         case "load": try await Load(count: Int(arguments[2]) ?? 0, path: arguments[3]).run(arguments[1])
-        case "sets-until-killed": try await SetsUntilKilled(path: arguments[1], writers: Int(arguments[2]) ?? 1).run()
+        case "sets-until-killed": try await SetsUntilKilled(Array(arguments.dropFirst())).run()
         default: throw UnknownRequest()
         }
     }

@@ -1,20 +1,38 @@
 import Dispatch
 import Foundation
 import ObservableStorage
+import Synchronization
+import TestSupport
 
-/// Sets keys from several threads, and prints each value after `set` has returned, until the process is killed.
+/// Sets keys from several threads, and prints each value after `set` has returned, until the process is killed, or is asked to end.
 struct SetsUntilKilled {
     let path: String
-    let writers: Int
+    let writers: ClosedRange<Int>
+    let journal: JournalMode
 
-    /// The keys are `writer.0` and so on; the lines are `KEY VALUE`. Nothing is flushed by request.
+    private static let isEnding = Atomic(false)
+
+    /// - Parameter arguments: the path, the number of writers, the mode of the journal, and the number of the first writer.
+    init(_ arguments: [String]) {
+        path = arguments[0]
+        let first = arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0
+        writers = first...(first + (Int(arguments[1]) ?? 1) - 1)
+        journal = JournalMode(argument: arguments.count > 2 ? arguments[2] : "edits")
+    }
+
+    /// The keys are `writer.0` and so on; the lines are `KEY VALUE`. Nothing is flushed by request, until the line `end` is read.
     func run() async throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path), journal: .edits)
-        let first = try (0..<writers).map { try store.value(for: Self.key($0)) }
-        for writer in 0..<writers {
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500), journal: journal)
+        let failures = Task {
+            for await failure in store.failures { try Peer.say("failed: \(failure)") }
+        }
+        let ended = DispatchGroup()
+        for writer in writers {
+            let first = try store.value(for: Self.key(writer))
+            ended.enter()
             Thread.detachNewThread {
-                var number = first[writer]
-                while true {
+                var number = first
+                while !Self.isEnding.load(ordering: .relaxed) {
                     number += 1
                     do {
                         try store.set(number, for: Self.key(writer))
@@ -24,9 +42,14 @@ struct SetsUntilKilled {
                         exit(1)
                     }
                 }
+                ended.leave()
             }
         }
-        while true { try await Task.sleep(for: .seconds(60)) }
+        guard readLine() == "end" else { exit(1) }
+        Self.isEnding.store(true, ordering: .relaxed)
+        await withCheckedContinuation { continuation in ended.notify(queue: .global()) { continuation.resume() } }
+        try await store.close()
+        try await failures.value
     }
 
     private static func key(_ writer: Int) -> StorageKey<Int> {

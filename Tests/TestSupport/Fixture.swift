@@ -10,6 +10,8 @@ public enum Fixture: String, Sendable, CaseIterable {
     case file
     /// An XML property-list file.
     case xml
+    /// A binary property-list file with a journal.
+    case journal
     /// A domain of Foundation's user defaults.
     case userDefaults
     /// A backend that uses only the public protocol.
@@ -37,11 +39,14 @@ public enum Fixture: String, Sendable, CaseIterable {
             return StorageFixture { backend }
         case .file:
             let folder = try TemporaryFolder()
-            return StorageFixture { KeepingBackend(PropertyListFile(at: folder.file("settings.plist")), folder) }
+            return StorageFixture { folder.propertyList() }
         case .xml:
             let folder = try TemporaryFolder()
             try PropertyListValue.dictionary([:]).encoded(as: .xml).write(to: folder.file("settings.plist"))
-            return StorageFixture { KeepingBackend(PropertyListFile(at: folder.file("settings.plist")), folder) }
+            return StorageFixture { folder.propertyList() }
+        case .journal:
+            let folder = try TemporaryFolder()
+            return StorageFixture { folder.propertyList(journal: .full()) }
         case .userDefaults:
             let domain = TemporaryDomain()
             return StorageFixture { KeepingBackend(try domain.makeBackend(), domain) }
@@ -50,5 +55,17 @@ public enum Fixture: String, Sendable, CaseIterable {
             let backend = JSONFileBackend(at: folder.file("settings.json"))
             return StorageFixture { KeepingBackend(backend, folder) }
         }
+    }
+}
+
+extension TemporaryFolder {
+    /// A property list in the folder, which it retains for as long as a store uses it.
+    fileprivate func propertyList(journal: JournalMode = .edits) -> PropertyListFile {
+        var calls = FileSystemCalls.live
+        calls.lock = { descriptor throws(SystemError) in
+            try withExtendedLifetime(self) { () throws(SystemError) in try FileSystemCalls.live.lock(descriptor) }
+        }
+        return PropertyListFile(
+            at: file("settings.plist"), onCorruption: .refuse, lockTimeout: .seconds(10), journal: journal, calls: calls)
     }
 }

@@ -1,22 +1,28 @@
 public import Dispatch
+import FoundationSubset
 public import PropertyListCoding
 
 /// Entries in memory: for tests and previews. Several stores on one backend behave like several processes on one file.
 public final class InMemoryBackend: BlockingStorageBackend {
     /// The name of the storage in errors.
     public let name = "memory"
-    private let entries: Lock<StorageEntries>
+    private let state: Lock<(entries: StorageEntries, commits: CommitMemory)>
     private let edits = ChangePublisher<StorageEvent>()
 
     /// Creates a backend with some entries, at the first revision of a history of its own.
-    public init(_ entries: [String: PropertyListValue] = [:]) {
+    ///
+    /// - Parameters:
+    ///   - entries: the entries.
+    ///   - rememberedCommits: how many of the last commits it remembers, with their values.
+    public init(_ entries: [String: PropertyListValue] = [:], rememberedCommits: Int = 1_000) {
         let history = String(UInt64.random(in: .min ... .max), radix: 16)
-        self.entries = Lock(StorageEntries(entries, revision: StorageRevision(history: history, number: 0)))
+        let revision = StorageRevision(history: history, number: 0)
+        state = Lock((StorageEntries(entries, revision: revision), CommitMemory(since: revision, limit: rememberedCommits)))
     }
 
     /// The current entries.
     public func load() -> StorageEntries {
-        entries.withLock { $0 }
+        state.withLock { $0.entries }
     }
 
     /// Runs an edit on the latest entries, and again if another edit was stored meanwhile.
@@ -29,12 +35,14 @@ public final class InMemoryBackend: BlockingStorageBackend {
             let next = StorageRevision(history: revision.history, number: revision.number + 1)
             let stored = edited.stored(at: next)
             // The edit is user code and ran outside the lock: it runs again if another edit was stored meanwhile.
-            let (deliveries, _) = entries.take { entries -> (Deliveries?, StorageEntries) in
-                let latest = entries
+            let changes = StorageChanges(stored.changes(since: before), since: revision, revision: next)
+            let commit = StorageCommit(changes.commitEdits(over: before), revision: next, time: Date())
+            let (deliveries, _) = state.take { state -> (Deliveries?, StorageEntries) in
+                let latest = state.entries
                 guard latest.revision == revision else { return (nil, latest) }
-                entries = stored
+                state.entries = stored
+                state.commits.append(commit)
                 var deliveries = Deliveries()
-                let changes = StorageChanges(stored.changes(since: before), since: revision, revision: next)
                 edits.post(to: &deliveries) { .changes(changes) }
                 return (deliveries, latest)
             }
@@ -54,5 +62,47 @@ public final class InMemoryBackend: BlockingStorageBackend {
         let token = edits.subscribe { event in queue.async { report(event) } }
         if revision == nil || load().revision != revision { queue.async { report(.changed) } }
         return token
+    }
+
+    /// The commits after a revision; nil if it is one of another backend, or if the backend no longer remembers all of them.
+    public nonisolated(nonsending) func commits(since revision: StorageRevision?) async -> [StorageCommit]? {
+        state.withLock { $0.commits.since(revision) }
+    }
+}
+
+/// The last commits of a storage, of which there is a limited number.
+private struct CommitMemory: Sendable {
+    // The revision before the first commit that is remembered, and that of the last one.
+    private var first: StorageRevision
+    private var last: StorageRevision
+    private var commits: [StorageCommit] = []
+    private let limit: Int
+
+    init(since revision: StorageRevision, limit: Int) {
+        (first, last, self.limit) = (revision, revision, max(0, limit))
+    }
+
+    mutating func append(_ commit: StorageCommit) {
+        commits.append(commit)
+        last = commit.revision
+        guard commits.count > limit else { return }
+        let forgotten = commits.count - limit
+        first = commits[forgotten - 1].revision
+        // Removed in groups: removing each one would move all that follow.
+        if forgotten >= limit { commits.removeFirst(forgotten) }
+    }
+
+    /// The commits after a revision, or all; nil if not all of them are remembered.
+    func since(_ revision: StorageRevision?) -> [StorageCommit]? {
+        guard let revision else { return commits.suffix(limit) }
+        guard revision.history == last.history, !first.isNewer(than: revision), !revision.isNewer(than: last) else { return nil }
+        return commits.filter { $0.revision.isNewer(than: revision) }
+    }
+}
+
+extension StorageChanges {
+    /// The differences as edits of earlier entries.
+    fileprivate func commitEdits(over entries: StorageEntries) -> [String: StorageCommit.Edit] {
+        values.reduce(into: [:]) { $0[$1.key] = StorageCommit.Edit(from: entries[$1.key], to: $1.value) }
     }
 }

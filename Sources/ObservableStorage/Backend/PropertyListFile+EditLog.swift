@@ -2,16 +2,6 @@ import FoundationSubset
 import PropertyListCoding
 import Synchronization
 
-/// What protects edits that are not in the property list yet.
-public enum JournalMode: Sendable, Hashable {
-    /// Nothing: edits that were not written are lost if the process is killed.
-    case off
-    /// A log for each open store, which keeps every edit from the moment at which it returns, if the process is killed; see
-    /// <doc:Durability>. An edit then takes several times as long, less than a microsecond in memory, and more where the file system has
-    /// to be told of each page that is written first.
-    case edits
-}
-
 // MARK: - The store's own log
 
 extension PropertyListFile {
@@ -54,7 +44,7 @@ extension PropertyListFile {
         } catch {
             throw EditLogRefusal(error: error)
         }
-        return try EditLogFolder(list: target, calls: calls).makeLog(halfSize: halfSize)
+        return try EditLogFolder(list: target, calls: calls).makeLog(halfSize: halfSize, over: knownJournal(of: target)?.identity)
     }
 }
 
@@ -86,8 +76,9 @@ extension PropertyListFile {
 
     /// Makes the edits of dead stores.
     ///
+    /// - Parameter identities: the identity of the list in which the entries are, or that of the state of its journal, or both.
     /// - Returns: what has to be reported after they are stored.
-    func replay(_ logs: [DeadEditLog], in entries: inout StorageEntries, of found: FileContent, as format: PropertyListFormat)
+    func replay(_ logs: [DeadEditLog], in entries: inout StorageEntries, over identities: [FileIdentity?], as format: PropertyListFormat)
         -> [StorageError]
     {
         var reports: [StorageError] = []
@@ -97,8 +88,8 @@ extension PropertyListFile {
                 continue
             }
             // After a power failure, the file may be newer than the log: it only counts for the list that it was made for.
-            let list = (inode: found.identity?.inode ?? 0, time: found.identity?.modified ?? 0)
-            guard content.boot == bootIdentifier || content.list == list else {
+            let isCurrent = identities.contains { content.list == ($0?.inode ?? 0, $0?.modified ?? 0) }
+            guard content.boot == bootIdentifier || isCurrent else {
                 let keys = Set(content.edits.map { EntryName(own: $0.key, path: $0.path).text })
                 if !keys.isEmpty { reports.append(.conflict(file: name, keys: keys.sorted())) }
                 continue

@@ -68,6 +68,12 @@ extension PropertyListFile {
         var preparations = lock.resource == nil && !isLocked ? Self.mostPreparations : 0
         for _ in 0..<Self.mostRounds {
             let target = try lock.resource ?? resolved()
+            if try isJournaled(target) {
+                drop(&draft)
+                guard let entries = try commitToJournal(body, as: newFormat, at: target) else { continue }
+                if let newFormat { try checkpoint(as: newFormat) }
+                return entries
+            }
             if draft?.target != target { drop(&draft) }
             if draft == nil, preparations > 0 {
                 preparations -= 1
@@ -78,7 +84,11 @@ extension PropertyListFile {
                 case .failed: continue
                 }
             }
-            let unchanged = try withFileLock(of: target) { lock in try replaceFile(&draft, body, as: newFormat, at: target, lock) }
+            let unchanged = try withFileLock(of: target) { lock -> StorageEntries? in
+                // Somebody may just have made a journal.
+                guard try !isJournaled(target) else { return nil }
+                return try replaceFile(&draft, body, as: newFormat, at: target, lock)
+            }
             if let unchanged = unchanged ?? nil { return unchanged }
             if let draft, draft.replacement.isInPlace { return try finish(draft) }
         }
@@ -175,7 +185,7 @@ extension PropertyListFile {
         let found = isLocked ? try contentOrQuarantine(at: target) : try contentUnlessCorrupt(at: target.path)
         guard let found else { return .failed(needsLock: true) }
         var entries = found.entries
-        let reports = replay(logs, in: &entries, of: found, as: newFormat ?? found.format)
+        let reports = replay(logs, in: &entries, over: [found.identity], as: newFormat ?? found.format)
         try body(&entries)
         // Content that a failed write left in the file counts as edited: it is only durable once it is written again.
         let wanted = newFormat ?? found.format
@@ -215,7 +225,7 @@ extension PropertyListFile {
     }
 
     /// Runs a step of a replacement, and records the remaining files if it fails.
-    private func noting<Result>(failureOf replacement: FileReplacement?, _ step: () throws -> Result) throws -> Result {
+    func noting<Result>(failureOf replacement: FileReplacement?, _ step: () throws -> Result) throws -> Result {
         do {
             return try step()
         } catch {
@@ -226,7 +236,7 @@ extension PropertyListFile {
     }
 
     /// Removes temporary files of writers that died, and those that this writer could not remove.
-    private func removeLeftovers(of target: ResolvedPath) throws(StorageError) {
+    func removeLeftovers(of target: ResolvedPath) throws(StorageError) {
         let isNeeded = leftovers.withLock { leftovers in
             defer { leftovers.temporaries = false }
             return leftovers.temporaries
@@ -243,7 +253,7 @@ extension PropertyListFile {
 // MARK: - Encoding
 
 extension PropertyListFile {
-    private func encode(
+    func encode(
         _ entries: StorageEntries, over found: FileContent, as format: PropertyListFormat
     ) throws(StorageError) -> (Data, PropertyListFormat) {
         do {

@@ -52,8 +52,8 @@ extension PropertyListFile {
     // The time to wait for a writer in place, which leaves the file incomplete while it writes.
     private static let incompleteGrace: Duration = .milliseconds(250)
     // The time to wait for editors that move the old file away before they write the new one; they need less even on a busy machine.
-    private static let missingGrace: Duration = .milliseconds(500)
-    private static let pause: Duration = .milliseconds(10)
+    static let missingGrace: Duration = .milliseconds(500)
+    static let pause: Duration = .milliseconds(10)
     private static let recently: TimeInterval = 1
 
     /// The content of the file: the cached one if the file is unchanged since it was last read or written, and otherwise read again.

@@ -18,8 +18,8 @@ extension PropertyListFile {
     package static func administratorsFiles(ofSuite suite: String) -> (defaults: [PropertyListFile], mandatory: [PropertyListFile]) {
         let folders = administratorsFolders(environment("XDG_CONFIG_DIRS").flatMap { String(validating: $0, as: UTF8.self) })
         return (
-            folders.map { PropertyListFile(path: "\($0)/\(suite).plist") },
-            folders.map { PropertyListFile(path: "\($0)/\(suite).mandatory.plist") }
+            folders.map { PropertyListFile(path: "\($0)/\(suite).plist", access: .readOnly) },
+            folders.map { PropertyListFile(path: "\($0)/\(suite).mandatory.plist", access: .readOnly) }
         )
     }
 

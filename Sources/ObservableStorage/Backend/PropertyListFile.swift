@@ -36,13 +36,20 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// Whether the edits of dead stores were looked for.
     let wasReplayed = Atomic(false)
     let journal: JournalMode
+    /// Nil if this backend makes no journal; one that stands beside the file is used nevertheless.
+    let journalOptions: JournalOptions?
+    /// What was last read of the journal, or appended to it. Its lock is not held while files are accessed.
+    let journalState = Lock<JournalState?>(nil)
+    let wasDamageReported = Atomic(false)
+    /// Whether the file system of a list can have a journal, as last found.
+    let journalObjection = Lock<(path: ResolvedPath, isPossible: Bool)?>(nil)
     /// The data protection of a new file.
     let protection: FileProtection?
     /// Whether the file is in the container of an app group, where a process that the system suspends may not hold a lock, nor wait for one.
     let isInGroupContainer: Bool
     /// Whether edits are refused, and the file is only read.
     public let isReadOnly: Bool
-    private let lockTimeout: Duration
+    let lockTimeout: Duration
     let inPlace: InPlaceWriting
     let calls: FileSystemCalls
     /// The content that was last read or written. Its lock is not held while the file is accessed.
@@ -74,7 +81,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     public convenience init(
         at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary, onDeletion: DeletionPolicy = .removeAll,
-        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .off
+        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .edits
     ) {
         self.init(
             at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, formatPolicy: formatPolicy, format: format,
@@ -87,7 +94,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     package convenience init(
         at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary, onDeletion: DeletionPolicy = .removeAll,
-        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .off,
+        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .edits,
         isInGroupContainer: Bool? = nil, calls: FileSystemCalls
     ) {
         let path = Result { () throws(StorageError) in try AbsolutePath(of: url, calls: calls) }
@@ -98,9 +105,9 @@ public final class PropertyListFile: BlockingStorageBackend {
     }
 
     /// Creates a backend for a path, in which not even a leading `~` has a special meaning.
-    package convenience init(path: String) {
+    package convenience init(path: String, access: StorageAccess = .readWrite) {
         let absolute = Result { () throws(StorageError) in try AbsolutePath(path) }
-        self.init(absolute, named: path, onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
+        self.init(absolute, named: path, onCorruption: .refuse, lockTimeout: .seconds(10), access: access, calls: .live)
     }
 
     /// Creates a backend for the file of a suite, in the folder of settings.
@@ -113,7 +120,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         _ path: Result<AbsolutePath, StorageError>, named name: String, onCorruption: CorruptionPolicy, lockTimeout: Duration,
         inPlace: InPlaceWriting = .never, formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary,
         onDeletion: DeletionPolicy = .removeAll, access: StorageAccess = .readWrite, protection: FileProtection? = nil,
-        journal: JournalMode = .off, isInGroupContainer: Bool? = nil, calls: FileSystemCalls
+        journal: JournalMode = .edits, isInGroupContainer: Bool? = nil, calls: FileSystemCalls
     ) {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path
@@ -122,6 +129,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         self.journal = isReadOnly ? .off : journal
         self.onCorruption = isReadOnly ? .refuse : onCorruption
         self.inPlace = isReadOnly ? .never : inPlace
+        journalOptions = isReadOnly || inPlace != .never ? nil : JournalOptions(journal)
         self.isInGroupContainer = isInGroupContainer ?? AppGroup.isInContainer(self.name)
         self.lockTimeout = lockTimeout
         self.formatPolicy = formatPolicy
@@ -136,6 +144,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     public func load() throws -> StorageEntries {
         try restoreIfNeeded()
         replayAtOpening()
+        if let entries = try loadJournaled() { return entries }
         if let content = try contentUnlessCorrupt(at: path.get().text) { return content.entries }
         while true {
             let target = try lock.resource ?? resolved()
@@ -163,9 +172,13 @@ public final class PropertyListFile: BlockingStorageBackend {
             queue.async { report(.failed(error)) }
             return ObservationToken {}
         }
-        let watcher = FileWatcher(path: path.text, queue: queue) { event in
+        let journal = JournalWatch(on: queue) { report(.changed) }
+        let watcher = FileWatcher(path: path.text, queue: queue) { [self] event in
             switch event {
-            case .changed, .recovered: report(.changed)
+            case .changed, .recovered:
+                // A link may lead to another list, which has another journal.
+                journal.follow(journalPath)
+                report(.changed)
             case .fallback(let error), .incomplete(let error): report(.failed(error))
             }
         }
@@ -173,8 +186,52 @@ public final class PropertyListFile: BlockingStorageBackend {
         reportUnreported()
         return ObservationToken {
             watcher.cancel()
+            journal.cancel()
             token.cancel()
         }
+    }
+
+    /// The path of the journal; nil if the path of the list cannot be resolved, which reading it reports.
+    private var journalPath: String? {
+        do {
+            return try resolved().journal.path
+        } catch {
+            return nil
+        }
+    }
+}
+
+/// Watches a journal, also while there is none.
+private final class JournalWatch: Sendable {
+    private let queue: DispatchQueue
+    private let report: @Sendable () -> Void
+    // Nil after it was cancelled.
+    private let watched: Lock<(path: String?, watcher: FileWatcher?)?> = Lock((nil, nil))
+
+    init(on queue: DispatchQueue, _ report: @escaping @Sendable () -> Void) {
+        (self.queue, self.report) = (queue, report)
+    }
+
+    /// Watches a path instead of another one.
+    func follow(_ path: String?) {
+        guard watched.withLock({ $0 != nil && $0?.path != path }) else { return }
+        // What is written to a journal is complete, whoever has it open.
+        let watcher = path.map { path in
+            FileWatcher(path: path, queue: queue, options: FileWatcherOptions(quiet: .zero)) { [report] event in
+                // What prevents the list from being watched prevents this as well, and is reported for the list.
+                if event == .changed { report() }
+            }
+        }
+        let replaced = watched.take { watched in
+            guard watched != nil else { return watcher }
+            defer { watched = (path, watcher) }
+            return watched?.watcher
+        }
+        replaced?.cancel()
+    }
+
+    func cancel() {
+        watched.take { $0.take() }?.watcher?.cancel()
     }
 }
 
@@ -194,10 +251,14 @@ extension PropertyListFile {
     /// Runs a closure while no other writer of the file can; returns nil if the path leads elsewhere now.
     ///
     /// The lock passed is nil if this thread holds it already, as for an edit inside another one, at the end of the process.
-    func withFileLock<Result>(of target: ResolvedPath, _ body: (_ lock: FileLock?) throws -> Result) throws -> Result? {
+    ///
+    /// - Parameter timeout: how long others may hold the lock; nil for as long as an edit waits.
+    func withFileLock<Result>(
+        of target: ResolvedPath, timeout: Duration? = nil, _ body: (_ lock: FileLock?) throws -> Result
+    ) throws -> Result? {
         if lock.resource != nil { return try body(nil) }
         let waiting: FileLock.Waiting = isInGroupContainer ? .polling : .queued
-        return try FileLock.withLock(for: target, timeout: lockTimeout, waiting: waiting, calls: calls) { fileLock in
+        return try FileLock.withLock(for: target, timeout: timeout ?? lockTimeout, waiting: waiting, calls: calls) { fileLock in
             // A link may have been replaced while waiting for the lock: its new target has another lock.
             guard try resolved() == target else { return nil }
             return try lock.own(target) { try body(fileLock) }

@@ -57,6 +57,13 @@ public protocol StorageBackend: Sendable {
     func watch(
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
     ) -> ObservationToken
+
+    /// The commits after a revision, in order, without a gap, up to the latest one.
+    ///
+    /// - Parameter revision: a revision of the storage; nil for all commits that it remembers.
+    /// - Returns: the commits; nil if the storage does not remember all of them, or does not know the revision. Nil unless the backend
+    ///   implements it.
+    nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]?
 }
 
 /// A storage whose calls block the calling thread until they are done, as a file or memory does.
@@ -87,6 +94,9 @@ extension StorageBackend {
 
     /// False.
     public var isReadOnly: Bool { false }
+
+    /// Nil.
+    public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? { nil }
 }
 
 extension BlockingStorageBackend {

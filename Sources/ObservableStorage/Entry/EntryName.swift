@@ -26,6 +26,11 @@ struct EntryName: Sendable, Hashable {
         path.isEmpty ? own : ([own] + path).joined(separator: ".")
     }
 
+    /// The names of all entries from which the key may read its value.
+    var all: [String] {
+        [own] + earlier + (fallback.map { [$0] } ?? []) + earlierFallback
+    }
+
     /// Whether the key may read its value from an entry under an earlier name.
     var hasEarlier: Bool {
         !earlier.isEmpty || !earlierFallback.isEmpty

@@ -23,8 +23,10 @@ struct EditLogRefusal: Error {
 extension EditLogFolder {
     /// Makes a log, which counts after it is published.
     ///
-    /// - Parameter halfSize: the size of each half, in bytes.
-    func makeLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile {
+    /// - Parameters:
+    ///   - halfSize: the size of each half, in bytes.
+    ///   - identity: the identity of the state over which the edits are made; nil for that of the list.
+    func makeLog(halfSize: Int, over identity: FileIdentity? = nil) throws(EditLogRefusal) -> EditLogFile {
         var objection: String?
         do throws(SystemError) {
             let status = try calls.status(at: list.path)
@@ -32,10 +34,10 @@ extension EditLogFolder {
                 do throws(SystemError) {
                     let folder = try open(besides: status)
                     defer { calls.discard(folder) }
-                    guard try isTrusted(calls.status(of: folder), besides: status) else { throw SystemError(EACCES) }
+                    guard try calls.status(of: folder).isTrusted(besides: status) else { throw SystemError(EACCES) }
                     objection = try calls.mappingObjection(folder)
                     if objection != nil { throw SystemError(ENOTSUP) }
-                    if let log = try makeFile(besides: status, halfSize: halfSize) { return log }
+                    if let log = try makeFile(besides: status, halfSize: halfSize, over: identity ?? status?.identity) { return log }
                 } catch let error where error.code == ENOENT || error.code == EEXIST {
                     continue
                 }
@@ -85,7 +87,9 @@ extension EditLogFolder {
     }
 
     /// Makes a file; returns nil if another process removed it before it was locked.
-    private func makeFile(besides status: FileStatus?, halfSize: Int) throws(SystemError) -> EditLogFile? {
+    private func makeFile(
+        besides status: FileStatus?, halfSize: Int, over identity: FileIdentity?
+    ) throws(SystemError) -> EditLogFile? {
         let store = calls.random()
         let file = ResolvedPath("\(getpid())-\(String(store, radix: 16))", in: path).path
         let descriptor = try calls.openFile(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -103,7 +107,7 @@ extension EditLogFolder {
             let start = try calls.map(descriptor, size)
             return EditLogFile(
                 of: list, at: file, descriptor: descriptor, inode: inode, start: start, halfSize: halfSize, store: store,
-                over: status?.identity, calls: calls)
+                over: identity, calls: calls)
         } catch {
             calls.discardFile(file)
             FileLock.release(descriptor, calls: calls)
@@ -139,7 +143,7 @@ extension EditLogFolder {
         }
         if names.isEmpty { return [] }
         let status = try calls.status(at: list.path)
-        guard let folder = try calls.status(at: path), folder.kind == .folder, isTrusted(folder, besides: status) else { return [] }
+        guard let folder = try calls.status(at: path), folder.kind == .folder, folder.isTrusted(besides: status) else { return [] }
         var found: [(log: DeadEditLog, time: Int64)] = []
         do throws(SystemError) {
             for name in names {
@@ -168,7 +172,7 @@ extension EditLogFolder {
         guard try calls.tryLock(descriptor) else { return nil }
         let status = try calls.status(of: descriptor)
         // Its owner may just have removed it.
-        guard status.kind == .file, status.links == 1, isTrusted(status, besides: list) else { return nil }
+        guard status.kind == .file, status.links == 1, status.isTrusted(besides: list) else { return nil }
         isKept = true
         let most = Int64(EditLogFormat.Header.size + 2 * EditLogFormat.largestSize)
         guard status.identity.size <= most else {
@@ -208,13 +212,5 @@ extension EditLogFolder {
     private func unlock(_ descriptor: Int32) {
         calls.releaseLock(descriptor)
         calls.discard(descriptor)
-    }
-
-    /// Whether only a user who may write the list can have made a file or folder: in a folder that all may write, any user could.
-    private func isTrusted(_ status: FileStatus, besides list: FileStatus?) -> Bool {
-        if status.owner == geteuid() || status.owner == 0 { return true }
-        guard let list else { return false }
-        if status.owner == list.owner || list.permissions & 0o002 != 0 { return true }
-        return list.permissions & 0o020 != 0 && status.group == list.group
     }
 }

@@ -40,12 +40,14 @@ struct EditLogContent: Sendable {
         var found: [LoggedEdit] = []
         var offset = 0
         guard turn != 0, let start = half.baseAddress else { return [] }
+        let seed = EditLogFormat.checksumSeed(store: store, turn: turn)
         while half.count - offset >= Record.edits {
-            let length = Int(half.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-            guard length >= Record.edits, length.isMultiple(of: 8), length <= half.count - offset else { break }
+            guard let length = Int(exactly: half.loadUnaligned(fromByteOffset: offset, as: UInt64.self)), length >= Record.edits,
+                length.isMultiple(of: 8), length <= half.count - offset
+            else { break }
             let record = start + offset
             let place = number * half.count + offset
-            let checksum = EditLogFormat.checksum(record, length: length, store: store, turn: turn, offset: place)
+            let checksum = EditLogFormat.checksum(record, length: length, offset: place, seed: seed)
             guard record.loadUnaligned(fromByteOffset: Record.checksum, as: UInt64.self) == checksum else { break }
             var reader = EditLogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
             let sequence = record.loadUnaligned(fromByteOffset: Record.sequence, as: UInt64.self)

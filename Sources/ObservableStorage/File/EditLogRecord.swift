@@ -1,6 +1,4 @@
-import FoundationSubset
 import PropertyListCoding
-import Synchronization
 
 /// An edit of an entry, or of a value inside its dictionary, as an edit log contains it.
 struct LoggedEdit: Sendable, Equatable {
@@ -37,6 +35,7 @@ enum EditLogFormat {
 
     /// The fixed part of a record.
     enum Record {
+        /// The whole word; it is stored last.
         static let length = 0
         static let checksum = 8
         static let sequence = 16
@@ -61,208 +60,31 @@ enum EditLogFormat {
     /// The size of a half and that of a file, at most.
     static let smallestHalf = 64 << 10
     static let largestSize = 64 << 20
-    /// Up to this size, a half is made larger than is needed for the edits that are not stored.
+    /// Up to this size, a half is made larger than is needed for the edits that are not stored: edits at full speed during a commit fit.
     static let largestGrownHalf = 4 << 20
+    /// How many times as large the next larger file is.
+    static let growth = 16
 
-    /// The checksum of a record, apart from the field with its length.
-    ///
-    /// It is different at any other offset, and before the half was last emptied.
-    static func checksum(_ record: UnsafeRawPointer, length: Int, store: UInt64, turn: UInt64, offset: Int) -> UInt64 {
+    /// What the checksums of a half begin with. It is different before the half was last emptied.
+    static func checksumSeed(store: UInt64, turn: UInt64) -> FoldedHash {
         var hash = FoldedHash(seed: store)
         hash.combine(turn)
-        hash.combine(UInt64(truncatingIfNeeded: offset))
-        hash.combine(UInt64(truncatingIfNeeded: length))
+        return hash
+    }
+
+    /// The checksum of a record, apart from the field with its length. It is different at any other offset.
+    @inline(__always)
+    static func checksum(_ record: UnsafeRawPointer, length: Int, offset: Int, seed: FoldedHash) -> UInt64 {
+        var hash = seed
+        hash.combine(UInt64(truncatingIfNeeded: offset), UInt64(truncatingIfNeeded: length))
         var position = Record.sequence
-        while position < length {
-            hash.combine(record.loadUnaligned(fromByteOffset: position, as: UInt64.self))
-            position += 8
+        while length - position >= 16 {
+            hash.combine(
+                record.loadUnaligned(fromByteOffset: position, as: UInt64.self),
+                record.loadUnaligned(fromByteOffset: position + 8, as: UInt64.self))
+            position += 16
         }
+        if position < length { hash.combine(record.loadUnaligned(fromByteOffset: position, as: UInt64.self)) }
         return hash.value
-    }
-}
-
-/// A hash that is the same in every process: each word is mixed in by a multiplication whose halves are folded.
-struct FoldedHash {
-    private(set) var value: UInt64
-
-    init(seed: UInt64) {
-        value = seed ^ 0x9e37_79b9_7f4a_7c15
-    }
-
-    @inline(__always)
-    mutating func combine(_ word: UInt64) {
-        let product = (value ^ word ^ 0x2d35_8dcc_aa6c_78a5).multipliedFullWidth(by: 0x8bb8_4b93_962e_acc9)
-        value = product.high ^ product.low
-    }
-
-    mutating func combine(_ bytes: UnsafeRawBufferPointer) {
-        combine(UInt64(bytes.count))
-        var position = 0
-        while position + 8 <= bytes.count {
-            combine(bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
-            position += 8
-        }
-        guard position < bytes.count else { return }
-        var rest: UInt64 = 0
-        while position < bytes.count {
-            rest = rest << 8 | UInt64(bytes[position])
-            position += 1
-        }
-        combine(rest)
-    }
-}
-
-extension String {
-    /// The bytes of the text.
-    @inline(__always)
-    fileprivate func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        if let result = utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) { return result }
-        return Array(utf8).withUnsafeBytes(body)
-    }
-}
-
-extension PropertyListValue? {
-    /// A number that equal values have in every process, and different ones hardly ever; 0 for none.
-    var fingerprint: UInt64 {
-        guard let self else { return 0 }
-        return self.fingerprint(depth: 0)
-    }
-}
-
-extension PropertyListValue {
-    fileprivate func fingerprint(depth: Int) -> UInt64 {
-        var hash = FoldedHash(seed: 0)
-        switch self {
-        case .string(let text):
-            hash.combine(1)
-            text.withBytes { hash.combine($0) }
-        case .integer(let number):
-            hash.combine(number.value(as: Int64.self) == nil ? 3 : 2)
-            hash.combine(number.value(as: UInt64.self) ?? UInt64(bitPattern: number.value(as: Int64.self) ?? 0))
-        case .real(let number):
-            hash.combine(4)
-            hash.combine(number.bitPattern)
-        case .boolean(let isTrue): hash.combine(isTrue ? 6 : 5)
-        case .date(let date):
-            hash.combine(7)
-            hash.combine(date.timeIntervalSinceReferenceDate.bitPattern)
-        case .data(let data):
-            hash.combine(8)
-            data.withUnsafeBytes { hash.combine($0) }
-        case .array(let elements):
-            hash.combine(9)
-            hash.combine(UInt64(elements.count))
-            guard depth < EditLogFormat.depth else { break }
-            for element in elements { hash.combine(element.fingerprint(depth: depth + 1)) }
-        case .dictionary(let entries):
-            hash.combine(10)
-            hash.combine(UInt64(entries.count))
-            guard depth < EditLogFormat.depth else { break }
-            // Equal dictionaries may differ in order.
-            var sum: UInt64 = 0
-            for (key, value) in entries {
-                var entry = FoldedHash(seed: 1)
-                key.withBytes { entry.combine($0) }
-                entry.combine(value.fingerprint(depth: depth + 1))
-                sum &+= entry.value
-            }
-            hash.combine(sum)
-        case .uid(let number):
-            hash.combine(11)
-            hash.combine(number)
-        }
-        return max(hash.value, 1)
-    }
-}
-
-// MARK: - Writing
-
-/// Writes the edits of a record straight into memory, as far as there is room.
-struct EditLogWriter {
-    private(set) var position: UnsafeMutableRawPointer
-    private let end: UnsafeMutableRawPointer
-    private(set) var isFull = false
-    /// Whether a value was nested too deep.
-    private(set) var isTooDeep = false
-
-    init(at start: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
-        position = start
-        self.end = end
-        isFull = start > end
-    }
-
-    /// Writes an edit.
-    @inline(__always)
-    mutating func write(key: String, path: [String], over: UInt64, value: PropertyListValue?) {
-        put(over)
-        put(key)
-        guard path.count <= EditLogFormat.depth else { return isTooDeep = true }
-        put(UInt32(truncatingIfNeeded: path.count))
-        for step in path { put(step) }
-        guard let value else { return put(EditLogFormat.Tag.removal.rawValue) }
-        put(value, depth: 0)
-    }
-
-    @inline(__always)
-    private mutating func put<Number: FixedWidthInteger>(_ number: Number) {
-        guard !isFull, end - position >= MemoryLayout<Number>.size else { return isFull = true }
-        position.storeBytes(of: number, as: Number.self)
-        position += MemoryLayout<Number>.size
-    }
-
-    private mutating func put(_ tag: EditLogFormat.Tag) {
-        put(tag.rawValue)
-    }
-
-    private mutating func put(_ text: String) {
-        text.withBytes { put($0) }
-    }
-
-    private mutating func put(_ bytes: UnsafeRawBufferPointer) {
-        guard !isFull, end - position >= bytes.count + 4, bytes.count <= EditLogFormat.largestSize else { return isFull = true }
-        put(UInt32(bytes.count))
-        if let start = bytes.baseAddress { position.copyMemory(from: start, byteCount: bytes.count) }
-        position += bytes.count
-    }
-
-    private mutating func put(_ value: PropertyListValue, depth: Int) {
-        guard depth <= EditLogFormat.depth else { return isTooDeep = true }
-        switch value {
-        case .integer(let number):
-            if let signed = number.value(as: Int64.self) {
-                put(.signed)
-                put(signed)
-            } else {
-                put(.unsigned)
-                put(number.value(as: UInt64.self) ?? 0)
-            }
-        case .string(let text):
-            put(.string)
-            put(text)
-        case .real(let number):
-            put(.real)
-            put(number.bitPattern)
-        case .boolean(let isTrue): put(isTrue ? .yes : .no)
-        case .date(let date):
-            put(.date)
-            put(date.timeIntervalSinceReferenceDate.bitPattern)
-        case .data(let data):
-            put(.data)
-            data.withUnsafeBytes { put($0) }
-        case .array(let elements):
-            put(.array)
-            put(UInt32(truncatingIfNeeded: elements.count))
-            for element in elements where !isFull && !isTooDeep { put(element, depth: depth + 1) }
-        case .dictionary(let entries):
-            put(.dictionary)
-            put(UInt32(truncatingIfNeeded: entries.count))
-            for (key, value) in entries where !isFull && !isTooDeep {
-                put(key)
-                put(value, depth: depth + 1)
-            }
-        case .uid(let number):
-            put(.uid)
-            put(number)
-        }
     }
 }

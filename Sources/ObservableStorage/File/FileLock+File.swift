@@ -204,11 +204,13 @@ extension FileLock {
     }
 
     /// Releases the lock of an open file, and closes it.
-    static func release(_ descriptor: Int32, calls: FileSystemCalls) {
+    ///
+    /// - Parameter isRemoved: whether closing deletes the file, which is done later.
+    static func release(_ descriptor: Int32, isRemoved: Bool = false, calls: FileSystemCalls) {
         // Closing alone would leave it locked while a child process that is being started has it open.
         calls.releaseLock(descriptor)
         unregister(descriptor)
-        calls.discard(descriptor)
+        if isRemoved { calls.closeLater(descriptor) } else { calls.discard(descriptor) }
     }
 
     /// Closes a lock file that is not held, or is not the one at its path.

@@ -170,7 +170,7 @@ struct FileLock {
     /// The time that is left to wait, which starts again when the file changes: writers that make progress release the lock eventually.
     private struct Patience {
         private let lock: FileLock
-        private var known: FileIdentity?
+        private var known: [FileIdentity?]
         private var since = ContinuousClock.now
 
         init(of lock: FileLock) {
@@ -194,13 +194,9 @@ struct FileLock {
         if !waiter.abandon(forGood: forGood) { Self.release(waiter.descriptor, calls: calls) }
     }
 
-    /// The identity of the file, which changes if a writer makes progress.
-    private var targetIdentity: FileIdentity? {
-        do throws(SystemError) {
-            return try calls.status(at: target.path)?.identity
-        } catch {
-            return nil
-        }
+    /// The identities of the file and its journal, one of which changes if a writer makes progress.
+    private var targetIdentity: [FileIdentity?] {
+        [target, target.journal].map { calls.statusOrNil(at: $0.path)?.identity }
     }
 
     /// The remaining time to wait.

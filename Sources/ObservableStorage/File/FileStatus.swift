@@ -95,6 +95,15 @@ struct FileStatus: Sendable, Hashable {
         (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
     }
 
+    /// Whether only a user who may write a property list can have made this file or folder beside it: in a folder that all may write, any
+    /// user could.
+    func isTrusted(besides list: FileStatus?) -> Bool {
+        if owner == geteuid() || owner == 0 { return true }
+        guard let list else { return false }
+        if owner == list.owner || list.permissions & 0o002 != 0 { return true }
+        return list.permissions & 0o020 != 0 && group == list.group
+    }
+
     func hasSameAccess(as other: FileStatus) -> Bool {
         (owner, group, permissions) == (other.owner, other.group, other.permissions)
     }

@@ -9,6 +9,11 @@
         return fsync(descriptor)
     }
 
+    /// The same: there is no cheaper way that waits for the medium.
+    func synchronizeDataToMedium(_ descriptor: Int32) -> Int32 {
+        synchronizeToMedium(descriptor)
+    }
+
     /// The number of an open file's data protection class; nil if it has none.
     func readProtectionClass(of descriptor: Int32) -> Int32? {
         let number = fcntl(descriptor, F_GETPROTECTIONCLASS)

@@ -132,7 +132,7 @@ extension FileSystemCalls {
 
     /// Rejects anything but a file, and a file that may not be written in place: permission to write its folder does not imply permission
     /// to change it.
-    private func requireWritable(_ old: FileStatus, at target: ResolvedPath) throws(StorageError) {
+    func requireWritable(_ old: FileStatus, at target: ResolvedPath) throws(StorageError) {
         if let objection = old.kind.objection ?? old.writingObjection {
             throw .unwritable(file: target.path, reason: objection)
         }

@@ -11,8 +11,15 @@ extension FileSystemCalls {
         readBytes: { descriptor, buffer throws(SystemError) in try call { read(descriptor, buffer.baseAddress, buffer.count) } },
         rewind: { descriptor throws(SystemError) in try call { lseek(descriptor, 0, SEEK_SET) } },
         writeBytes: { descriptor, buffer throws(SystemError) in try call { write(descriptor, buffer.baseAddress, buffer.count) } },
+        readBytesAt: { descriptor, buffer, offset throws(SystemError) in
+            try call { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+        },
+        writeBytesAt: { descriptor, buffer, offset throws(SystemError) in
+            try call { pwrite(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+        },
         truncate: { descriptor, size throws(SystemError) in try call { ftruncate(descriptor, off_t(size)) } },
         synchronize: { descriptor throws(SystemError) in try call { synchronizeToMedium(descriptor) } },
+        synchronizeData: { descriptor throws(SystemError) in try call { synchronizeDataToMedium(descriptor) } },
         statusOfDescriptor: { descriptor throws(SystemError) in
             var status = stat()
             try call { fstat(descriptor, &status) }
@@ -62,6 +69,7 @@ extension FileSystemCalls {
                 munmap(start, size)
                 throw SystemError(code)
             }
+            touchPages(start, size: size)
             return start
         },
         unmap: { start, size in _ = munmap(start, size) },
@@ -102,6 +110,11 @@ private func call<Result: SignedInteger>(_ path: String, _ body: (UnsafePointer<
     }
     guard result >= 0 else { throw SystemError(code) }
     return result
+}
+
+/// Writes to each page of a mapping of an empty file: the first write to a page takes as long as ten edits, and may wait for the disk.
+private func touchPages(_ start: UnsafeMutableRawPointer, size: Int) {
+    for offset in stride(from: 0, to: size, by: Int(getpagesize())) { start.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
 }
 
 private func namesWithoutDot(in path: String) throws(SystemError) -> [String] {
@@ -185,8 +198,10 @@ final class DeferredCloser: Sendable {
 }
 
 extension Duration {
-    /// The whole duration in nanoseconds.
+    /// The whole duration in nanoseconds; that of 146 years for a longer one, because times are computed with it.
     var wholeNanoseconds: Int {
-        Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
+        let longest: UInt64 = 1 << 32
+        guard components.seconds.magnitude < longest else { return components.seconds < 0 ? .min / 2 : .max / 2 }
+        return Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
     }
 }

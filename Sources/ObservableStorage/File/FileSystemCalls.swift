@@ -14,9 +14,13 @@ package struct FileSystemCalls: Sendable {
     /// Makes the next read start at the beginning.
     var rewind: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var writeBytes: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer) throws(SystemError) -> Int
+    var readBytesAt: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer, _ offset: Int) throws(SystemError) -> Int
+    var writeBytesAt: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer, _ offset: Int) throws(SystemError) -> Int
     var truncate: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> Void
     /// Waits until a file or folder has been written to the medium.
     var synchronize: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    /// Waits until the content of a file has been written to the medium, and its size.
+    var synchronizeData: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var statusOfDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> FileStatus
     var statusOfPath: @Sendable (_ path: String, _ followsLinks: Bool) throws(SystemError) -> FileStatus
     var setOwner: @Sendable (_ descriptor: Int32, _ owner: uid_t, _ group: gid_t) throws(SystemError) -> Void
@@ -46,7 +50,7 @@ package struct FileSystemCalls: Sendable {
     var visibleNames: @Sendable (_ folder: String) throws(SystemError) -> [String]
     /// Reserves space for an empty file, of which all bytes are zero.
     var reserve: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> Void
-    /// Maps a file, shared with all processes, but not with forked children.
+    /// Maps an empty file, shared with all processes, but not with forked children, and makes its pages writable.
     var map: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> UnsafeMutableRawPointer
     var unmap: @Sendable (_ start: UnsafeMutableRawPointer, _ size: Int) -> Void
     /// The reason why the file system of an open file is not known to keep mapped files as written; nil if it is.

@@ -27,6 +27,11 @@ extension ResolvedPath {
         ResolvedPath(".\(stem).edits", in: folder)
     }
 
+    /// The journal of edits that are not in the file yet.
+    var journal: ResolvedPath {
+        ResolvedPath(".\(stem).journal", in: folder)
+    }
+
     /// The copy from which the file is restored if its writer dies while it writes it in place.
     var copy: ResolvedPath {
         ResolvedPath(".\(stem).copy", in: folder)

@@ -2,18 +2,33 @@ import PropertyListCoding
 
 /// The log of a store's pending edits, as part of the state that the store's lock protects: the file, and the edits that have no room in it.
 struct EditLog: Sendable {
+    /// What a call that made edits has to do for the log.
+    enum Demand: Sendable, Comparable {
+        case none
+        /// Make a larger file, which others may do later.
+        case later
+        /// Make a file before it returns.
+        case now
+    }
+
+    private enum Growth: Sendable {
+        case none, wanted, failed
+    }
+
     /// Whether edits are logged at all.
     private(set) var isOn: Bool
     private(set) var file: EditLogFile?
-    // Edits for which a file, or a larger one, has to be made. None of their calls has returned.
+    /// The reason why edits are not logged.
+    private(set) var refusal: StorageError?
+    // Edits for which a file, or a larger one, has to be made. Calls that made one of them have not returned.
     private var waiting: [LoggedEdit] = []
     // The last revision of each commit since the one that was stored last: any of them may be in the list.
     private var attempts: [UInt64] = []
     // Whether the file was not found beside the list at the last commit: another process may have removed it, or turned a link.
     private var isMisplaced = false
-    /// The reason why edits are not logged.
-    private(set) var refusal: StorageError?
-
+    // Whether a larger file is wanted, although the present one has room.
+    private var growth = Growth.none
+    private var demand = Demand.none
     // Whether it makes sense to try again after a failure.
     private var isPossible: Bool
 
@@ -33,17 +48,30 @@ struct EditLog: Sendable {
     mutating func append(_ key: String, over old: PropertyListValue?, _ value: PropertyListValue?, sequence: UInt64) {
         guard isOn else { return }
         let over = old.fingerprint
-        if waiting.isEmpty, let file, file.append(sequence: sequence, count: 1, { $0.write(key: key, path: [], over: over, value: value) })
-        {
-            return
-        }
-        waiting.append(LoggedEdit(key: key, over: over, value: value, sequence: sequence))
+        if !isBehind, let file, file.append(key, over: over, value, sequence: sequence) { return }
+        append([LoggedEdit(key: key, over: over, value: value, sequence: sequence)])
     }
 
     /// Logs edits that count together.
-    mutating func append(_ edits: [LoggedEdit]) {
+    ///
+    /// - Parameter isAwaited: whether the call that made them waits until they are in a file.
+    @inline(never)
+    mutating func append(_ edits: [LoggedEdit], isAwaited: Bool = true) {
         guard isOn, let sequence = edits.last?.sequence else { return }
-        if !waiting.isEmpty || file?.append(edits, sequence: sequence) != true { waiting += edits }
+        if waiting.isEmpty, let file, file.append(edits, sequence: sequence) {
+            if growth == .none, file.isOutgrown { (growth, demand) = (.wanted, max(demand, .later)) }
+        } else {
+            waiting += edits
+        }
+        if isBehind { demand = max(demand, isAwaited ? .now : .later) }
+    }
+
+    /// What has to be done because of the edits since the last call.
+    @inline(__always)
+    mutating func takeDemand() -> Demand {
+        if demand == .none { return .none }
+        defer { demand = .none }
+        return demand
     }
 
     // MARK: Commits
@@ -61,6 +89,7 @@ struct EditLog: Sendable {
         waiting.removeAll { $0.sequence <= revision }
         file?.noteCommitted(upTo: revision, in: identity)
         if let file { isMisplaced = file.list != list || file === removed }
+        if growth == .failed { growth = .none }
     }
 
     /// Tries again to log edits, after a failure that may have passed. Called when nothing is pending.
@@ -70,19 +99,22 @@ struct EditLog: Sendable {
 
     // MARK: Files
 
-    /// Whether a file has to be made.
+    /// Whether edits are not logged before another file is made.
     @inline(__always)
     var isBehind: Bool {
         !waiting.isEmpty || isMisplaced
     }
 
-    /// The size of the halves of a file that has to be made; nil if none has to. Everything that is not stored yet has room in it.
+    /// The size of the halves of a file that has to be made; nil if none has to. Everything that is not stored yet has room in one half.
     var neededHalfSize: Int? {
-        guard isOn, isBehind else { return nil }
-        // One half has room for everything. Small files grow before that is necessary, because making one takes as long as many edits.
-        let needed = uncommitted.reduce(0) { $0 + $1.estimatedSize }
-        let grown = min((file?.halfSize ?? 0) * (waiting.isEmpty ? 1 : 2), EditLogFormat.largestGrownHalf)
-        let size = max(EditLogFormat.smallestHalf, grown, min(needed * 2, max(needed, EditLogFormat.largestSize / 2)))
+        guard isOn, isBehind || growth == .wanted else { return nil }
+        let waitingSize = waiting.reduce(0) { $0 + $1.recordSize }
+        // Small files grow quickly: making one takes as long as many edits, and while they are full, setters wait.
+        let factor = waiting.isEmpty && growth != .wanted ? 1 : EditLogFormat.growth
+        let grown = max(EditLogFormat.smallestHalf, min((file?.halfSize ?? 0) * factor, EditLogFormat.largestGrownHalf))
+        if (file?.uncommittedSize ?? 0) + waitingSize <= grown { return grown }
+        let needed = compacted.reduce(waitingSize) { $0 + $1.recordSize }
+        let size = max(grown, min(needed * 2, max(needed, EditLogFormat.largestSize / 2)))
         // Whole pages.
         return (size + EditLogFormat.Header.size - 1) / EditLogFormat.Header.size * EditLogFormat.Header.size
     }
@@ -91,28 +123,33 @@ struct EditLog: Sendable {
     ///
     /// - Returns: the previous file, to be removed outside the lock; or the new one, if it is too small or not needed any longer.
     mutating func install(_ new: EditLogFile) -> EditLogFile? {
-        guard isOn, isBehind else { return new }
-        for edit in uncommitted where !new.append([edit], sequence: edit.sequence) {
-            if new.isTooDeep {
-                let reason = "the value of \"\(edit.key)\" is nested more than \(EditLogFormat.depth) deep, too deep for the log of edits"
-                refuse(EditLogRefusal(error: .unwritable(file: new.list.path, reason: reason)))
-            }
+        guard isOn, isBehind || growth == .wanted else { return new }
+        if let deep = waiting.first(where: { $0.size == nil }) {
+            let reason = "the value of \"\(deep.key)\" is nested more than \(EditLogFormat.depth) deep, too deep for the log of edits"
+            refuse(EditLogRefusal(error: .unwritable(file: new.list.path, reason: reason)))
             return new
         }
+        if let file, file.uncommittedSize <= new.halfSize {
+            guard file.copyRecords(to: new) else { return new }
+        } else {
+            for edit in compacted where !new.append([edit], sequence: edit.sequence) { return new }
+        }
+        for edit in waiting where !new.append([edit], sequence: edit.sequence) { return new }
         new.publish()
-        waiting = []
-        isMisplaced = false
+        (waiting, isMisplaced, growth) = ([], false, .none)
         defer { file = new }
         return file
     }
 
-    /// The edits of a new file.
-    private var uncommitted: [LoggedEdit] {
-        (file?.edits ?? []).compacted(keeping: attempts) + waiting
+    /// The edits in the file that a file that is too small for all of them has to have.
+    private var compacted: [LoggedEdit] {
+        (file?.edits ?? []).compacted(keeping: attempts)
     }
 
-    /// Continues without a log, because no file can be made.
+    /// Records that a file cannot be made, without which edits are not logged, unless the present one has room.
     mutating func refuse(_ refusal: EditLogRefusal) {
+        if growth == .wanted { growth = .failed }
+        guard isBehind else { return }
         (self.refusal, isOn) = (refusal.error, false)
         if refusal.isPermanent { isPossible = false }
         (waiting, isMisplaced) = ([], false)
@@ -121,21 +158,13 @@ struct EditLog: Sendable {
     /// Moves the file out, to be removed outside the lock. A later edit makes another one.
     mutating func takeFile() -> EditLogFile? {
         // Edits for which a file is being made were stored or discarded as well.
-        (attempts, waiting, isMisplaced) = ([], [], false)
+        (attempts, waiting, isMisplaced, growth) = ([], [], false, .none)
         return file.take()
     }
 
     /// Whether every edit since the last commit is in the file.
     var isComplete: Bool {
         isOn && file != nil && waiting.isEmpty
-    }
-}
-
-extension EditLogFile {
-    fileprivate func append(_ edits: [LoggedEdit], sequence: UInt64) -> Bool {
-        append(sequence: sequence, count: edits.count) { writer in
-            for edit in edits { writer.write(key: edit.key, path: edit.path, over: edit.over, value: edit.value) }
-        }
     }
 }
 
@@ -154,29 +183,9 @@ extension PendingEdit {
 }
 
 extension LoggedEdit {
-    /// The size of the record with this edit, not less than it is.
-    fileprivate var estimatedSize: Int {
-        52 + key.utf8.count + path.reduce(0) { $0 + $1.utf8.count + 4 } + (value?.estimatedSize ?? 1)
-    }
-}
-
-extension PropertyListValue {
-    fileprivate var estimatedSize: Int {
-        var size = 0
-        var pending = [self]
-        while let value = pending.popLast() {
-            size += 9
-            switch value {
-            case .string(let text): size += text.utf8.count
-            case .data(let data): size += data.count
-            case .array(let elements): pending += elements
-            case .dictionary(let entries):
-                size += entries.keys.reduce(0) { $0 + $1.utf8.count + 4 }
-                pending += entries.values
-            case .integer, .real, .boolean, .date, .uid: break
-            }
-        }
-        return size
+    /// The size of a record with this edit; 0 if it cannot be logged.
+    fileprivate var recordSize: Int {
+        size.map { (EditLogFormat.Record.edits + $0 + 7) & ~7 } ?? 0
     }
 }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import PropertyListCoding
 
 /// How long edits that are not in the storage yet are kept.
@@ -6,7 +7,7 @@ public enum EditDurability: Sendable, Hashable {
     case immediate
     /// In memory, until they are written, which is soon: a process that is killed before loses them.
     ///
-    /// The reason is nil if no log was asked for, or the storage is not a file.
+    /// The reason is nil if the store was opened with ``JournalMode/off``, only reads, or its storage is not a ``PropertyListFile``.
     case flushed(reason: StorageError?)
 }
 
@@ -24,10 +25,24 @@ extension ObservableStore {
 }
 
 extension EntryCache {
-    /// Makes the file that the waiting edits need, before the call that made them returns.
-    func makeLogIfNeeded() {
+    /// Does what edits demand, outside the lock.
+    func follow(_ demand: EditLog.Demand) {
+        switch demand {
+        case .none: break
+        case .now: makeLogIfNeeded()
+        case .later:
+            guard !StoreRegistry.all.isForkedChild else { return }
+            DispatchQueue.global().async { [self] in
+                logGrowing.withLock { _ in makeLogIfNeeded() }
+            }
+        }
+    }
+
+    /// Makes the file that edits need, before the call that made them returns.
+    private func makeLogIfNeeded() {
         // Others that need the same file wait for it: the lock is held while it is made, and protects nothing else.
-        logMaking.withLock { _ in
+        let replaced = logMaking.withLock { _ in
+            var replaced: [EditLogFile] = []
             while let halfSize = update({ $0.log.neededHalfSize }) {
                 do throws(EditLogRefusal) {
                     // A forked child writes nothing: its pending edits are those of the parent.
@@ -35,12 +50,14 @@ extension EntryCache {
                         throw EditLogRefusal(error: .closed, isPermanent: true)
                     }
                     let made = try makeLog(halfSize)
-                    take { $0.log.install(made) }?.remove()
+                    if let file = take({ $0.log.install(made) }) { replaced.append(file) }
                 } catch {
                     update { $0.log.refuse(error) }
                 }
             }
+            return replaced
         }
+        for file in replaced { file.remove() }
     }
 
     /// What a commit does after it has replaced the file: releases the edits up to a revision. Nil without a log.
@@ -70,5 +87,7 @@ extension EntryCache {
         take { state in
             state.entries.hasPending && !discardsEdits ? nil : state.log.takeFile()
         }?.remove()
+        // A file that is being made without anybody waiting for it is removed before this returns; a setter removes its own.
+        if !StoreRegistry.all.isForkedChild { logGrowing.withLock { _ in } }
     }
 }

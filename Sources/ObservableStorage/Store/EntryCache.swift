@@ -11,7 +11,10 @@ final class EntryCache: Sendable {
     private let executor: DispatchQueueExecutor
     /// Makes a file for the log of edits; nil if the store has no log.
     let makeLog: (@Sendable (_ halfSize: Int) throws(EditLogRefusal) -> EditLogFile)?
+    /// Held while a file is made for the log.
     let logMaking = Lock(())
+    /// Held while a file is made that no edit waits for.
+    let logGrowing = Lock(())
 
     /// - Parameters:
     ///   - log: the log of edits, without a file.
@@ -158,10 +161,10 @@ final class EntryCache: Sendable {
             }
             return (
                 changes: changes, removed: removed, deliveries: deliveries, needsFlush: state.needsFlushScheduled(),
-                needsLog: state.log.isBehind
+                demand: state.log.takeDemand()
             )
         }
-        if taken.needsLog { makeLogIfNeeded() }
+        if taken.demand != .none { follow(taken.demand) }
         releaseReadings(of: taken.removed)
         return (taken.deliveries, taken.needsFlush)
     }
@@ -176,7 +179,7 @@ final class EntryCache: Sendable {
         // Released after unlocking.
         var replaced: Entry.Replaced = (value, [])
         var removed: Entry?
-        let (needsFlush, needsLog) = try state.withLock { (state) throws(StorageError) in
+        let (needsFlush, demand) = try state.withLock { (state) throws(StorageError) in
             try state.requireEditable()
             if !state.layers.mandatory.isEmpty, value != nil { try state.requireSettable(key.entryName) }
             let entry = state.entries.ensureEntry(key.entryName.own, at: key.entryIndex)
@@ -192,9 +195,9 @@ final class EntryCache: Sendable {
                     deliveries = posted
                 }
             }
-            return (state.needsFlushScheduled(), state.log.isBehind)
+            return (state.needsFlushScheduled(), state.log.takeDemand())
         }
-        if needsLog { makeLogIfNeeded() }
+        if demand != .none { follow(demand) }
         withExtendedLifetime(replaced) {}
         if let removed { releaseReadings(of: [removed]) }
         return needsFlush
@@ -293,7 +296,15 @@ extension EntryCache {
         _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [],
         onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in }, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
-        let (token, first) = state.withLock { state in
+        observe(key, initial: initial, with: others, onDecode: onDecode, observer) { _ in }.token
+    }
+
+    /// Subscribes to one entry, and returns what a closure finds in the state before the first change.
+    func observe<Value, Found: Sendable>(
+        _ key: StorageKey<Value>, initial: Bool = false, with others: [ObservationToken], onDecode: @escaping KeyObservers<Value>.OnDecode,
+        _ observer: Observer<Change<Value>>, finding find: (EntryCacheState) -> Found
+    ) -> (token: ObservationToken, found: Found) {
+        let (token, first, found) = state.withLock { state in
             var first = Deliveries()
             let observers = observers(of: key, in: &state, onDecode)
             let token = observers.add(
@@ -302,10 +313,10 @@ extension EntryCache {
                     for other in others { other.cancel() }
                     if let observers { self?.forgetIfIdle(observers) }
                 })
-            return (token, first)
+            return (token, first, find(state))
         }
         deliver(first)
-        return token
+        return (token, found)
     }
 
     private func observers<Value>(
@@ -336,7 +347,14 @@ extension EntryCache {
 
     /// Subscribes to every entry.
     func observeAll(_ observer: Observer<EntryChange>) -> ObservationToken {
-        let (token, first) = state.withLock { state in
+        observeAll(observer) { _ in }.token
+    }
+
+    /// Subscribes to every entry, and returns what a closure finds in the state before the first change.
+    func observeAll<Found: Sendable>(
+        _ observer: Observer<EntryChange>, finding find: (EntryCacheState) -> Found
+    ) -> (token: ObservationToken, found: Found) {
+        let (token, first, found) = state.withLock { state in
             var first = Deliveries()
             state.hasAllObservers = true
             let token = allObservers.add(
@@ -345,9 +363,9 @@ extension EntryCache {
                     guard let self else { return }
                     self.state.withLock { $0.hasAllObservers = !allObservers.isIdle }
                 })
-            return (token, first)
+            return (token, first, find(state))
         }
         deliver(first)
-        return token
+        return (token, found)
     }
 }

@@ -142,7 +142,7 @@ struct EntryCacheState: Sendable {
             guard let pending = entries.pending(name) else { continue }
             edits += pending.logged(name, over: value, pending.value, sequence: revision)
         }
-        log.append(edits)
+        log.append(edits, isAwaited: false)
     }
 
     private mutating func apply(
@@ -201,7 +201,8 @@ extension EntryCacheState {
         entries.noteStored(current)
         for (name, edit) in current where !edit.condition.isEmpty { refusedMigrations[name] = edit.value }
         log.append(
-            current.map { LoggedEdit(key: $0.key, over: $0.value.value.fingerprint, value: stored[$0.key], sequence: revision + 1) })
+            current.map { LoggedEdit(key: $0.key, over: $0.value.value.fingerprint, value: stored[$0.key], sequence: revision + 1) },
+            isAwaited: false)
         return apply(current.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }, origin: .local)
     }
 

@@ -92,7 +92,7 @@ extension EntryChange {
 
     /// The change with the key's type; the reason if its new value cannot be decoded, and the earlier valid value that is used instead, if
     /// any.
-    fileprivate func typed<Value>(
+    func typed<Value>(
         for key: StorageKey<Value>, decodingOld decodeOld: (PropertyListValue) throws(StorageError) -> Value,
         decodingNew decodeNew: (PropertyListValue) throws(StorageError) -> Value
     ) -> (change: Change<Value>, failure: StorageError?, good: PropertyListValue?) {

@@ -98,6 +98,7 @@ extension ObservableStore {
         // Differences that were reported while the storage was read may be newer.
         adopt(latest.isOlder(than: base) ? base : latest)
         loadBackoff.succeed()
+        noteCheckpointNeeded(isOwn: false)
         // If edits are pending, writing them determines whether the storage is available.
         if !cache.update({ $0.entries.hasPending }) { noteAvailable() }
     }

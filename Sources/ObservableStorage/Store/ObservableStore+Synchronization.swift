@@ -3,13 +3,16 @@ import Dispatch
 extension ObservableStore {
     /// Writes everything that is still in memory only, and returns when it is on disk.
     ///
-    /// A storage that could not be opened is opened first.
+    /// With a journal, the property list then has every edit, for other programs to read; to the journal alone is faster, and as durable. A
+    /// storage that could not be opened is opened first.
     ///
+    /// - Parameter destination: what is written.
     /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:)``
     ///   if a value set since the last flush cannot be stored there: that edit was reverted, and all others are on disk.
     ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``.
-    public func flush() async throws(StorageError) {
+    public func flush(to destination: FlushDestination = .storage) async throws(StorageError) {
         try await writeEdits()
+        if destination == .storage { try await checkpoint() }
         if let refusal = refusal.take() { throw refusal }
         guard !availabilityState.isOpened else { return }
         do throws(StorageError) {
@@ -34,6 +37,7 @@ extension ObservableStore {
         }
         do throws(StorageError) {
             try await commitEdits()
+            try await checkpoint()
         } catch {
             guard discardsEdits else {
                 // Another call that still tries to close the store closes it, or ends like this one.
@@ -43,7 +47,8 @@ extension ObservableStore {
             }
             // The edits are moved out of the lock before they are released.
             let edits = cache.update { $0.discardPending() }
-            reports.report(error.with(.lost(keys: edits.keys.sorted())))
+            // Without any, those of the journal are not in the list yet, and are written by whoever opens it next.
+            reports.report(edits.isEmpty ? error : error.with(.lost(keys: edits.keys.sorted())))
         }
         cache.endLog(discardingEdits: true)
         stopWatching()

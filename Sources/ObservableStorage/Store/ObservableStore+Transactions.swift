@@ -165,6 +165,7 @@ extension ObservableStore {
                 + state.merge(latest.values(of: edits.keys), origin: origin)
         }
         noteAvailable()
+        noteCheckpointNeeded(isOwn: true)
         if change.needsFlush { scheduleFlush() }
         return (result, change.deliveries)
     }

@@ -29,6 +29,8 @@ public actor ObservableStore {
     var base: StorageEntries
     var flushBackoff = Backoff()
     var loadBackoff = Backoff()
+    var checkpointBackoff = Backoff()
+    var checkpoints = CheckpointSchedule()
     /// Whether another read, after a failed one, is already scheduled.
     var isLookTimed = false
     /// Whether the storage has to be read again after the present operation of it.
@@ -127,7 +129,7 @@ public actor ObservableStore {
         availabilityState = AvailabilityState(availability)
         base = entries
         executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
-        let file = (backend as? PropertyListFile).flatMap { $0.journal == .edits ? $0 : nil }
+        let file = (backend as? PropertyListFile).flatMap { $0.journal.hasLog ? $0 : nil }
         cache = EntryCache(
             entries: entries.values, executor: executor, log: EditLog(isOn: file != nil, refusal: file?.editLogObjection),
             makeLog: { [interruption] halfSize throws(EditLogRefusal) in
@@ -164,7 +166,7 @@ public actor ObservableStore {
     public init(
         at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), format: PropertyListFormat = .binary,
         onDeletion: DeletionPolicy = .removeAll, access: StorageAccess = .readWrite, protection: FileProtection? = nil,
-        journal: JournalMode = .off
+        journal: JournalMode = .edits
     ) throws(StorageError) {
         try self.init(
             backend: PropertyListFile(
@@ -183,8 +185,8 @@ public actor ObservableStore {
     /// - Throws: ``StorageError`` naming the file that cannot be read.
     public init(at url: URL, defaults: [URL], mandatory: [URL] = []) throws(StorageError) {
         try self.init(
-            backend: PropertyListFile(at: url), defaults: defaults.map { PropertyListFile(at: $0) },
-            mandatory: mandatory.map { PropertyListFile(at: $0) })
+            backend: PropertyListFile(at: url), defaults: defaults.map { PropertyListFile(at: $0, access: .readOnly) },
+            mandatory: mandatory.map { PropertyListFile(at: $0, access: .readOnly) })
     }
 
     /// The name of the storage in errors: the path of the file, unless the store has another backend.
@@ -214,7 +216,7 @@ public actor ObservableStore {
 
     deinit {
         stopWatching()
-        if cache.update({ $0.entries.hasPending }) {
+        if cache.update({ $0.entries.hasPending }) || (backend as? PropertyListFile)?.needsCheckpoint == true {
             // There is no later attempt: edits that this one cannot write are lost.
             StoreRegistry.all.write(lastWrite, during: activity) { [lastWrite, availabilityState] in
                 lastWrite.cache.leaveLog()

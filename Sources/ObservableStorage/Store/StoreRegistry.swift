@@ -203,6 +203,14 @@ struct LastWrite: Sendable {
                 remaining.noteFailure(error, of: batch)
             }
         }
+        if let file = backend as? PropertyListFile, file.needsCheckpoint {
+            do {
+                try file.checkpoint()
+            } catch {
+                // The edits are in the journal, where the next opening finds them.
+                reports.report(StorageError.writing(file.name, error))
+            }
+        }
         cache.endLog()
     }
 

@@ -80,7 +80,7 @@ extension EntryCache {
     func snapshot(countingChangesOf names: [EntryName] = []) -> (values: EntryValues, layers: ValueLayers, changes: UInt64) {
         let (values, layers, changes, _) = take { state in
             let (values, replaced, stale) = state.entries.values(at: state.revision)
-            let entries = names.flatMap { [$0.own] + $0.earlier + ($0.fallback.map { [$0] } ?? []) + $0.earlierFallback }
+            let entries = names.flatMap(\.all)
             let changes = entries.reduce(0) { $0 + (state.entries.entry($1)?.version ?? 0) }
             return (values, state.layers, changes, (replaced, stale))
         }

@@ -51,7 +51,7 @@ struct ImportCommand: Command {
 
     func run(_ output: Output) throws {
         let imported = try entries(of: readInput(source))
-        _ = try file.edit { entries in
+        _ = try file.editList { entries in
             for (key, value) in imported { entries[key] = value }
         }
     }

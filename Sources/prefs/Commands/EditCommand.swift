@@ -46,7 +46,7 @@ struct EditCommand: Command {
             let edited = try entries(of: readInput(copy.path))
             let merge = Merge(original: merge.original, copied: merge.copied, edited: edited)
             guard !merge.editedKeys.isEmpty else { return true }
-            _ = try file.edit { entries in
+            _ = try file.editList { entries in
                 for key in merge.editedKeys { entries[key] = try merge.value(of: key, present: entries[key]) }
             }
             return true

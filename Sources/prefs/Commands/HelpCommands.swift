@@ -25,7 +25,7 @@ struct HelpCommand: Command {
             "Exit status",
             """
             0 success; 1 no such key, or the answer of diff, find or lint is no; 2 the command line makes no sense; 3 a file cannot be read, \
-            written or locked, or does not allow the edit.
+            written or locked, or does not allow the edit; 4 the file does not remember the changes that log or watch --since asks for.
             """
         ),
     ]

@@ -71,7 +71,7 @@ struct WriteCommand: Command {
     }
 
     func run(_ output: Output) throws {
-        _ = try file.edit { entries in
+        _ = try file.editList { entries in
             for (path, edit) in edits {
                 try path.update(&entries, of: file.name) { try edited($0, edit, of: path) }
             }

@@ -21,7 +21,7 @@ struct DeleteCommand: Command {
     func run(_ output: Output) throws {
         // Editing creates a lock file, which must not appear next to a misspelt name.
         _ = try file.existingEntries()
-        _ = try file.edit { entries in
+        _ = try file.editList { entries in
             guard let path else {
                 for key in entries.values.keys { entries[key] = nil }
                 return
@@ -57,7 +57,7 @@ struct IncrementCommand: Command {
 
     func run(_ output: Output) throws {
         var sum: PropertyListInteger = 0
-        _ = try file.edit { entries in
+        _ = try file.editList { entries in
             try path.update(&entries, of: file.name) { value in
                 sum = try self.sum(value ?? 0)
                 return .integer(sum)
@@ -97,7 +97,7 @@ struct RenameCommand: Command {
 
     func run(_ output: Output) throws {
         _ = try file.existingEntries()
-        _ = try file.edit { entries in
+        _ = try file.editList { entries in
             guard let value = old.value(in: entries.values) else { throw CommandError.noSuchKey(old.text) }
             guard new.value(in: entries.values) == nil else {
                 throw CommandError.failed("\(file.name): key \(new.text.quoted) exists; delete it first")

@@ -8,14 +8,19 @@ struct WatchCommand: Command {
     static let name = "watch"
     static let operands = "FILE [KEY ...]"
     static let operandCount = 1...Int.max
-    static let options = ["--json", "--initial", "--count N", "--lines"]
+    static let options = ["--json", "--initial", "--since REVISION", "--count N", "--lines"]
     static let summary = "Print a line for each change of the keys, or of all, until interrupted; on a terminal, show a live table."
     static let details = """
-          --json      print objects: {"key","old","new","kind","origin","revision"}. old and new are null where nothing is stored;
-                      kind is set, removed or initial; origin is external, or null for an initial value
+          --json      print objects: {"key","old","new","kind","origin","revision","storageRevision"}. old and new are null where nothing
+                      is stored; kind is set, removed or initial; origin is external, or null for an initial value; storageRevision is
+                      the revision of the file, or null if it has no journal
           --initial   print the current values first, for named keys also when they are not set
+          --since REVISION
+                      print first what has happened since a storageRevision, and exit with 4 if the file does not remember that
           --count N   stop after N lines
           --lines     print lines also on a terminal, as the other options do
+
+        To continue later, keep the storageRevision of a line when a line with another one follows: then all lines of it were printed.
 
         The table on a terminal has a row for each key, with its value and, once it has changed, the time, the origin and the old value.
         Rows of the last change are marked with *. Without --lines, it is not used if TERM is dumb.
@@ -30,6 +35,7 @@ struct WatchCommand: Command {
     private let keySet: Set<String>
     private let isJSON: Bool
     private let printsInitialValues: Bool
+    private let start: StorageRevision?
     private let lineLimit: Int
     private let isTable: Bool
 
@@ -43,10 +49,15 @@ struct WatchCommand: Command {
         self.keySet = keySet
         isJSON = arguments.has("json")
         printsInitialValues = arguments.has("initial")
-        isTable = !["json", "initial", "count", "lines"].contains(where: arguments.has) && Terminal.isAvailable
+        start = try arguments.options["since"].map { text throws(CommandError) in
+            guard let revision = StorageRevision(text) else { throw .usage("not a revision of a file: \(text)") }
+            return revision
+        }
+        guard start == nil || !printsInitialValues else { throw .usage("--since and --initial exclude each other") }
+        isTable = !["json", "initial", "since", "count", "lines"].contains(where: arguments.has) && Terminal.isAvailable
     }
 
-    // The only command that waits for events, so that the others start without Dispatch and the concurrency runtime.
+    // Only this command and `log` suspend: the others start without Dispatch and the concurrency runtime.
     func run(_ output: Output) throws {
         let store = try ObservableStore(backend: file)
         Task {
@@ -75,16 +86,26 @@ struct WatchCommand: Command {
         try await printLines(of: store, output)
     }
 
-    /// Subscribes before it takes the snapshot, so that no change is missed, and skips changes that the snapshot includes.
+    /// Prints what has happened since the given revision, if any, and every later change.
     private func printLines(of store: ObservableStore, _ output: Output) async throws {
+        if let start { return try await print(try await Self.changes(of: store, since: start), lineLimit, output) }
+        // Subscribes before it takes the snapshot, so that no change is missed, and skips changes that the snapshot includes.
         let changes = store.allChanges
-        let (entries, revision) = Self.snapshot(of: store)
+        let (entries, revision, storageRevision) = Self.snapshot(of: store)
         var remaining = lineLimit
-        for line in printsInitialValues ? initialLines(entries, revision: revision) : [] {
+        for var line in printsInitialValues ? initialLines(entries, revision: revision) : [] {
+            line.storageRevision = storageRevision
             try output.write(line: text(of: line, output))
             remaining -= 1
             if remaining == 0 { return }
         }
+        try await print(changes, after: revision, remaining, output)
+    }
+
+    private func print(
+        _ changes: AsyncStream<Change<PropertyListValue?>>, after revision: UInt64? = nil, _ limit: Int, _ output: Output
+    ) async throws {
+        var remaining = limit
         for await change in changes {
             guard let line = line(for: change, after: revision) else { continue }
             try output.write(line: text(of: line, output))
@@ -93,13 +114,26 @@ struct WatchCommand: Command {
         }
     }
 
-    /// Reads a store's entries with their revision, and again if a change was made in between.
-    private static func snapshot(of store: ObservableStore) -> (entries: [String: PropertyListValue], revision: UInt64) {
+    /// What has happened in a store's file since a revision, and what happens.
+    static func changes(
+        of store: ObservableStore, since revision: StorageRevision
+    ) async throws -> AsyncStream<Change<PropertyListValue?>> {
+        if let changes = try await store.changes(since: revision) { return changes }
+        let reason =
+            store.storageRevision == nil
+            ? CommandError.noJournal : "what has changed since \(revision) is not remembered, or \(revision) is no revision of this file"
+        throw CommandError.notRemembered("\(store.name): \(reason); without --since, --initial prints the current values")
+    }
+
+    /// Reads a store's entries with their revisions, and again if a change was made in between.
+    private static func snapshot(
+        of store: ObservableStore
+    ) -> (entries: [String: PropertyListValue], revision: UInt64, storageRevision: StorageRevision?) {
         var revision = store.revision
         while true {
-            let entries = store.entries
+            let (entries, storageRevision) = (store.entries, store.storageRevision)
             let latest = store.revision
-            if latest == revision { return (entries, revision) }
+            if latest == revision { return (entries, revision, storageRevision) }
             revision = latest
         }
     }
@@ -112,8 +146,8 @@ struct WatchCommand: Command {
     }
 
     /// Returns the line for a change of a watched key, or nil if the key is not watched or the change is not newer than the revision.
-    func line(for change: Change<PropertyListValue?>, after revision: UInt64) -> WatchLine? {
-        guard change.revision > revision, keys.isEmpty || keySet.contains(change.key) else { return nil }
+    func line(for change: Change<PropertyListValue?>, after revision: UInt64?) -> WatchLine? {
+        guard revision.map({ change.revision > $0 }) ?? true, keys.isEmpty || keySet.contains(change.key) else { return nil }
         return WatchLine(change)
     }
 
@@ -128,7 +162,7 @@ extension WatchCommand {
     private func displayTable(of store: ObservableStore, _ output: Output) async {
         let terminal = Terminal(output)
         let changes = store.allChanges
-        let (entries, revision) = Self.snapshot(of: store)
+        let (entries, revision, _) = Self.snapshot(of: store)
         let keys = keys.isEmpty ? nil : keys
         await withTaskGroup { group in
             group.addTask {

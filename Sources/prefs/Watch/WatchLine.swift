@@ -8,7 +8,10 @@ struct WatchLine: Equatable {
     let new: PropertyListValue?
     /// The origin of the change, or nil for a current value.
     var origin: String?
+    /// The number of the change since the start, equal for changes that were made at once.
     let revision: UInt64
+    /// The revision of the file with the change, or with a current value; nil if the file has no revisions.
+    var storageRevision: StorageRevision?
 }
 
 extension WatchLine {
@@ -16,7 +19,7 @@ extension WatchLine {
     init(_ change: Change<PropertyListValue?>) {
         self.init(
             key: change.key, old: change.oldValue, new: change.newValue, origin: String(describing: change.origin),
-            revision: change.revision)
+            revision: change.revision, storageRevision: change.storageRevision)
     }
 
     private var kind: String {
@@ -28,6 +31,7 @@ extension WatchLine {
         let fields = [
             ("key", key.quoted), ("old", Self.json(old)), ("new", Self.json(new)), ("kind", kind.quoted),
             ("origin", origin.map(\.quoted) ?? "null"), ("revision", String(revision)),
+            ("storageRevision", storageRevision?.description.quoted ?? "null"),
         ]
         return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}"
     }
@@ -36,8 +40,9 @@ extension WatchLine {
         value.map(\.json) ?? "null"
     }
 
-    /// The line as text for people, such as `volume: 0.3 -> 0.5  (external, revision 7)`.
+    /// The line as text for people, such as `volume: 0.3 -> 0.5  (external, revision 7)`, with the file's revision if it has one.
     func text(for output: Output) -> String {
+        let revision = storageRevision?.description ?? String(revision)
         let none = output.remark("(none)")
         let before = origin == nil ? "" : "\(old.map(\.json) ?? none) -> "
         let now = new.map { output.newValue($0.json) } ?? (origin == nil ? none : output.removed("(removed)"))

@@ -122,7 +122,12 @@ struct StoreFaultTests {
             do {
                 #expect(try file.open().entries == file.old)
             } catch {
-                #expect(error as? StorageError == .unreadable(file: file.path, reason: SystemError(fault.code).reason))
+                if case .unreadable(file.path, let reason, _)? = error as? StorageError {
+                    // Followed by the file beside it that could not be looked for, if it was that.
+                    #expect(reason.hasPrefix(SystemError(fault.code).reason))
+                } else {
+                    Issue.record(error)
+                }
             }
             let names = file.plan.end()
             #expect(try file.open().entries == file.old)

@@ -81,6 +81,14 @@ final class CallRecorder: Sendable {
             try self.record("write")
             return try live.writeBytes(descriptor, buffer)
         }
+        calls.readBytesAt = { descriptor, buffer, offset throws(SystemError) in
+            try self.record("readAt")
+            return try live.readBytesAt(descriptor, buffer, offset)
+        }
+        calls.writeBytesAt = { descriptor, buffer, offset throws(SystemError) in
+            try self.record("writeAt")
+            return try live.writeBytesAt(descriptor, buffer, offset)
+        }
         calls.truncate = { descriptor, size throws(SystemError) in
             try self.record("truncate")
             try live.truncate(descriptor, size)
@@ -88,6 +96,10 @@ final class CallRecorder: Sendable {
         calls.synchronize = { descriptor throws(SystemError) in
             try self.record("synchronize")
             try live.synchronize(descriptor)
+        }
+        calls.synchronizeData = { descriptor throws(SystemError) in
+            try self.record("synchronizeData")
+            try live.synchronizeData(descriptor)
         }
         calls.statusOfDescriptor = { descriptor throws(SystemError) in
             try self.record("statusOfDescriptor")

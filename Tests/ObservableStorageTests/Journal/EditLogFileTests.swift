@@ -19,6 +19,11 @@ struct EditLogFileTests {
         return log
     }
 
+    /// The checksum of a record that fills the first half of a log of 1,024 bytes.
+    private func checksum(_ record: UnsafeMutableRawPointer) -> UInt64 {
+        EditLogFormat.checksum(record, length: 1_024, offset: 0, seed: EditLogFormat.checksumSeed(store: 0, turn: 1))
+    }
+
     private func bytes(_ fixture: EditLogFixture) throws -> Data {
         try Data(contentsOf: URL(fileURLWithPath: fixture.logs + "/" + #require(fixture.logNames.first)))
     }
@@ -96,6 +101,41 @@ struct EditLogFileTests {
         #expect(log.edits.map(\.sequence) == Array(5...12))
     }
 
+    @Test("The records that are not in the list are copied to a larger file as they are")
+    func copies() throws {
+        let fixture = try EditLogFixture()
+        let log = try makeLog(fixture, halfSize: 4_096)
+        for (index, value) in (Self.values + Self.values).enumerated() where index != 3 && index != 3 + Self.values.count {
+            let path = index % 2 == 0 ? [] : ["a"]
+            #expect(log.add(LoggedEdit(key: "key \(index)", path: path, over: 5, value: value, sequence: UInt64(index))))
+        }
+        log.noteCommitted(upTo: 4, in: nil)
+        let larger = try makeLog(fixture)
+        #expect(log.copyRecords(to: larger))
+        #expect(larger.edits == log.edits)
+        #expect(larger.edits.first?.sequence == 5)
+        #expect(log.uncommittedSize <= 2 * 4_096)
+        // One that is too small is not filled beyond its end.
+        let small = try makeLog(fixture, halfSize: 256)
+        #expect(!log.copyRecords(to: small))
+    }
+
+    @Test("The bytes of texts of any length count in fingerprints")
+    func textFingerprints() {
+        var prints: Set<UInt64> = []
+        var count = 0
+        for length in 0...70 {
+            for position in 0..<max(length, 1) {
+                var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: length)
+                if length > 0 { bytes[position] = UInt8(ascii: "b") }
+                prints.insert(PropertyListValue?.some(.string(String(decoding: bytes, as: UTF8.self))).fingerprint)
+                prints.insert(PropertyListValue?.some(.data(Data(bytes))).fingerprint)
+                count += 2
+            }
+        }
+        #expect(prints.count == count)
+    }
+
     @Test("A damaged record ends the log, and no bytes make reading it fail")
     func damage() throws {
         let fixture = try EditLogFixture()
@@ -140,7 +180,7 @@ struct EditLogFileTests {
                 record.storeBytes(of: 1, toByteOffset: 24, as: UInt32.self)
                 // An empty key, and empty names; the rest is a removal.
                 record.storeBytes(of: steps, toByteOffset: 40, as: UInt32.self)
-                let checksum = EditLogFormat.checksum(UnsafeRawPointer(record), length: 1_024, store: 0, turn: 1, offset: 0)
+                let checksum = checksum(record)
                 record.storeBytes(of: checksum, toByteOffset: 8, as: UInt64.self)
             }
             return bytes.withUnsafeBytes { EditLogContent($0)?.edits }
@@ -161,7 +201,7 @@ struct EditLogFileTests {
         bytes.withUnsafeMutableBytes { buffer in
             let record = buffer.baseAddress! + 4_096
             record.storeBytes(of: 1_024, as: UInt32.self)
-            let checksum = EditLogFormat.checksum(UnsafeRawPointer(record), length: 1_024, store: 0, turn: 1, offset: 0)
+            let checksum = checksum(record)
             record.storeBytes(of: checksum, toByteOffset: 8, as: UInt64.self)
         }
         _ = bytes.withUnsafeBytes { EditLogContent($0)?.edits }

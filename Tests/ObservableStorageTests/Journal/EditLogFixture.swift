@@ -70,6 +70,6 @@ struct EditLogFixture {
 extension EditLogFile {
     /// Adds one edit; returns false if there is no room.
     func add(_ edit: LoggedEdit) -> Bool {
-        append(sequence: edit.sequence, count: 1) { $0.write(key: edit.key, path: edit.path, over: edit.over, value: edit.value) }
+        append([edit], sequence: edit.sequence)
     }
 }

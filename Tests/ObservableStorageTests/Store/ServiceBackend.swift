@@ -9,7 +9,7 @@ import TestSupport
 final class ServiceBackend: StorageBackend {
     /// Where a call waits until the test lets it go on.
     enum Place: Sendable, Hashable {
-        case beforeLoad, beforeEdit, beforeComparison, afterEdit
+        case beforeLoad, beforeEdit, beforeComparison, afterEdit, beforeCommits
     }
 
     private struct State {
@@ -37,10 +37,18 @@ final class ServiceBackend: StorageBackend {
     let arrivals = Recorder<Place>()
     private let state = Lock(State())
 
-    /// - Parameter compares: whether an edit is stored over newer entries, unless one that it has read has changed.
-    init(_ entries: [String: PropertyListValue] = [:], limits: StorageLimits = .none, compares: Bool = false) {
-        memory = InMemoryBackend(entries)
-        (self.limits, self.compares) = (limits, compares)
+    /// - Parameters:
+    ///   - compares: whether an edit is stored over newer entries, unless one that it has read has changed.
+    ///   - rememberedCommits: how many commits it remembers.
+    convenience init(
+        _ entries: [String: PropertyListValue] = [:], limits: StorageLimits = .none, compares: Bool = false, rememberedCommits: Int = 100
+    ) {
+        self.init(over: InMemoryBackend(entries, rememberedCommits: rememberedCommits), limits: limits, compares: compares)
+    }
+
+    /// One of several connections to the same storage.
+    init(over memory: InMemoryBackend, limits: StorageLimits = .none, compares: Bool = false) {
+        (self.memory, self.limits, self.compares) = (memory, limits, compares)
     }
 
     var readKeys: [Set<String>?] { state.withLock { $0.readKeys } }
@@ -144,6 +152,14 @@ final class ServiceBackend: StorageBackend {
                 if isCurrent { for key in edited.editedKeys { latest[key] = edited[key] } }
             }
             if isCurrent { return stored }
+        }
+    }
+
+    func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
+        try await run {
+            await pass(.beforeCommits)
+            if let refusal = state.withLock({ $0.refusals.isEmpty ? nil : $0.refusals.removeFirst() }) { throw refusal }
+            return await memory.commits(since: revision)
         }
     }
 

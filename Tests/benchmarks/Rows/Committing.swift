@@ -14,18 +14,35 @@ enum Committing {
             _ = try await subject.run(1)
             let baseline = try bareCommit(of: Data(contentsOf: sample.file), in: place)
             return Pair(subject: subject.settled, baseline: baseline, tearDown: sample.close)
-        }
+        },
+        Row(
+            "commit.journal.1000", "durable commit to a journal, 1,000 keys",
+            against: "temporary file, fsync, rename over the old one, folder fsync, of the bytes of the list", goal: 0.6
+        ) { place in
+            let sample = try SampleStore(1_000, journal: .full(), in: place)
+            let baseline = try bareCommit(of: Data(contentsOf: sample.file), in: place)
+            return Pair(subject: commit(to: sample.store, .journal).settled, baseline: baseline, tearDown: sample.close)
+        },
+        Row(
+            "commit.journal.100000", "the same, 100,000 keys", against: "the same, 1,000 keys", goal: 1.2
+        ) { place in
+            let samples = try [100_000, 1_000].map { try SampleStore($0, journal: .full(), in: place) }
+            let works = samples.map { commit(to: $0.store, .journal).settled }
+            return Pair(subject: works[0], baseline: works[1]) {
+                for sample in samples { try await sample.close() }
+            }
+        },
     ]
 
     /// Changes one entry, and waits until the file with all of them is on disk.
-    static func commit(to store: ObservableStore) -> Work {
+    static func commit(to store: ObservableStore, _ destination: FlushDestination = .storage) -> Work {
         var value = store[.launchCount]
         return Work { count in
             let start = Clock.now
             for _ in 0..<count {
                 value += 1
                 store[.launchCount] = value
-                try await store.flush()
+                try await store.flush(to: destination)
             }
             return Double(Clock.now - start) / Double(count)
         }

@@ -10,6 +10,24 @@ enum External {
             against: "system's event, Dispatch handler, `AsyncStream` element, nothing read", goal: 2
         ) { try await pair(100, in: $0) },
         Row("external.1000", "the same, 1,000 keys", against: "the same", goal: 3) { try await pair(1_000, in: $0) },
+        Row(
+            "external.journal.100", "another store's `set` to element by a journal, 100 keys",
+            against: "system's event, Dispatch handler, `AsyncStream` element, nothing read", goal: 2.5
+        ) { place in
+            let subject = try await journaled(100, in: place)
+            let (baseline, task) = try await bareReceive(in: place, 100)
+            return Pair(subject: subject.work, baseline: baseline) {
+                task.cancel()
+                try await subject.tearDown()
+            }
+        },
+        Row("external.journal.100000", "the same, 100,000 keys", against: "the same, 100 keys", goal: 1.5) { place in
+            let (subject, baseline) = (try await journaled(100_000, in: place), try await journaled(100, in: place))
+            return Pair(subject: subject.work, baseline: baseline.work) {
+                try await subject.tearDown()
+                try await baseline.tearDown()
+            }
+        },
     ]
 
     private static func pair(_ keys: Int, in place: Place) async throws -> Pair {
@@ -37,6 +55,38 @@ enum External {
             }
         }
         return (receive(arrivals, from: OtherWriter(sample.folder, entries: SampleList.make(keys))), task)
+    }
+
+    /// The time from setting a value in one store to the element that a reader of another one receives.
+    private static func journaled(_ keys: Int, in place: Place) async throws -> (work: Work, tearDown: @Sendable () async throws -> Void) {
+        let sample = try SampleStore(keys, journal: .full(), in: place)
+        let writer = try ObservableStore(at: sample.file, journal: .full())
+        let arrivals = Countdown()
+        let values = sample.store.values(of: .launchCount)
+        var task = Task<Void, Never> {}
+        _ = await arrivals.time(1) {
+            task = Task {
+                for await value in values {
+                    consume(value)
+                    arrivals.arrive()
+                }
+            }
+        }
+        let work = Work { count in
+            var times: [Double] = []
+            for _ in 0..<count {
+                times.append(await arrivals.time(1) { writer[.launchCount] += 1 }.end)
+            }
+            return Statistics.median(times)
+        }
+        return (
+            work.settled,
+            { [task] in
+                task.cancel()
+                try await writer.close()
+                try await sample.close()
+            }
+        )
     }
 
     /// The baseline: waits for that rename only, and reads nothing.

@@ -5,6 +5,10 @@ extension StorageKey<Int> {
     static let launchCount = StorageKey("launchCount", default: 0)
 }
 
+extension StorageKey<String> {
+    static let lastDocument = StorageKey("lastDocument", default: "")
+}
+
 extension StorageKey<Account> {
     static let account = StorageKey("account", codec: .json, default: Account(name: "", tags: []))
 }

@@ -23,15 +23,15 @@ struct EditingTests {
         try PropertyListValue.decode(Data(contentsOf: URL(fileURLWithPath: file))).value
     }
 
-    /// Runs the command with a shell script as the editor, in which `$1` is the copy, `$P` the tool and `$F` the file.
+    /// Runs the command with a shell script as the editor, in which `$1` is the copy, `$P` the tool and `$F` the file. The script is not
+    /// executed itself: a child that another test has just forked may have it open for writing.
     private func edit(_ script: String) async throws -> Subprocess {
         try Data("#!/bin/sh\n\(script)\n".utf8).write(to: folder.file("editor"))
-        chmod(folder.path("editor"), 0o755)
         try FileManager.default.createDirectory(at: folder.file("tmp"), withIntermediateDirectories: true)
         return try await tool(
             "edit", file,
             environment: [
-                "VISUAL": "", "EDITOR": folder.path("editor"), "P": Subprocess.executable("prefs").path, "F": file,
+                "VISUAL": "", "EDITOR": "sh \(folder.path("editor"))", "P": Subprocess.executable("prefs").path, "F": file,
                 "TMPDIR": folder.path("tmp"),
             ])
     }
@@ -101,7 +101,7 @@ struct EditingTests {
     func signals(_ name: String) async throws {
         let result = try await edit("kill -\(name) $$")
         #expect(result.status == 3)
-        #expect(result.errors.contains("prefs: the editor (\(folder.path("editor"))) "))
+        #expect(result.errors.contains("prefs: the editor (sh \(folder.path("editor"))) "))
     }
 
     @Test("Merging keeps elements of an array that were not edited as they were, although the copy is rounded")

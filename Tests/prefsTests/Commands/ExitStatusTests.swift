@@ -19,7 +19,9 @@ struct ExitStatusTests {
             ["read", "f.plist", "--raw"], ["type", "f.plist"],
             ["write", "f.plist", "k"], ["write", "f.plist", "k", "v", "--int"], ["write", "f.plist", "k", "1", "--int", "--bool"],
             ["write", "f.plist", "k", "--json", "[null]"], ["delete"], ["increment", "f.plist", "k", "1.5"],
-            ["watch", "f.plist", "--count", "0"], ["watch", "f.plist", "--count"], ["export", "f.plist"],
+            ["watch", "f.plist", "--count", "0"], ["watch", "f.plist", "--count"], ["watch", "f.plist", "--since"],
+            ["watch", "f.plist", "--since", "x"], ["watch", "f.plist", "--since", "a-1", "--initial"], ["log"],
+            ["log", "f.plist", "k", "l"], ["log", "f.plist", "--literal"], ["export", "f.plist"],
             ["write", "f.plist", "k", "v", "l"], ["write", "f.plist", "k", "--array-add"], ["write", "f.plist", "k", "--array", "--dict"],
             ["write", "f.plist", "k", "-", "l", "-"], ["write", "f.plist", "k", "v", "--raw"],
             ["write", "f.plist", "k", "-", "--raw", "--int"],
@@ -51,6 +53,7 @@ struct ExitStatusTests {
         "A file that is not a property list exits with 3, prints a line that names it, and is not changed",
         arguments: [
             ["read"], ["read", "k"], ["type", "k"], ["write", "k", "v"], ["delete"], ["delete", "k"], ["increment", "k"], ["watch"],
+            ["log"], ["watch", "--since", "a-1"],
             ["export", "--format", "json"],
         ])
     func malformed(_ arguments: [String]) async throws {

@@ -1,5 +1,6 @@
 import ObservableStorage
 import PropertyListCoding
+import TestSupport
 import Testing
 
 @testable import prefs
@@ -21,5 +22,55 @@ struct WatchCommandTests {
         #expect(try isPrinted("a", 8, keys: ["a", "b"]))
         #expect(try !isPrinted("c", 8, keys: ["a", "b"]))
         #expect(try isPrinted("c", 8, keys: []))
+    }
+
+    @Test("All changes since a revision are printed, whatever the store's own count")
+    func sinceRevision() throws {
+        let change = Change<PropertyListValue?>(key: "a", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 0)
+        #expect(try WatchCommand(Arguments(operands: ["settings.plist"])).line(for: change, after: nil) != nil)
+    }
+
+    @Test("What has happened since a revision comes first, and then what happens")
+    func resumed() async throws {
+        let backend = InMemoryBackend(["a": 1])
+        let start = try #require(backend.load().revision)
+        for number in 2...3 { _ = try backend.edit { $0["a"] = number == 2 ? 2 : 3 } }
+        let store = try ObservableStore(backend: backend)
+        let changes = try await WatchCommand.changes(of: store, since: start)
+        _ = try backend.edit { $0["a"] = nil }
+        var lines: [WatchLine] = []
+        for await change in changes {
+            lines.append(WatchLine(change))
+            if change.newValue == nil { break }
+        }
+        #expect(lines.map(\.new) == [2, 3, nil] && lines.map(\.storageRevision?.number) == [1, 2, 3])
+    }
+
+    @Test("A revision that is not remembered, or a file without a journal, is an error with a status and a remedy of its own")
+    func notRemembered() async throws {
+        let backend = InMemoryBackend(["a": 1], rememberedCommits: 0)
+        let start = try #require(backend.load().revision)
+        _ = try backend.edit { $0["a"] = 2 }
+        let store = try ObservableStore(backend: backend)
+        let other = StorageRevision(history: "other", number: 3)
+        for (revision, store, reason) in [
+            (start, store, "memory: what has changed since \(start) is not remembered"),
+            (other, store, "memory: what has changed since other-3 is not remembered, or other-3 is no revision of this file"),
+            (other, try ObservableStore(backend: JSONFileBackend(at: TemporaryFolder().file("a.json"))), "it has no journal"),
+        ] {
+            let error = await #expect(throws: CommandError.self) { _ = try await WatchCommand.changes(of: store, since: revision) }
+            #expect(error?.status == 4)
+            #expect(try #require(error).description.contains(reason) && "\(try #require(error))".contains("--initial"))
+        }
+    }
+
+    @Test("A text that is no revision, or --initial with it, makes no sense", arguments: ["x", "-1", "a-", "a-01", "17"])
+    func invalid(text: String) {
+        #expect(throws: CommandError.usage("not a revision of a file: \(text)")) {
+            try WatchCommand(Arguments(operands: ["settings.plist"], options: ["since": text]))
+        }
+        #expect(throws: CommandError.usage("--since and --initial exclude each other")) {
+            try WatchCommand(Arguments(operands: ["settings.plist"], options: ["since": "a-1", "initial": ""]))
+        }
     }
 }

@@ -26,11 +26,24 @@ struct WatchLineTests {
     func json() {
         #expect(
             change("a\n", nil, 1.0).json
-                == #"{"key":"a\n","old":null,"new":1.0,"kind":"set","origin":"external","revision":7}"#)
-        #expect(change("a", 1, nil).json == #"{"key":"a","old":1,"new":null,"kind":"removed","origin":"external","revision":7}"#)
+                == #"{"key":"a\n","old":null,"new":1.0,"kind":"set","origin":"external","revision":7,"storageRevision":null}"#)
+        #expect(
+            change("a", 1, nil).json
+                == #"{"key":"a","old":1,"new":null,"kind":"removed","origin":"external","revision":7,"storageRevision":null}"#)
         #expect(
             WatchLine(key: "a", new: 1, revision: 0).json
-                == #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0}"#)
+                == #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0,"storageRevision":null}"#)
+    }
+
+    @Test("The revision of the file takes the place of the number of the change in text, and is a field of its own in JSON")
+    func storageRevision() {
+        var line = change("volume", 0.3, 0.5)
+        line.storageRevision = StorageRevision(history: "5d41402a", number: 17)
+        #expect(line.text(for: plain) == "volume: 0.3 -> 0.5  (external, revision 5d41402a-17)")
+        #expect(line.json.hasSuffix(#","origin":"external","revision":7,"storageRevision":"5d41402a-17"}"#))
+        let change = Change<PropertyListValue?>(
+            key: "a", oldValue: 1, newValue: nil, kind: .removed, origin: .external, revision: 7, storageRevision: line.storageRevision)
+        #expect(WatchLine(change).storageRevision == line.storageRevision)
     }
 
     @Test("Colors change nothing but the color")

@@ -37,8 +37,8 @@ struct WatchingTests {
         let watch = try RunningProgram("prefs", ["watch", "--initial", "--json", file, "z", "a", "z"])
         #expect(
             try await watch.lines(count: 2) == [
-                #"{"key":"z","old":null,"new":null,"kind":"initial","origin":null,"revision":0}"#,
-                #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0}"#,
+                #"{"key":"z","old":null,"new":null,"kind":"initial","origin":null,"revision":0,"storageRevision":null}"#,
+                #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0,"storageRevision":null}"#,
             ])
         #expect(try await tool("write", file, "b", "unseen").status == 0)
         #expect(try await tool("write", file, "z", "seen").status == 0)

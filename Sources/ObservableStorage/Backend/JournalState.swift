@@ -1,0 +1,129 @@
+import FoundationSubset
+import PropertyListCoding
+
+/// What a backend knows of a journal and its property list: the entries, and what the list does not have of them.
+struct JournalState: Sendable {
+    let file: JournalFile
+    /// The end of the last record that was read.
+    private(set) var end: Int
+    private(set) var chain: UInt64
+    /// The revision of the last record.
+    private(set) var revision: UInt64
+    /// The list in place, as far as the journal tells, and those that were announced since.
+    private(set) var lists: [JournaledList] = []
+    /// The commits that the list in place does not have.
+    private(set) var commits: [JournalCommit] = []
+    /// The entries at the last revision; nil before a list was read.
+    private(set) var entries: StorageEntries?
+
+    /// - Parameters:
+    ///   - records: all records of the journal.
+    ///   - earlier: what was known of the journal that this one continues, or of another one.
+    init(_ file: JournalFile, _ records: JournalRecords, after earlier: JournalState?) {
+        self.file = file
+        (end, chain, revision) = (JournalFormat.Header.size, file.header.chain, file.header.first)
+        // Without those that this journal does not tell of, the entries could not be continued.
+        if let earlier, earlier.file.header.history == file.header.history, earlier.revision >= file.header.first {
+            entries = earlier.entries
+        }
+        take(records)
+    }
+
+    /// The revision of the storage.
+    var storageRevision: StorageRevision {
+        StorageRevision(history: file.header.historyName, number: revision)
+    }
+
+    /// The format of the list in place, or of the one that is about to be; nil if no list was recorded.
+    var format: PropertyListFormat? { lists.last?.format }
+
+    /// Whether the list in place lacks something.
+    var needsCheckpoint: Bool {
+        !commits.isEmpty || lists.first?.overrides.isEmpty == false
+    }
+
+    /// What identifies this state to a log of edits: the same words as for a list, but no list has these. Checkpoints do not change it.
+    var identity: FileIdentity {
+        FileIdentity(device: 0, inode: file.header.history, size: 0, modified: Int64(clamping: revision), changed: 0)
+    }
+
+    /// The list of the journal that a file is; nil for a file that another program has put in place.
+    func list(_ found: FileIdentity?) -> JournaledList? {
+        lists.last { $0.isFile(found) }
+    }
+
+    // MARK: Records
+
+    /// Follows records that were read or appended.
+    mutating func take(_ records: JournalRecords) {
+        var changes: EntryEdits = [:]
+        for (_, record) in records.records {
+            switch record {
+            case .commit(let commit):
+                commits.append(commit)
+                revision = max(revision, commit.revision)
+                if let known = entries?.revision, commit.revision > known.number { changes.merge(commit.values) { $1 } }
+            case .list(let list):
+                lists.append(list)
+                revision = max(revision, list.revision)
+                if list.isGap, let known = entries?.revision, list.revision > known.number { (entries, changes) = (nil, [:]) }
+                if list.isPlaced { place(list) }
+            case .placed:
+                if let list = lists.last { place(list) }
+            }
+        }
+        (end, chain) = (records.end, records.chain)
+        if let known = entries, known.revision != storageRevision {
+            entries = changes.isEmpty ? known.stored(at: storageRevision) : StorageEntries(known, with: changes, revision: storageRevision)
+        }
+    }
+
+    private mutating func place(_ list: JournaledList) {
+        lists = [list]
+        commits.removeAll { $0.revision <= list.revision }
+    }
+
+    /// Takes the entries from a list of the journal.
+    mutating func load(_ content: StorageEntries, of list: JournaledList) {
+        var changes = list.overrides.mapValues(\.newValue)
+        for commit in commits where commit.revision > list.revision { changes.merge(commit.values) { $1 } }
+        entries = StorageEntries(content, with: changes, revision: storageRevision)
+    }
+
+    // MARK: Lists of other programs
+
+    /// What remains of the commits over a list that another program has put in place, by the key: it does not change what that program
+    /// has not changed, which is a value that the key had in the last list, or in one that was announced since.
+    func remaining(over stored: (String) -> PropertyListValue?) -> [String: StorageCommit.Edit] {
+        var results: [String: (old: [PropertyListValue?], value: PropertyListValue?)] = [:]
+        var (seen, announced): (Set<String>, ArraySlice) = ([], lists.dropFirst())
+        let overrides = lists.first.map { JournalCommit(revision: $0.revision, edits: $0.overrides) }
+        for commit in (overrides.map { [$0] } ?? []) + commits {
+            while let next = announced.first, next.revision < commit.revision {
+                announced.removeFirst()
+                seen = []
+            }
+            for (key, edit) in commit.edits {
+                if seen.insert(key).inserted { results[key, default: ([], nil)].old.append(edit.oldValue) }
+                results[key]?.value = edit.newValue
+            }
+        }
+        var edits: [String: StorageCommit.Edit] = [:]
+        for (key, result) in results {
+            let value = stored(key)
+            // Another program may have converted the list to XML, which rounds dates.
+            let isOld = result.old.contains { $0 == value || $0?.rounded(for: .xml) == value }
+            if value != result.value, isOld { edits[key] = StorageCommit.Edit(from: value, to: result.value) }
+        }
+        return edits
+    }
+}
+
+extension StorageEntries {
+    /// The edits that make other entries of these.
+    func edits(to other: StorageEntries) -> [String: StorageCommit.Edit] {
+        var edits: [String: StorageCommit.Edit] = [:]
+        for (key, value) in other.changes(since: self) { edits[key] = StorageCommit.Edit(from: self[key], to: value) }
+        return edits
+    }
+}

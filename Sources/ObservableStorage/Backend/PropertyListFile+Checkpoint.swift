@@ -1,0 +1,148 @@
+import FoundationSubset
+import PropertyListCoding
+
+// A checkpoint writes the edits of the journal into the property list.
+extension PropertyListFile {
+    // Each attempt fails because another program has replaced the list meanwhile.
+    private static let mostCheckpoints = 100
+
+    /// Whether the property list lacks edits that are in its journal, as far as this backend has read it.
+    var needsCheckpoint: Bool {
+        !isReadOnly && journalState.withLock { $0?.needsCheckpoint ?? false }
+    }
+
+    /// Runs an edit, after which the property list has it for every program, for one that ends then.
+    package func editList(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        let entries = try edit(body)
+        try checkpoint()
+        return entries
+    }
+
+    /// Writes a property list with everything that is in the journal, unless another process has done so; returns when it is durable.
+    ///
+    /// The list is encoded and written beside the old one without a lock, while edits go on. Under the lock it is announced in the journal,
+    /// which is synchronized, and renamed: whichever list is found afterwards, the journal tells which edits it has.
+    ///
+    /// - Parameter newFormat: the format to write; nil for that of the list.
+    func checkpoint(as newFormat: PropertyListFormat? = nil) throws {
+        guard !isReadOnly else { return }
+        for _ in 0..<Self.mostCheckpoints {
+            let target = try lock.resource ?? resolved()
+            // Edits of others, and what other programs have done, are in the journal first.
+            guard let state = try upToDateJournal(at: target), let entries = state.entries else { return }
+            try removeLeftovers(of: target)
+            guard var found = try contentUnlessCorrupt(at: target.path), let list = state.list(found.identity) else { continue }
+            // Of a deleted list, its last values may be known, which are not those of a file.
+            if found.identity == nil { found = .missing(format: found.format) }
+            guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else {
+                return state.end / 2 > keptJournal ? try settleJournal(nil, at: target) : ()
+            }
+            var edited = found.entries.unedited
+            for (key, value) in entries.changes(since: found.entries) { edited[key] = value }
+            let (bytes, format) = try encoded(edited, over: found, as: newFormat ?? found.format, isForced: newFormat != nil)
+            guard bytes.count <= FileSystemCalls.largestFileSize else {
+                throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
+            }
+            let time = calls.now()
+            let replacement = try noting(failureOf: nil) {
+                try calls.prepareReplacement(of: target, with: bytes, over: found.identity, protection: protection)
+            }
+            guard let replacement else { continue }
+            defer { if !replacement.discard() { leftovers.withLock { $0.temporaries = true } } }
+            let outcome = try noting(failureOf: replacement) {
+                try withJournal(of: target) { _, current in
+                    try place(replacement, bytes, as: format, over: list, at: state.revision, isForced: newFormat != nil, &current, target)
+                }
+            }
+            switch outcome ?? .failed {
+            case .failed: continue
+            case .superseded: return
+            case .placed(let list):
+                let (identity, isUnmistakable) = try noting(failureOf: replacement) { try replacement.finish() }
+                cache(
+                    FileContent(
+                        identity: identity, bytes: bytes, entries: edited.stored(as: format), format: format,
+                        lookedAt: isUnmistakable ? .distantFuture : time))
+                return try settleJournal(list, at: target)
+            }
+        }
+        throw StorageError.unwritable(file: name, reason: "others change it again and again while it is written")
+    }
+
+    /// Another store may have committed what XML has not: then the list becomes binary, rather than never to be written again.
+    private func encoded(
+        _ entries: StorageEntries, over found: FileContent, as format: PropertyListFormat, isForced: Bool
+    ) throws(StorageError) -> (Data, PropertyListFormat) {
+        do throws(StorageError) {
+            return try encode(entries, over: found, as: format)
+        } catch {
+            guard format == .xml, !isForced, case .unencodable = error else { throw error }
+            return try encode(entries, over: found, as: .binary)
+        }
+    }
+
+    private enum PlacingOutcome {
+        case placed(JournaledList)
+        /// Another process has written the same edits.
+        case superseded
+        /// The list was replaced, or the path leads elsewhere.
+        case failed
+    }
+
+    /// Announces and renames a list, under the lock. That it is in place is recorded when the folder is synchronized: a power failure before
+    /// brings back the list that it replaced.
+    private func place(
+        _ replacement: FileReplacement, _ bytes: Data, as format: PropertyListFormat, over base: JournaledList, at revision: UInt64,
+        isForced: Bool, _ state: inout JournalState, _ target: ResolvedPath
+    ) throws -> PlacingOutcome {
+        guard let written = replacement.written, var current = state.list(try FileIdentity(path: target.path, calls: calls)) else {
+            return .failed
+        }
+        if !current.isSame(as: state.lists.first) {
+            // Whoever announced it was killed when it was in place, perhaps before that was durable.
+            try synchronizeFolder(of: target)
+            current.isPlaced = true
+            try append([.list(current)], to: &state)
+        }
+        guard current.isSame(as: base), isForced || state.needsCheckpoint else {
+            return isForced || state.needsCheckpoint && current.revision < revision ? .failed : .superseded
+        }
+        let list = JournaledList(
+            identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(bytes), revision: revision, format: format)
+        try append([.list(list)], to: &state)
+        // Otherwise a power failure could keep the list, and not know which edits are in it.
+        try state.file.synchronize(to: state.end)
+        return try replacement.replace() ? .placed(list) : .failed
+    }
+
+    /// The commits after a revision, as far as the journal reaches back.
+    ///
+    /// - Parameter revision: the revision; nil for all commits in the journal.
+    /// - Returns: nil without a journal, if it has another history, or if it does not know every commit since.
+    public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
+        try rememberedCommits(since: revision)
+    }
+
+    func rememberedCommits(since revision: StorageRevision?) throws -> [StorageCommit]? {
+        let target = try lock.resource ?? resolved()
+        guard try loadJournaled() != nil, let state = knownJournal(of: target) else { return nil }
+        let history = state.file.header.historyName
+        let first = revision?.number ?? state.file.header.first
+        if let revision, revision.history != history { return nil }
+        guard first >= state.file.header.first, first <= state.revision else { return nil }
+        var commits: [StorageCommit] = []
+        for (_, record) in try state.file.records().records {
+            switch record {
+            case .commit(let commit) where commit.revision > first:
+                let number = StorageRevision(history: history, number: commit.revision)
+                commits.append(StorageCommit(commit.edits, revision: number, time: commit.time, writer: commit.writer))
+            case .list(let list) where list.isGap && list.revision > first:
+                // Nobody knows what that program has changed.
+                if revision != nil { return nil }
+                commits = []
+            case .commit, .list, .placed: break
+            }
+        }
+        return commits
+    }
+}

@@ -1,0 +1,285 @@
+import FoundationSubset
+
+/// A journal beside a property list, open for reading and, if that is allowed, for writing.
+///
+/// It only grows, under the lock of the property list; one that has become too long is replaced by another file.
+final class JournalFile: Sendable {
+    let path: ResolvedPath
+    private let list: String
+    let header: JournalHeader
+    let inode: UInt64
+    private let descriptor: Int32
+    private let calls: FileSystemCalls
+    /// Up to where it is known to be on the medium.
+    private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
+
+    /// - Parameter end: up to where it is on the medium, together with its name.
+    private init(
+        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, place: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
+        synchronizedTo end: Int? = nil, calls: FileSystemCalls
+    ) {
+        isCopy = header.inode != inode || header.place != place
+        self.isReadOnly = isReadOnly
+        (path, self.list, self.header, self.inode) = (list.journal, list.path, header, inode)
+        synchronized = Lock((end ?? 0, end != nil, false))
+        (self.descriptor, self.calls) = (descriptor, calls)
+    }
+
+    deinit {
+        calls.discard(descriptor)
+    }
+
+    /// Whether the file was made by copying another one, or is a second name of one, whose list is another file.
+    let isCopy: Bool
+    /// Whether this user may not write it.
+    private let isReadOnly: Bool
+
+    /// Whether more users may read it than the list, or this one may not write it.
+    func isTooOpen(besides list: FileStatus?) throws(StorageError) -> Bool {
+        guard let list, !isReadOnly else { return isReadOnly }
+        do throws(SystemError) {
+            return try calls.status(of: descriptor).permissions & ~list.permissions != 0
+        } catch {
+            throw .unreadable(file: self.list, reason: "\(error.reason) (reading its journal \(path.path))")
+        }
+    }
+
+    /// Whether a synchronization has failed, so that it is not known what is on the medium.
+    var isDoubtful: Bool { synchronized.withLock { $0.isDoubtful } }
+
+    /// Opens the journal of a list; returns nil if there is none that a user who may write the list can have made.
+    ///
+    /// - Throws: ``StorageError/malformed(file:offset:line:column:reason:)`` if it is damaged;
+    ///   ``StorageError/unreadable(file:reason:edits:)`` if it cannot be read, or is one of a later version.
+    static func open(of list: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> JournalFile? {
+        let path = list.journal
+        do throws(SystemError) {
+            let (descriptor, isReadOnly): (Int32, Bool)
+            do throws(SystemError) {
+                (descriptor, isReadOnly) = try openForWriting(path, calls)
+            } catch let error where error.isMissing {
+                return nil
+            }
+            do throws(SystemError) {
+                let status = try calls.status(of: descriptor)
+                guard status.kind == .file, try status.isTrusted(besides: calls.status(at: list.path)) else {
+                    calls.discard(descriptor)
+                    return nil
+                }
+                let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalFormat.Header.size)
+                if bytes.withUnsafeBytes(JournalFormat.isOtherVersion) { throw SystemError(ENOTSUP) }
+                guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
+                let place = JournalFormat.place(of: list, in: try calls.status(at: list.folder)?.identity)
+                return JournalFile(
+                    of: list, header, inode: status.identity.inode, place: place, descriptor, isReadOnly: isReadOnly, calls: calls)
+            } catch {
+                calls.discard(descriptor)
+                throw error
+            }
+        } catch let error where error.code == EILSEQ {
+            throw .malformed(file: path.path, offset: 0, reason: "it does not begin like a journal")
+        } catch let error where error.code == ENOTSUP {
+            throw .unreadable(file: list.path, reason: "its journal \(path.path) is that of a later version of this library")
+        } catch {
+            throw .unreadable(file: list.path, reason: "\(error.reason) (opening its journal \(path.path))")
+        }
+    }
+
+    private static func openForWriting(_ path: ResolvedPath, _ calls: FileSystemCalls) throws(SystemError) -> (Int32, isReadOnly: Bool) {
+        let flags = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY
+        do throws(SystemError) {
+            return (try calls.openFile(path.path, O_RDWR | flags), false)
+        } catch let error where error.isDenied || error.code == EROFS {
+            return (try calls.openFile(path.path, O_RDONLY | flags), true)
+        }
+    }
+
+    // MARK: Reading
+
+    /// The records from an offset on.
+    ///
+    /// - Parameter chain: the checksum of the record before.
+    func records(from offset: Int, after chain: UInt64) throws(StorageError) -> JournalRecords {
+        let size = try size()
+        guard size <= FileSystemCalls.largestFileSize else {
+            throw .malformed(file: path.path, offset: offset, reason: "it has \(size) bytes, more than are read")
+        }
+        do throws(SystemError) {
+            let bytes = size > offset ? try calls.bytes(of: descriptor, at: offset, count: size - offset) : Data()
+            return JournalRecords(bytes, from: offset, after: chain)
+        } catch {
+            throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
+        }
+    }
+
+    /// All records.
+    func records() throws(StorageError) -> JournalRecords {
+        try records(from: JournalFormat.Header.size, after: header.chain)
+    }
+
+    /// The size of the file: more than the end of its last record after a write that was not completed.
+    func size() throws(StorageError) -> Int {
+        do throws(SystemError) {
+            return Int(try calls.status(of: descriptor).identity.size)
+        } catch {
+            throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes records at the end, under the lock of the list. If that fails, the file has none of them.
+    func append(_ bytes: Data, at end: Int) throws(StorageError) {
+        do throws(SystemError) {
+            do throws(SystemError) {
+                try calls.writeAll(bytes, to: descriptor, at: end)
+            } catch {
+                cut(at: end)
+                throw error
+            }
+        } catch {
+            throw .unwritable(file: list, reason: "\(error.reason) (writing its journal \(path.path))")
+        }
+    }
+
+    /// Removes what is after the last record.
+    func cut(at end: Int) {
+        do throws(SystemError) {
+            try calls.uninterrupted { () throws(SystemError) in try calls.truncate(descriptor, end) }
+        } catch {
+            // No record: the next one is written over it.
+        }
+    }
+
+    /// Waits until the records up to an offset are on the medium.
+    func synchronize(to end: Int) throws(StorageError) {
+        let known = synchronized.withLock { $0 }
+        if known.end >= end, known.name, !known.isDoubtful { return }
+        do throws(SystemError) {
+            try calls.uninterrupted { () throws(SystemError) in try calls.synchronizeData(descriptor) }
+            if !known.name {
+                // Whoever renamed it may have been killed before.
+                let folder = try calls.openFolder(path.folder)
+                defer { calls.discard(folder) }
+                try calls.synchronizeFolder(folder)
+            }
+            synchronized.withLock { $0 = (max($0.end, end), true, $0.isDoubtful) }
+        } catch {
+            synchronized.withLock { $0.isDoubtful = true }
+            throw .unwritable(file: list, reason: "\(error.reason) (synchronizing its journal \(path.path))", edits: .notDurable)
+        }
+    }
+
+    // MARK: Making
+
+    /// Makes a journal, in place of another one if there is any, durably, under the lock of the list.
+    ///
+    /// - Parameters:
+    ///   - first: the revision before the first record.
+    ///   - status: the status of the list, whose owner and permissions it gets.
+    /// - Returns: the journal, and the end and the checksum of its last record.
+    static func make(
+        of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], besides status: FileStatus?,
+        protection: FileProtection?, calls: FileSystemCalls
+    ) throws(StorageError) -> (file: JournalFile, end: Int, chain: UInt64) {
+        let path = list.journal
+        let temporary = list.temporaryFile(process: getpid(), random: calls.random()).path
+        do throws(SystemError) {
+            let folder = try calls.openFolder(list.folder)
+            defer { calls.discard(folder) }
+            let descriptor = try calls.openFile(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+            do throws(SystemError) {
+                // Other writers remove a temporary file that they can lock.
+                _ = calls.tryLock(descriptor, otherwise: true)
+                try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
+                try calls.setProtection(of: descriptor, besides: list, orTo: protection)
+                let inode = try calls.status(of: descriptor).identity.inode
+                let place = JournalFormat.place(of: list, in: try calls.status(of: folder).identity)
+                let header = JournalHeader(history: history, seed: calls.random(), first: first, inode: inode, place: place)
+                var (bytes, chain) = (header.bytes, header.chain)
+                for record in records {
+                    do throws(PropertyListError) {
+                        bytes += try record.encoded(after: &chain)
+                    } catch {
+                        // They were in a journal before.
+                        throw SystemError(EILSEQ)
+                    }
+                }
+                try calls.writeAll(bytes, to: descriptor, at: 0)
+                try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
+                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path.path) }
+                calls.releaseLock(descriptor)
+                try calls.synchronizeFolder(folder)
+                let file = JournalFile(of: list, header, inode: inode, place: place, descriptor, synchronizedTo: bytes.count, calls: calls)
+                return (file, bytes.count, chain)
+            } catch {
+                calls.discardFile(temporary)
+                calls.discard(descriptor)
+                throw error
+            }
+        } catch {
+            throw .unwritable(file: list.path, reason: "\(error.reason) (making its journal \(path.path))")
+        }
+    }
+}
+
+extension FileSystemCalls {
+    /// The status of the file at a path; nil if there is none, or it cannot be asked.
+    func statusOrNil(at path: String) -> FileStatus? {
+        do throws(SystemError) {
+            return try status(at: path)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Sets the data protection of another file, or a given one if there is no such file.
+    fileprivate func setProtection(
+        of descriptor: Int32, besides other: ResolvedPath, orTo protection: FileProtection?
+    ) throws(SystemError) {
+        do throws(SystemError) {
+            let file = try openFile(other.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { discard(file) }
+            try setProtection(of: descriptor, successorOf: file, orTo: protection)
+        } catch let error where error.isMissing {
+            try setProtection(of: descriptor, successorOf: nil, orTo: protection)
+        }
+    }
+
+    /// The bytes of an open file from an offset on, fewer if it ends before.
+    fileprivate func bytes(of descriptor: Int32, at offset: Int, count: Int) throws(SystemError) -> Data {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, 1), alignment: 16)
+        var filled = 0
+        do throws(SystemError) {
+            while filled < count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<count])
+                let position = offset + filled
+                let more = try uninterrupted { () throws(SystemError) in try readBytesAt(descriptor, rest, position) }
+                guard more > 0 else { break }
+                filled += more
+            }
+        } catch {
+            buffer.deallocate()
+            throw error
+        }
+        guard let start = buffer.baseAddress else { return Data() }
+        return Data(bytesNoCopy: start, count: filled, deallocator: .custom { start, _ in start.deallocate() })
+    }
+
+    /// Writes all bytes to an open file, from an offset on.
+    fileprivate func writeAll(_ bytes: Data, to descriptor: Int32, at offset: Int) throws(SystemError) {
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(SystemError) in
+                var written = 0
+                while written < buffer.count {
+                    let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
+                    let position = offset + written
+                    let count = try havingRoom { () throws(SystemError) in try writeBytesAt(descriptor, rest, position) }
+                    guard count > 0 else { throw SystemError(EIO) }
+                    written += count
+                }
+            }
+        }
+        try result.get()
+    }
+}

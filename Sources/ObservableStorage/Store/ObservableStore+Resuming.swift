@@ -1,0 +1,180 @@
+import PropertyListCoding
+
+extension ObservableStore {
+    /// Every change of every entry since a revision of the storage, and every later one, in order, without a gap or a repetition.
+    ///
+    /// ```swift
+    /// guard let changes = try await store.changes(since: lastRevision) else { return try await readEverything() }
+    /// for await change in changes { }
+    /// ```
+    ///
+    /// First the commits that the storage remembers are told, by whichever writer, with the origin ``ChangeOrigin/external`` and the revision
+    /// of each in ``Change/storageRevision``; then the edits of this store that are not stored yet, and then each change when it is made, as
+    /// by ``allChanges``. ``Change/revision`` of all changes before the live ones is the store's present one. If the store had to read the
+    /// storage again, a live change may combine several commits; its storage revision is that of the last one.
+    ///
+    /// A reader that keeps the storage revision of what it has handled can continue from there, also in a later process. The changes of a
+    /// commit follow each other and have the same storage revision, so that a revision may only be kept after a change with another one, or
+    /// with none, has arrived. An edit of this store has no storage revision when it is told, as it is not stored yet: a reader that returns
+    /// before it has kept a later revision receives it once more, from the storage, as external.
+    ///
+    /// The stream keeps all changes for a slow reader, as ``allChanges`` does, and ends like ``values(of:)``. Entries that ``allChanges``
+    /// leaves out are left out.
+    ///
+    /// - Parameter revision: a revision of the storage, from ``Change/storageRevision`` or ``storageRevision``.
+    /// - Returns: a new stream; nil if the storage does not know what has happened since the revision: it is one of another history, it is
+    ///   too old, or the storage does not remember commits. The current entries have to be read instead.
+    /// - Throws: ``StorageError`` if the storage cannot be read.
+    public nonisolated func changes(
+        since revision: StorageRevision
+    ) async throws(StorageError) -> AsyncStream<Change<PropertyListValue?>>? {
+        let (live, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
+        let past = try await past(since: revision) { [cache] find in
+            let observer = Observer<EntryChange>.stream(continuation) { $0.typed(for: StorageKey($0.key)) }
+            let (token, edits) = cache.observeAll(observer, finding: find)
+            continuation.onTermination = { _ in token.cancel() }
+            return edits
+        }
+        return past.map { Self.stream(of: $0.changes, then: live) }
+    }
+
+    /// Every change of a key since a revision of the storage, and every later one; see ``changes(since:)``.
+    ///
+    /// The changes are those of ``changes(of:bufferingPolicy:)``: of a value inside a dictionary, or of another entry that is used while the
+    /// key has no value. A value that cannot be decoded is told with the last valid one since the revision, or else the default.
+    ///
+    /// - Parameters:
+    ///   - key: the key.
+    ///   - revision: a revision of the storage.
+    /// - Returns: a new stream; nil if the storage does not know what has happened since the revision.
+    /// - Throws: ``StorageError`` if the storage cannot be read.
+    public nonisolated func changes<Value>(
+        of key: StorageKey<Value>, since revision: StorageRevision
+    ) async throws(StorageError) -> AsyncStream<Change<Value>>? {
+        let (live, continuation) = AsyncStream.makeStream(of: Change<Value>.self)
+        let movers = prepareObservation(of: key)
+        let past = try await past(of: key.definition.entryName.all, since: revision) { [cache, onDecode = notesDecoded(key)] find in
+            let (token, edits) = cache.observe(key, with: movers, onDecode: onDecode, .stream(continuation), finding: find)
+            continuation.onTermination = { _ in token.cancel() }
+            return edits
+        }
+        return past.map { past in Self.stream(of: past.changes(of: key, in: cache.entry(key.definition.entryName.own)), then: live) }
+    }
+
+    private static func stream<Value>(of past: [Change<Value>], then live: AsyncStream<Change<Value>>) -> AsyncStream<Change<Value>> {
+        if past.isEmpty { return live }
+        let rest = PastChanges(past)
+        // The closure is released with the stream, and with it the live one, whose subscription ends then.
+        return AsyncStream {
+            if let change = rest.next() { return change }
+            var iterator = live.makeAsyncIterator()
+            return await iterator.next()
+        }
+    }
+
+    /// Subscribes, and then finds what has happened since a revision up to that moment.
+    ///
+    /// - Parameters:
+    ///   - names: the entries whose values are needed, besides those that have been edited.
+    ///   - revision: a revision of the storage.
+    ///   - subscribe: subscribes, and calls the closure that it is given on the state before the first change.
+    private func past(
+        of names: [String] = [], since revision: StorageRevision,
+        subscribing subscribe: @Sendable ((EntryCacheState) -> EditsInMemory) -> EditsInMemory
+    ) async throws(StorageError) -> PastEdits? {
+        if base.revision.map({ $0.history != revision.history || revision.isNewer(than: $0) }) ?? !availabilityState.isOpened {
+            if cache.update({ $0.isClosed }) { throw .closed }
+            try await load()
+        }
+        guard let reached = base.revision, reached.history == revision.history, !revision.isNewer(than: reached) else { return nil }
+        // The stored entries and their revision change on the actor only, the edits in memory on any thread.
+        let inMemory = subscribe { EditsInMemory(in: $0) }
+        var past = PastEdits(inMemory, over: base, namesOfKey: names)
+        guard reached != revision else { return past }
+        do {
+            let commits = try await inTurn { try await interruption.cover { try await backend.commits(since: revision) } }
+            guard let commits else { return nil }
+            // Later ones are told live.
+            past.commits = Array(commits.prefix { !$0.revision.isNewer(than: reached) })
+            return past
+        } catch {
+            throw StorageError.reading(backend.name, error)
+        }
+    }
+}
+
+/// Changes that are delivered once, each released with its delivery.
+private final class PastChanges<Value: Sendable>: Sendable {
+    private let reversed: Lock<[Change<Value>]>
+
+    init(_ changes: [Change<Value>]) {
+        reversed = Lock(changes.reversed())
+    }
+
+    func next() -> Change<Value>? {
+        reversed.withLock { $0.popLast() }
+    }
+}
+
+/// The edits that a new subscriber finds in memory, and what else its first changes depend on.
+private struct EditsInMemory: Sendable {
+    let edits: EntryEdits
+    let layers: ValueLayers
+    /// The revision of the store.
+    let revision: UInt64
+
+    init(in state: EntryCacheState) {
+        edits = state.entries.pending.mapValues(\.value)
+        (layers, revision) = (state.layers, state.revision)
+    }
+}
+
+/// Everything between a revision of the storage and the first change that a subscriber receives.
+private struct PastEdits: Sendable {
+    /// The commits, up to the stored entries that the store knows.
+    var commits: [StorageCommit] = []
+    // The values that are stored after them, of the entries of a key.
+    private let stored: [String: PropertyListValue]
+    // The edits over these that are in memory only.
+    private let edits: [String: StorageCommit.Edit]
+    private let layers: ValueLayers
+    private let revision: UInt64
+
+    init(_ inMemory: EditsInMemory, over entries: StorageEntries, namesOfKey names: [String]) {
+        stored = names.reduce(into: [:]) { $0[$1] = entries[$1] }
+        edits = inMemory.edits.reduce(into: [:]) { $0[$1.key] = StorageCommit.Edit(from: entries[$1.key], to: $1.value) }
+        (layers, revision) = (inMemory.layers, inMemory.revision)
+    }
+
+    private typealias Step = (edits: [String: StorageCommit.Edit], revision: StorageRevision?, origin: ChangeOrigin)
+
+    private var steps: [Step] {
+        commits.map { ($0.edits, $0.revision, .external) } + [(edits, nil, .local)]
+    }
+
+    /// The changes of all entries.
+    var changes: [Change<PropertyListValue?>] {
+        steps.flatMap { step in
+            step.edits.sorted { $0.key < $1.key }.compactMap { name, edit in
+                guard edit.oldValue != edit.newValue, !name.hasPrefix(EntryName.hiddenPrefix) else { return nil }
+                let registered = layers.fallback(of: EntryName(own: name))
+                return Change(
+                    key: name, oldValue: edit.oldValue ?? registered, newValue: edit.newValue ?? registered,
+                    kind: edit.newValue == nil ? .removed : .set, origin: step.origin, revision: revision, storageRevision: step.revision)
+            }
+        }
+    }
+
+    /// The changes of a key.
+    ///
+    /// - Parameter entry: the key's own entry.
+    func changes<Value>(of key: StorageKey<Value>, in entry: Entry) -> [Change<Value>] {
+        let name = key.definition.entryName
+        var values = stored
+        for commit in commits.reversed() {
+            for name in name.all { if let edit = commit.edits[name] { values[name] = edit.oldValue } }
+        }
+        var replay = KeyReplay(key, entry, values, layers, revision: revision)
+        return steps.compactMap { replay.change(making: $0.edits, $0.origin, $0.revision) }
+    }
+}

@@ -1,0 +1,32 @@
+public import FoundationSubset
+public import PropertyListCoding
+
+/// Edits that a storage has stored together, as it remembers them.
+public struct StorageCommit: Sendable, Hashable {
+    /// The edit of one entry.
+    public struct Edit: Sendable, Hashable {
+        /// The value before; nil if there was none.
+        public let oldValue: PropertyListValue?
+        /// The value that was set; nil for a removal.
+        public let newValue: PropertyListValue?
+
+        /// Creates an edit.
+        public init(from oldValue: PropertyListValue?, to newValue: PropertyListValue?) {
+            (self.oldValue, self.newValue) = (oldValue, newValue)
+        }
+    }
+
+    /// The edits by the name of the entry.
+    public let edits: [String: Edit]
+    /// The revision of the storage with these edits.
+    public let revision: StorageRevision
+    /// The time of the commit by the clock of its writer, for people: it decides nothing, and need not increase. Nil if it is not known.
+    public let time: Date?
+    /// Who has made the edits, for people: a process and its number, or "another program". Nil if it is not known.
+    public let writer: String?
+
+    /// Creates a commit.
+    public init(_ edits: [String: Edit], revision: StorageRevision, time: Date? = nil, writer: String? = nil) {
+        (self.edits, self.revision, self.time, self.writer) = (edits, revision, time, writer)
+    }
+}

@@ -1,0 +1,97 @@
+import Dispatch
+import FoundationSubset
+import ObservableStorage
+import PropertyListCoding
+
+/// `prefs log`: prints the changes that a file's journal remembers.
+struct LogCommand: Command {
+    static let name = "log"
+    static let operands = "FILE [KEY]"
+    static let operandCount = 1...2
+    static let options = ["--json", EntryPath.literalOption]
+    static let summary = "Print who has changed what and when, as far as the file's journal remembers, the oldest change first."
+    static let details = """
+        A line has the time, the key, the old and the new value, the writer and the revision of the file. Changes of one revision were made
+        at once. The times are by the clocks of the writers. With KEY, which may be a path, only changes of its value are printed.
+          --json   print objects: {"key","old","new","kind","storageRevision","time","writer"}. old and new are null where nothing is
+                   stored; kind is set or removed; time (ISO 8601) and writer are null where they are not known
+
+        The exit status is 4 if the file has no journal. prefs watch --since REVISION continues from a revision.
+        """
+
+    private let file: PropertyListFile
+    private let path: EntryPath?
+    private let isJSON: Bool
+
+    init(_ arguments: Arguments) throws(CommandError) {
+        file = PropertyListFile(operand: arguments.operands[0])
+        path = arguments.operands.count > 1 ? EntryPath(arguments, operand: 1) : nil
+        isJSON = arguments.has("json")
+        guard path != nil || !arguments.has("literal") else { throw .usage("\(EntryPath.literalOption) needs a key") }
+    }
+
+    func run(_ output: Output) throws {
+        _ = try file.existingEntries()
+        Task {
+            do {
+                try await print(file, output)
+                exit(0)
+            } catch {
+                Prefs.fail(error)
+            }
+        }
+        dispatchMain()
+    }
+
+    /// Prints the commits of a storage.
+    func print(_ storage: any StorageBackend, _ output: Output) async throws {
+        guard let commits = try await storage.commits(since: nil) else {
+            throw CommandError.notRemembered("\(storage.name): \(CommandError.noJournal); prefs watch prints later ones")
+        }
+        for line in commits.flatMap(lines) { try output.write(line: isJSON ? line.json : line.text(for: output)) }
+    }
+
+    /// The lines for the changes of a commit that are to be printed, sorted by key.
+    private func lines(_ commit: StorageCommit) -> [LogLine] {
+        let edits: [(key: String, old: PropertyListValue?, new: PropertyListValue?)]
+        if let path {
+            let (old, new) = (commit.edits.compactMapValues(\.oldValue), commit.edits.compactMapValues(\.newValue))
+            edits = [(path.text, path.value(in: old), path.value(in: new))]
+        } else {
+            edits = commit.edits.sorted { $0.key.precedes($1.key) }.map { ($0.key, $0.value.oldValue, $0.value.newValue) }
+        }
+        return edits.filter { $0.old != $0.new }.map { edit in
+            LogLine(key: edit.key, old: edit.old, new: edit.new, revision: commit.revision, time: commit.time, writer: commit.writer)
+        }
+    }
+}
+
+/// A line that `prefs log` prints.
+struct LogLine: Equatable {
+    let key: String
+    let old: PropertyListValue?
+    let new: PropertyListValue?
+    let revision: StorageRevision
+    let time: Date?
+    let writer: String?
+
+    /// The line as a JSON object.
+    var json: String {
+        let fields = [
+            ("key", key.quoted), ("old", old?.json ?? "null"), ("new", new?.json ?? "null"),
+            ("kind", (new == nil ? "removed" : "set").quoted), ("storageRevision", revision.description.quoted),
+            ("time", time?.iso8601.quoted ?? "null"), ("writer", writer?.quoted ?? "null"),
+        ]
+        return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}"
+    }
+
+    /// The line as text for people, such as `2026-11-20T10:00:00Z  volume: 0.3 -> 0.5  (player 4711, revision 5d41402a-17)`.
+    func text(for output: Output) -> String {
+        let before = old?.json ?? output.remark("(none)")
+        let now = new.map { output.newValue($0.json) } ?? output.removed("(removed)")
+        // The name of a program may contain line breaks.
+        let source = "(\(writer.map { $0.quoted.dropFirst().dropLast() } ?? "unknown writer"), revision \(revision))"
+        let time = output.remark(time?.iso8601 ?? "(unknown time)")
+        return "\(time)  \(output.key(key.displayName)): \(before) -> \(now)  \(output.remark(source))"
+    }
+}

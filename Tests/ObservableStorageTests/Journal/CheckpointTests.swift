@@ -1,0 +1,197 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Checkpoints", .timeLimit(.minutes(10)))
+struct CheckpointTests {
+    private let fixture: JournalFixture
+
+    init() throws {
+        fixture = try JournalFixture(["a": 1])
+    }
+
+    private let options = JournalOptions(.full(quiet: .nanoseconds(50), atMost: .nanoseconds(120))) ?? JournalOptions()
+    private let key = StorageKey("a", default: 0)
+    // So long that no test waits for it.
+    private let never = JournalMode.full(quiet: .seconds(3600), atMost: .seconds(3600))
+
+    // MARK: When
+
+    @Test("A checkpoint is due after a quiet time, which later edits begin anew, and at the latest some time after the first")
+    func schedule() {
+        var schedule = CheckpointSchedule()
+        func note(_ time: UInt64) -> UInt64? { schedule.note(at: time, options) }
+        #expect(note(1_000) == 1_050)
+        #expect(note(1_040) == nil)
+        #expect(schedule.reached(1_050) == .wait(until: 1_090))
+        #expect(note(1_080) == nil)
+        #expect(schedule.reached(1_090) == .wait(until: 1_120))
+        #expect(note(1_110) == nil)
+        #expect(schedule.reached(1_120) == .checkpoint)
+        #expect(schedule.reached(1_130) == nil)
+        #expect(note(2_000) == 2_050)
+        #expect(schedule.reached(2_050) == .checkpoint)
+    }
+
+    @Test("Edits of others wait longer, until there is one of this store")
+    func others() {
+        var schedule = CheckpointSchedule()
+        #expect(schedule.note(at: 0, options, times: 10) == 500)
+        #expect(schedule.note(at: 100, options) == 120)
+        #expect(schedule.reached(120) == .checkpoint)
+        #expect(schedule.reached(500) == nil)
+    }
+
+    @Test("A time without an end is never due")
+    func endless() throws {
+        var schedule = CheckpointSchedule()
+        let never = try #require(JournalOptions(.full(quiet: .seconds(Int64.max), atMost: .seconds(Int64.max))))
+        let noted = schedule.note(at: 5, never)
+        let time = try #require(noted)
+        #expect(time > 1 << 61)
+        #expect(schedule.reached(1 << 60) == .wait(until: time))
+    }
+
+    // MARK: Stores
+
+    @Test("An edit is in the journal soon, and in the list after a quiet time, without a call")
+    func behind() async throws {
+        let store = try ObservableStore(backend: fixture.backend(.full(quiet: .milliseconds(1), atMost: .milliseconds(5))))
+        let events = FileWatcher.events(at: fixture.file.path)
+        store[key] = 7
+        for await _ in events {
+            if try fixture.stored() == ["a": 7] { break }
+        }
+        try await store.close()
+    }
+
+    @Test("Flushing to the journal leaves the list as it is, flushing writes it")
+    func flush() async throws {
+        let store = try ObservableStore(backend: fixture.backend(never))
+        store[key] = 2
+        try await store.flush(to: .journal)
+        #expect(try fixture.stored() == ["a": 1])
+        #expect(try fixture.backend().load().values == ["a": 2])
+        try await store.flush()
+        #expect(try fixture.stored() == ["a": 2])
+        try await store.close()
+    }
+
+    @Test("A transaction is in the journal when it returns, and its revision is that of the storage")
+    func update() async throws {
+        let store = try ObservableStore(backend: fixture.backend(never))
+        try await store.update { $0[key] += 1 }
+        #expect(try fixture.stored() == ["a": 1])
+        #expect(try fixture.backend().load().values == ["a": 2])
+        #expect(store.storageRevision?.number == 1)
+        try await store.close()
+        #expect(try fixture.stored() == ["a": 2])
+    }
+
+    @Test("A store without a journal of its own uses one that stands there, and writes the list when it is flushed")
+    func otherMode() async throws {
+        try fixture.backend(never).set(["b": 1])
+        let store = try ObservableStore(backend: fixture.backend(.off))
+        store[key] = 2
+        try await store.flush(to: .journal)
+        #expect(try fixture.backend().load().revision?.number == 2)
+        try await store.close()
+        #expect(try fixture.stored() == ["a": 2, "b": 1])
+    }
+
+    @Test("A store that is released writes the list, also if its edits are in the journal already")
+    func released() async throws {
+        do {
+            let store = try ObservableStore(backend: fixture.backend(never))
+            store[key] = 2
+            try await store.flush(to: .journal)
+        }
+        let events = FileWatcher.events(at: fixture.file.path)
+        for await _ in events {
+            if try fixture.stored() == ["a": 2] { break }
+        }
+    }
+
+    @Test("A process that opens a list whose writer was killed after a commit writes it")
+    func afterKill() async throws {
+        try fixture.backend(never).set(["a": 5])
+        let store = try ObservableStore(backend: fixture.backend(never))
+        #expect(store[key] == 5)
+        try await store.close()
+        #expect(try fixture.stored() == ["a": 5])
+    }
+
+    @Test("Another store is told of a commit by the journal alone, with its revision, and of nothing by a checkpoint")
+    func told() async throws {
+        let one = try ObservableStore(backend: fixture.backend(never))
+        let two = try ObservableStore(backend: fixture.backend(never))
+        let seen = Recorder<Change<Int>>()
+        let token = two.addUpdateListener(for: key) { seen.record($0) }
+        one[key] = 2
+        try await one.flush(to: .journal)
+        let changes = try await seen.elements(count: 1)
+        #expect(changes.map(\.newValue) == [2])
+        #expect(changes.first?.origin == .external)
+        #expect(changes.first?.storageRevision == one.storageRevision)
+        #expect(try fixture.stored() == ["a": 1])
+        try await one.flush()
+        try await one.update { $0[key] = 3 }
+        _ = try await seen.elements(count: 2)
+        #expect(seen.elements.map(\.newValue) == [2, 3])
+        withExtendedLifetime(token) {}
+        try await two.close()
+        try await one.close()
+    }
+
+    @Test("A checkpoint that fails is reported, and loses nothing")
+    func failing() async throws {
+        var calls = FileSystemCalls.live
+        let isFull = Lock(false)
+        calls.renameFile = { from, to throws(SystemError) in
+            if isFull.withLock({ $0 }), to.hasSuffix("settings.plist") { throw SystemError(ENOSPC) }
+            try FileSystemCalls.live.renameFile(from, to)
+        }
+        let store = try ObservableStore(backend: fixture.backend(never, calls: calls))
+        store[key] = 2
+        try await store.flush(to: .journal)
+        isFull.withLock { $0 = true }
+        await #expect(throws: StorageError.self) { try await store.flush() }
+        await #expect(throws: StorageError.self) { try await store.close() }
+        #expect(store[key] == 2)
+        #expect(try fixture.backend().load().values == ["a": 2])
+        isFull.withLock { $0 = false }
+        try await store.close()
+        #expect(try fixture.stored() == ["a": 2])
+    }
+
+    @Test("A suspended store writes no list, until it is resumed")
+    func suspended() async throws {
+        let store = try ObservableStore(backend: fixture.backend(never))
+        store[key] = 2
+        try await store.flush(to: .journal)
+        await store.suspend()
+        await #expect(throws: StorageError.self) { try await store.flush() }
+        #expect(try fixture.stored() == ["a": 1])
+        store.resume()
+        try await store.flush()
+        #expect(try fixture.stored() == ["a": 2])
+        try await store.close()
+    }
+
+    @Test("Closing with discarded edits ends a store whose list cannot be written; its journal has the edits")
+    func discarded() async throws {
+        var calls = FileSystemCalls.live
+        calls.renameFile = { from, to throws(SystemError) in
+            if to.hasSuffix("settings.plist") { throw SystemError(EIO) }
+            try FileSystemCalls.live.renameFile(from, to)
+        }
+        let store = try ObservableStore(backend: fixture.backend(never, calls: calls))
+        store[key] = 2
+        try await store.flush(to: .journal)
+        try await store.close(discardingEdits: true)
+        #expect(try fixture.backend().load().values == ["a": 2])
+    }
+}

@@ -1,0 +1,295 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// What becomes of commits that are not in the list yet when programs change the list that know of no journal.
+@Suite("Foreign writers beside a journal", .timeLimit(.minutes(10)))
+struct ForeignWriterTests {
+    @Test("What another program changes wins, key by key; what it does not change stays", arguments: [false, true], [false, true])
+    func keyByKey(inPlace: Bool, isKnown: Bool) throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1, "c": 1, "d": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2, "b": 2, "new": 2, "d": nil])
+        // Made from the list without these: b is changed, c is removed.
+        try fixture.write(["a": 1, "b": 9, "d": 1, "other": 9], inPlace: inPlace)
+        let expected: [String: PropertyListValue] = ["a": 2, "b": 9, "new": 2, "other": 9]
+        let reader = isKnown ? one : fixture.backend()
+        #expect(try reader.load().values == expected)
+        #expect(try fixture.backend(.off).load().values == expected)
+        try reader.checkpoint()
+        #expect(try fixture.stored() == expected)
+        #expect(try one.load().values == expected)
+    }
+
+    @Test("The commits tell what another program has changed, if a process knew the entries before")
+    func told() throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let one = fixture.backend()
+        let revision = try #require(try one.set(["a": 2]).revision)
+        try fixture.write(["a": 1, "b": 9])
+        _ = try one.load()
+        let commits = try #require(try fixture.backend().rememberedCommits(since: revision))
+        #expect(commits.map(\.edits) == [["b": .init(from: 1, to: 9)]])
+        #expect(commits.first?.writer == "another program")
+        #expect(try one.load().revision?.number == 2)
+    }
+
+    @Test("If nobody knew the entries before, the commits since are not known")
+    func unknown() throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let revision = try #require(try fixture.backend().set(["a": 2]).revision)
+        try fixture.write(["a": 1, "b": 9])
+        let later = fixture.backend()
+        #expect(try later.load().values == ["a": 2, "b": 9])
+        #expect(try later.rememberedCommits(since: revision) == nil)
+        let after = try #require(try later.load().revision)
+        #expect(after.isNewer(than: revision))
+        try later.set(["a": 3])
+        #expect(try later.rememberedCommits(since: after)?.count == 1)
+    }
+
+    @Test("A program that writes a copy older than a checkpoint does not undo commits after it")
+    func stale() throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        try one.checkpoint()
+        try one.set(["a": 3])
+        // The program has read the list before: with a = 2.
+        try fixture.write(["a": 2, "b": 9])
+        #expect(try one.load().values == ["a": 3, "b": 9])
+    }
+
+    @Test("A list that another program deletes is empty afterwards", arguments: [false, true])
+    func deleted(isKnown: Bool) throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        try FileManager.default.removeItem(at: fixture.file)
+        let reader = isKnown ? one : fixture.backend()
+        #expect(try reader.load().values == [:])
+        try reader.set(["c": 3])
+        try reader.checkpoint()
+        #expect(try fixture.stored() == ["c": 3])
+        #expect(try one.load().values == ["c": 3])
+    }
+
+    @Test("A deleted list is written again with its last values, if that is wanted")
+    func kept() throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let one = fixture.backend(onDeletion: .keepLastValues)
+        try one.set(["a": 2])
+        try FileManager.default.removeItem(at: fixture.file)
+        #expect(try one.load().values == ["a": 2, "b": 1])
+        try one.checkpoint()
+        #expect(try fixture.stored() == ["a": 2, "b": 1])
+    }
+
+    @Test("An older copy that is restored wins over everything that was in the list")
+    func restored() throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let one = fixture.backend()
+        let copy = try Data(contentsOf: fixture.file)
+        for number in 2...4 {
+            try one.set(["a": .integer(PropertyListInteger(Int64(number)))])
+            try one.checkpoint()
+        }
+        try one.set(["b": 5])
+        try copy.write(to: fixture.file, options: .atomic)
+        // b was not changed between the list in place and the copy.
+        #expect(try one.load().values == ["a": 1, "b": 5])
+    }
+
+    @Test("The very file of an earlier list, moved back, is another program's list as well")
+    func movedBack() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        let aside = fixture.folder.file("aside")
+        try FileManager.default.linkItem(at: fixture.file, to: aside)
+        try one.checkpoint()
+        try one.set(["b": 1])
+        try one.checkpoint()
+        #expect(try fixture.stored() == ["a": 2, "b": 1])
+        try FileManager.default.removeItem(at: fixture.file)
+        try FileManager.default.moveItem(at: aside, to: fixture.file)
+        #expect(try fixture.backend().load().values == ["a": 1])
+        #expect(try one.load().values == ["a": 1])
+    }
+
+    @Test("A malformed list is an error, and the journal does not hide it")
+    func malformed() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try fixture.backend().set(["a": 2])
+        try Data("no property list".utf8).write(to: fixture.file, options: .atomic)
+        #expect(throws: StorageError.self) { try fixture.backend().load() }
+        #expect(throws: StorageError.self) { try fixture.backend().set(["b": 1]) }
+    }
+
+    // MARK: The journal itself
+
+    @Test("A journal that is removed while a process knows it loses nothing, and another history begins")
+    func removed() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let one = fixture.backend()
+        let before = try #require(try one.set(["a": 2]).revision)
+        try FileManager.default.removeItem(at: fixture.journal)
+        #expect(try one.load().values == ["a": 2])
+        #expect(try one.load().revision?.history != before.history)
+        #expect(try fixture.backend().load().values == ["a": 2])
+        try one.checkpoint()
+        #expect(try fixture.stored() == ["a": 2])
+    }
+
+    @Test("A journal that is removed while nobody knows it leaves what the list holds")
+    func removedUnknown() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try fixture.backend().set(["a": 2])
+        try FileManager.default.removeItem(at: fixture.journal)
+        #expect(try fixture.backend().load().values == ["a": 1])
+    }
+
+    @Test("A process that knows of no journal any more does not undo what one that knew it has committed")
+    func removedBetween() throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        try FileManager.default.removeItem(at: fixture.journal)
+        try fixture.backend().set(["b": 5])
+        #expect(try one.load().values == ["a": 2, "b": 5])
+        #expect(try fixture.backend().load().values == ["a": 2, "b": 5])
+    }
+
+    @Test("A journal that is cut counts up to its last whole record, for those who did not know the rest")
+    func cut() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        let size = try Data(contentsOf: fixture.journal).count
+        try one.set(["a": 3])
+        let handle = try FileHandle(forWritingTo: fixture.journal)
+        try handle.truncate(atOffset: UInt64(size + 20))
+        try handle.close()
+        #expect(try fixture.backend().load().values == ["a": 2])
+        // The process that knew it writes it again.
+        #expect(try one.load().values == ["a": 3])
+        #expect(try fixture.backend().load().values == ["a": 3])
+    }
+
+    @Test("Bytes after the last record are not in the journal of the next commit, which tells of them")
+    func garbage() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try fixture.backend().set(["a": 2])
+        let handle = try FileHandle(forWritingTo: fixture.journal)
+        try handle.seekToEnd()
+        try handle.write(contentsOf: Data(repeating: 7, count: 100))
+        try handle.close()
+        let later = fixture.backend()
+        #expect(try later.load().values == ["a": 2])
+        try later.set(["b": 1])
+        #expect(later.told.count == 1)
+        #expect(try fixture.backend().load().values == ["a": 2, "b": 1])
+    }
+
+    @Test("A record that is damaged while a process knows it loses nothing")
+    func damaged() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        let size = try Data(contentsOf: fixture.journal).count
+        try one.set(["b": 3])
+        let handle = try FileHandle(forWritingTo: fixture.journal)
+        try handle.seek(toOffset: UInt64(size + 40))
+        try handle.write(contentsOf: Data([0xff, 0xff]))
+        try handle.close()
+        let other = fixture.backend()
+        #expect(try other.load().values == ["a": 2])
+        try other.set(["c": 4])
+        #expect(try one.load().values == ["a": 2, "b": 3, "c": 4])
+        #expect(try other.load().values == ["a": 2, "b": 3, "c": 4])
+    }
+
+    @Test("A file that is no journal is told, and replaced by the next commit")
+    func noJournal() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try Data("something else".utf8).write(to: fixture.journal)
+        let backend = fixture.backend()
+        #expect(try backend.load().values == ["a": 1])
+        #expect(backend.told.count == 1)
+        try backend.set(["a": 2])
+        #expect(try fixture.backend().load().values == ["a": 2])
+    }
+
+    @Test("The journal of a later version is refused")
+    func later() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try (Data("plJRNL99".utf8) + Data(count: 100)).write(to: fixture.journal)
+        #expect(throws: StorageError.self) { try fixture.backend().load() }
+        #expect(throws: StorageError.self) { try fixture.backend().set(["a": 2]) }
+        #expect(try fixture.stored() == ["a": 1])
+    }
+
+    // MARK: Copies
+
+    @Test("A copy of the folder has the same entries, and a history of its own", arguments: [false, true])
+    func copy(afterCheckpoint: Bool) throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        if afterCheckpoint { try one.checkpoint() }
+        try one.set(["a": 1, "b": 3])
+        let copy = try TemporaryFolder.inMemory()
+        let folder = copy.url.appendingPathComponent("copy")
+        try FileManager.default.copyItem(at: fixture.folder.url, to: folder)
+        let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .full())
+        #expect(try backend.load().values == ["a": 1, "b": 3])
+        #expect(try backend.load().revision?.history != one.load().revision?.history)
+        try backend.set(["c": 1])
+        try one.set(["d": 1])
+        #expect(try backend.load().values == ["a": 1, "b": 3, "c": 1])
+        #expect(try one.load().values == ["a": 1, "b": 3, "d": 1])
+        #expect(backend.told.isEmpty)
+    }
+
+    @Test("A copy whose list was copied long before its journal has a state that there was")
+    func copiedLate() throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        try one.checkpoint()
+        let copy = try TemporaryFolder.inMemory()
+        let list = copy.file("settings.plist")
+        try FileManager.default.copyItem(at: fixture.file, to: list)
+        try one.set(["b": 2])
+        try one.checkpoint()
+        try one.set(["a": 3])
+        try FileManager.default.copyItem(
+            at: fixture.journal, to: URL(fileURLWithPath: ResolvedPath("settings.plist", in: copy.url.path).journal.path))
+        #expect(try PropertyListFile(at: list, journal: .full()).load().values == ["a": 3, "b": 2])
+    }
+
+    @Test("The journal of another list is told, and not used")
+    func otherList() throws {
+        let (fixture, other) = (try JournalFixture(["a": 1]), try JournalFixture(["a": 7, "b": 8]))
+        try other.backend().set(["a": 9])
+        try FileManager.default.copyItem(at: other.journal, to: fixture.journal)
+        let backend = fixture.backend()
+        #expect(try backend.load().values == ["a": 1])
+        #expect(backend.told.count == 1)
+    }
+
+    @Test("A folder that is moved keeps its history")
+    func moved() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let revision = try fixture.backend().set(["a": 2]).revision
+        let folder = try TemporaryFolder.inMemory()
+        let target = folder.url.appendingPathComponent("moved")
+        try FileManager.default.moveItem(at: fixture.folder.url, to: target)
+        let backend = PropertyListFile(at: target.appendingPathComponent("settings.plist"), journal: .full())
+        #expect(try backend.load().values == ["a": 2])
+        #expect(try backend.load().revision == revision)
+    }
+}

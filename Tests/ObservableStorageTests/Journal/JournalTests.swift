@@ -1,0 +1,213 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("The journal of a property list", .timeLimit(.minutes(10)))
+struct JournalTests {
+    @Test("A commit is appended to the journal, and the list stays as it is until a checkpoint")
+    func commits() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let one = fixture.backend()
+        let bytes = try Data(contentsOf: fixture.file)
+        try one.set(["b": 2])
+        try one.set(["a": nil, "c": "text"])
+        #expect(try Data(contentsOf: fixture.file) == bytes)
+        #expect(try one.load().values == ["b": 2, "c": "text"])
+        #expect(try fixture.backend().load().values == ["b": 2, "c": "text"])
+        #expect(try fixture.backend(.off).load().values == ["b": 2, "c": "text"])
+        try one.checkpoint()
+        #expect(try fixture.stored() == ["b": 2, "c": "text"])
+        #expect(!one.needsCheckpoint)
+    }
+
+    @Test("Each commit is one revision of one history, which every process sees, in order")
+    func revisions() throws {
+        let fixture = try JournalFixture()
+        let (one, two) = (fixture.backend(), fixture.backend(.off))
+        let first = try #require(try one.set(["a": 1]).revision)
+        let second = try #require(try two.set(["b": 2]).revision)
+        let third = try #require(try one.set(["a": 3]).revision)
+        #expect([first, second, third].map(\.number) == [1, 2, 3])
+        #expect(Set([first, second, third].map(\.history)).count == 1)
+        #expect(try two.load().revision == third)
+        try one.checkpoint()
+        #expect(try fixture.backend().load().revision == third)
+        #expect(try two.load().revision == third)
+    }
+
+    @Test("An edit that changes nothing is no commit")
+    func nothing() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let backend = fixture.backend()
+        try backend.set(["a": 1])
+        try backend.set(["a": 2])
+        let count = try fixture.records().count
+        #expect(try backend.set(["a": 2]).revision?.number == 1)
+        #expect(try fixture.records().count == count)
+    }
+
+    @Test("After the last checkpoint, the list alone has every entry", arguments: [PropertyListFormat.binary, .xml])
+    func checkpoint(format: PropertyListFormat) throws {
+        let fixture = try JournalFixture(["a": 1], format: format)
+        let backend = fixture.backend()
+        let date = Date(timeIntervalSinceReferenceDate: 100.75)
+        for number in 0..<50 { try backend.set(["key \(number)": .integer(PropertyListInteger(Int64(number)))]) }
+        try backend.set(["a": nil, "date": .date(date)])
+        try backend.checkpoint()
+        let entries = try backend.load().values
+        #expect(entries.count == 51)
+        try FileManager.default.removeItem(at: fixture.journal)
+        #expect(try fixture.backend(.off).load().values == entries)
+        #expect(try PropertyListValue.decode(Data(contentsOf: fixture.file)).format == format)
+    }
+
+    @Test("XML rounds values when they are committed, and refuses those that it has not")
+    func xml() throws {
+        let fixture = try JournalFixture(["a": 1], format: .xml)
+        let backend = fixture.backend()
+        _ = try backend.load()
+        let entries = try backend.set(["date": .date(Date(timeIntervalSinceReferenceDate: 100.75))])
+        #expect(entries["date"] == .date(Date(timeIntervalSinceReferenceDate: 100)))
+        #expect(throws: StorageError.self) { try backend.set(["bad": "\u{1}"]) }
+        #expect(try fixture.backend().load().values == entries.values)
+    }
+
+    @Test("A checkpoint of a list without edits writes nothing")
+    func idle() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let backend = fixture.backend()
+        try backend.set(["a": 2])
+        try backend.checkpoint()
+        let identity = try FileIdentity(path: fixture.file.path)
+        let records = try fixture.records()
+        try backend.checkpoint()
+        try fixture.backend().checkpoint()
+        #expect(try FileIdentity(path: fixture.file.path) == identity)
+        #expect(try fixture.records() == records)
+    }
+
+    @Test("Two processes' checkpoints at once leave every commit")
+    func together() async throws {
+        let fixture = try JournalFixture(["a": 0])
+        let backends = (0..<4).map { _ in fixture.backend() }
+        await withTaskGroup(of: Void.self) { group in
+            for (index, backend) in backends.enumerated() {
+                group.addTask {
+                    for number in 1...50 {
+                        do {
+                            try backend.set(["key \(index)": .integer(PropertyListInteger(Int64(number)))])
+                            if number.isMultiple(of: 7) { try backend.checkpoint() }
+                        } catch {
+                            Issue.record(error)
+                        }
+                    }
+                }
+            }
+        }
+        try backends[0].checkpoint()
+        let expected: [String: PropertyListValue] = ["a": 0, "key 0": 50, "key 1": 50, "key 2": 50, "key 3": 50]
+        #expect(try fixture.stored() == expected)
+        for backend in backends {
+            #expect(try backend.load().values == expected)
+            #expect(try backend.load().revision?.number == 200)
+            #expect(backend.told.isEmpty)
+        }
+    }
+
+    @Test("Increments of several processes through the journal lose none, with checkpoints in between")
+    func increments() async throws {
+        let fixture = try JournalFixture(["n": 0])
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let backend = fixture.backend()
+                    for number in 1...50 {
+                        do {
+                            _ = try backend.edit { $0["n"] = .integer(PropertyListInteger(Int64(($0["n"]?.int ?? 0) + 1))) }
+                            if number.isMultiple(of: 11) { try backend.checkpoint() }
+                        } catch {
+                            Issue.record(error)
+                        }
+                    }
+                }
+            }
+        }
+        #expect(try fixture.backend().load()["n"] == 200)
+    }
+
+    @Test("A journal that has become long is replaced by one with its last commits, and the history goes on")
+    func shortened() throws {
+        let fixture = try JournalFixture()
+        let (one, two) = (fixture.backend(.full(keeping: 4_096)), fixture.backend())
+        _ = try one.set(["a": 0])
+        let start = try #require(try two.load().revision)
+        for number in 1...200 {
+            try one.set(["a": .integer(PropertyListInteger(Int64(number))), "text": .string(String(repeating: "x", count: number))])
+            if number.isMultiple(of: 10) { try one.checkpoint() }
+        }
+        let end = try #require(try one.load().revision)
+        #expect(end == StorageRevision(history: start.history, number: 201))
+        #expect(try Data(contentsOf: fixture.journal).count < 3 * 4_096)
+        #expect(try two.load().revision == end)
+        #expect(try two.load().values == one.load().values)
+        #expect(try two.rememberedCommits(since: start) == nil)
+        let kept = try #require(try two.rememberedCommits(since: nil))
+        #expect(kept.last?.revision == end)
+        #expect(kept.map(\.revision.number) == Array((201 - UInt64(kept.count) + 1)...201))
+        #expect(try fixture.backend().load().values == one.load().values)
+    }
+
+    @Test("A process that was away while the journal was replaced reads the list instead")
+    func away() throws {
+        let fixture = try JournalFixture(["z": 1])
+        let (one, two) = (fixture.backend(.full(keeping: 1_024)), fixture.backend())
+        try one.set(["a": 0])
+        _ = try two.load()
+        for number in 1...100 {
+            try one.set(["a": .integer(PropertyListInteger(Int64(number)))])
+            try one.checkpoint()
+        }
+        try one.set(["b": 2])
+        #expect(try two.load().values == ["z": 1, "a": 100, "b": 2])
+        #expect(try two.load().revision?.number == 102)
+    }
+
+    @Test("Commits since a revision are known with the old and new values, the writer and the time")
+    func history() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let backend = fixture.backend()
+        let first = try #require(try backend.set(["b": 2]).revision)
+        try backend.checkpoint()
+        try backend.set(["a": nil, "b": 3])
+        let last = try #require(try backend.load().revision)
+        let commits = try #require(try fixture.backend().rememberedCommits(since: first))
+        #expect(commits.map(\.edits) == [["a": .init(from: 1, to: nil), "b": .init(from: 2, to: 3)]])
+        #expect(commits.first?.revision == last)
+        #expect(commits.first?.writer?.contains("(\(getpid()))") == true)
+        #expect(try #require(commits.first?.time) <= Date())
+        #expect(try backend.rememberedCommits(since: last) == [])
+        #expect(try backend.rememberedCommits(since: StorageRevision(history: last.history, number: last.number + 1)) == nil)
+        #expect(try backend.rememberedCommits(since: StorageRevision(history: "other", number: 0)) == nil)
+        #expect(try fixture.backend().rememberedCommits(since: nil)?.count == 2)
+    }
+
+    @Test("Without a journal there are no commits, and none is made by reading")
+    func none() throws {
+        let fixture = try JournalFixture(["a": 1])
+        #expect(try fixture.backend(.off).rememberedCommits(since: nil) == nil)
+        #expect(try fixture.backend().load().values == ["a": 1])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.folder.url.path) == ["settings.plist"])
+    }
+
+    @Test("The journal has the mode of the list")
+    func mode() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: fixture.file.path)
+        try fixture.backend().set(["a": 2])
+        let mode = try FileManager.default.attributesOfItem(atPath: fixture.journal.path)[.posixPermissions] as? Int
+        #expect(mode == 0o640)
+    }
+}

@@ -1,0 +1,255 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// After a power failure, nothing is missing for which a call had returned, and what is found is a state that there was.
+@Suite("Power failures with a journal", .timeLimit(.minutes(10)))
+struct PowerFailureTests {
+    private typealias Values = [String: PropertyListValue]
+
+    /// What a process does.
+    enum Step: Sendable {
+        case set([String: PropertyListValue?])
+        case checkpoint
+        /// Another program replaces the list, without a lock and without synchronizing the folder.
+        case foreign([String: PropertyListValue?], isSynchronized: Bool = true)
+        /// Another process of this library, with the same disk, that is not stopped.
+        case other([String: PropertyListValue?])
+        /// The process opens the list again.
+        case reopen
+    }
+
+    enum Script: String, CaseIterable, Sendable {
+        case commits, checkpoints, long, foreign, two, unsynchronized
+
+        var steps: [Step] {
+            let text = PropertyListValue.string(String(repeating: "x", count: 150))
+            switch self {
+            case .commits: return [.set(["a": 1]), .set(["a": 2, "b": nil]), .set(["b": 3]), .reopen, .set(["a": 1])]
+            case .checkpoints:
+                return [
+                    .set(["a": 1, "b": 1]), .checkpoint, .set(["a": 2, "b": 2]), .set(["c": nil]), .checkpoint, .set(["a": 3]),
+                ]
+            case .long:
+                return (1...4).flatMap { [.set(["a": .integer(PropertyListInteger(Int64($0))), "text": text]), .checkpoint] } + [
+                    .set(["a": 9]), .reopen, .set(["b": 9]), .checkpoint,
+                ]
+            case .foreign:
+                return [
+                    .set(["a": 1]), .foreign(["f": 1]), .set(["b": 2]), .checkpoint, .set(["a": 3]), .foreign(["f": 2, "a": 3]), .reopen,
+                    .set(["b": 4]), .checkpoint,
+                ]
+            case .two:
+                return [.set(["a": 1]), .other(["b": 1]), .checkpoint, .other(["b": 2]), .set(["a": 2]), .checkpoint, .other(["b": 3])]
+            case .unsynchronized:
+                return [.set(["a": 1]), .foreign(["f": 1, "a": 1], isSynchronized: false), .set(["b": 2]), .set(["b": 3])]
+            }
+        }
+    }
+
+    private struct Run {
+        let fixture: JournalFixture
+        let disk: PowerFailure
+        var states: [Values]
+        var returned = 0
+        var begun = 0
+        /// Whether a list is in place that nobody has synchronized.
+        var isUnsynchronized = false
+        var calls = 0
+
+        var possible: ArraySlice<Values> { states[returned...begun] }
+    }
+
+    private func run(_ script: Script, calls count: Int) throws -> Run {
+        let start: Values = ["a": 0, "b": 0, "c": 0]
+        let fixture = try JournalFixture(start)
+        var run = Run(fixture: fixture, disk: try PowerFailure(of: fixture.folder.url), states: [start])
+        let calls = run.disk.calls(count)
+        var backend = fixture.backend(.full(keeping: 256), calls: calls)
+        let other = fixture.backend(.full(keeping: 256), calls: calls)
+        func begin(_ edits: [String: PropertyListValue?]) {
+            var state = run.states[run.states.count - 1]
+            for (key, value) in edits { state[key] = value }
+            run.states.append(state)
+            run.begun += 1
+        }
+        do {
+            for step in script.steps {
+                switch step {
+                case .set(let edits):
+                    begin(edits)
+                    try backend.set(edits)
+                    run.returned = run.begun
+                    run.isUnsynchronized = false
+                case .other(let edits):
+                    begin(edits)
+                    try other.set(edits)
+                    run.returned = run.begun
+                case .checkpoint:
+                    try backend.checkpoint()
+                    run.returned = run.begun
+                case .reopen: backend = fixture.backend(.full(keeping: 256), calls: calls)
+                case .foreign(let edits, let isSynchronized):
+                    if run.disk.made.count > count { break }
+                    begin(edits)
+                    var list = try fixture.stored()
+                    for (key, value) in edits { list[key] = value }
+                    try fixture.write(list, synchronized: isSynchronized, on: run.disk)
+                    run.isUnsynchronized = !isSynchronized
+                }
+            }
+        } catch is StorageError {
+            // The process has ended.
+        }
+        run.calls = run.disk.made.count
+        return run
+    }
+
+    @Test("Nothing that was durable is lost at any system call, and nothing is mixed", arguments: Script.allCases)
+    func everyCall(script: Script) throws {
+        let all = try run(script, calls: .max)
+        #expect(all.returned == all.begun)
+        for count in stride(from: 0, through: all.calls, by: isLong ? 1 : 3) {
+            let run = try run(script, calls: count)
+            if run.isUnsynchronized { continue }
+            let moment = try run.disk.moment()
+            for outcome in PowerFailure.Outcome.all(random: isLong ? 60 : 4) {
+                try run.disk.restore(moment, outcome)
+                let place = "\(script), \(count) calls, \(outcome)"
+                do {
+                    let found = try run.fixture.backend().load().values
+                    #expect(run.possible.contains(found), "\(place): \(found), not one of \(run.possible)")
+                    try expectUsable(run.fixture, found, place)
+                } catch {
+                    Issue.record(error, "\(place)")
+                }
+            }
+        }
+    }
+
+    @Test("What a process commits after another one was killed survives a power failure", arguments: [Script.checkpoints, .long, .foreign])
+    func afterKill(script: Script) throws {
+        let all = try run(script, calls: .max)
+        for count in stride(from: 0, to: all.calls, by: isLong ? 1 : 3) {
+            let run = try run(script, calls: count)
+            let next = run.fixture.backend(.full(keeping: 256), calls: run.disk.calls())
+            var expected = try next.load().values
+            expected["next"] = 1
+            try next.set(["next": 1])
+            let moment = try run.disk.moment()
+            for outcome in PowerFailure.Outcome.all(random: isLong ? 60 : 4) {
+                try run.disk.restore(moment, outcome)
+                let place = "\(script), \(count) calls, \(outcome)"
+                do {
+                    let found = try run.fixture.backend().load().values
+                    #expect(found == expected, "\(place)")
+                    try expectUsable(run.fixture, found, place)
+                } catch {
+                    Issue.record(error, "\(place)")
+                }
+            }
+        }
+    }
+
+    /// Whoever opens the list next goes on with what was found.
+    private func expectUsable(_ fixture: JournalFixture, _ found: Values, _ place: String) throws {
+        let next = fixture.backend(.full(keeping: 256))
+        try next.set(["later": true])
+        let expected = found.merging(["later": true]) { $1 }
+        #expect(try fixture.backend(.off).load().values == expected, "\(place)")
+        try next.checkpoint()
+        #expect(try fixture.stored() == expected, "\(place)")
+        #expect(try fixture.backend().load().values == expected, "\(place)")
+    }
+
+    @Test("A commit during a checkpoint stays in the journal, also if that is replaced because it is long")
+    func commitDuringCheckpoint() throws {
+        let fixture = try JournalFixture(["a": 0])
+        let other = fixture.backend()
+        let isOn = Lock(false)
+        let recorder = CallRecorder { _, name in
+            guard name == "synchronize",
+                isOn.take({ isOn in
+                    defer { isOn = false }
+                    return isOn
+                })
+            else { return nil }
+            for number in 1...4 {
+                do {
+                    try other.set(["b": .integer(PropertyListInteger(Int64(number))), "c": .string(String(repeating: "x", count: 400))])
+                    try other.set(["late \(number)": true])
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            return nil
+        }
+        let backend = fixture.backend(.full(keeping: 256), calls: recorder.calls)
+        try backend.set(["a": 1])
+        isOn.withLock { $0 = true }
+        try backend.checkpoint()
+        let expected = try other.load().values
+        #expect(expected.count == 7)
+        #expect(try fixture.backend().load().values == expected)
+        #expect(try backend.load().values == expected)
+    }
+
+    @Test("A commit whose synchronization has failed is synchronized when it is tried again, also if nothing changes")
+    func failedSynchronization() throws {
+        let fixture = try JournalFixture(["a": 0])
+        let disk = try PowerFailure(of: fixture.folder.url)
+        let isFailing = Lock(false)
+        var calls = disk.calls()
+        let synchronizeData = calls.synchronizeData
+        calls.synchronizeData = { descriptor throws(SystemError) in
+            if isFailing.withLock({ $0 }) { throw SystemError(EIO) }
+            try synchronizeData(descriptor)
+        }
+        let backend = fixture.backend(calls: calls)
+        try backend.set(["a": 1])
+        isFailing.withLock { $0 = true }
+        #expect(throws: StorageError.self) { try backend.set(["a": 2]) }
+        isFailing.withLock { $0 = false }
+        try backend.set(["a": 2])
+        let moment = try disk.moment()
+        for outcome in PowerFailure.Outcome.all(random: 10) {
+            try disk.restore(moment, outcome)
+            #expect(try fixture.backend().load().values == ["a": 2], "\(outcome)")
+        }
+    }
+
+    @Test("An edit that finds another process's commit, which is not synchronized yet, waits until it is")
+    func unchanged() throws {
+        let fixture = try JournalFixture(["a": 0])
+        let disk = try PowerFailure(of: fixture.folder.url)
+        try fixture.backend(calls: disk.calls()).set(["b": 1])
+        var calls = disk.calls()
+        calls.synchronizeData = { _ throws(SystemError) in throw SystemError(EIO) }
+        #expect(throws: StorageError.self) { try fixture.backend(calls: calls).set(["a": 2]) }
+        try fixture.backend(calls: disk.calls()).set(["a": 2])
+        let moment = try disk.moment()
+        for outcome in PowerFailure.Outcome.all(random: 10) {
+            try disk.restore(moment, outcome)
+            #expect(try fixture.backend().load().values == ["a": 2, "b": 1], "\(outcome)")
+        }
+    }
+}
+
+extension JournalFixture {
+    /// Puts a list in place as a program does that may synchronize the file, but not the folder.
+    fileprivate func write(_ entries: [String: PropertyListValue], synchronized: Bool, on disk: PowerFailure) throws {
+        let live = FileSystemCalls.live
+        let bytes = try PropertyListValue.dictionary(entries).encoded(as: .binary)
+        let temporary = folder.path("foreign.tmp")
+        try bytes.write(to: URL(fileURLWithPath: temporary))
+        disk.look()
+        if synchronized {
+            disk.noteSynchronized(try live.statusOfPath(temporary, false))
+        }
+        try live.renameFile(temporary, file.path)
+        disk.look()
+    }
+}
