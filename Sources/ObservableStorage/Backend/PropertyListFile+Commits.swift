@@ -1,0 +1,174 @@
+import FoundationSubset
+import PropertyListCoding
+
+// Commits to the journal.
+extension PropertyListFile {
+    /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
+    ///
+    /// - Parameter format: the format that the list is to have; nil to keep it.
+    /// - Returns: nil if it has to be tried again.
+    func commitToJournal(
+        _ body: (inout StorageEntries) throws -> Void, as format: PropertyListFormat? = nil, at target: ResolvedPath
+    ) throws -> StorageEntries? {
+        let committed = try withJournal(of: target) { lock, state -> (entries: StorageEntries, state: JournalState)? in
+            let logs = try deadLogs(of: target)
+            if !logs.isEmpty { try store(logs, at: target, in: &state) }
+            guard let current = state.entries else { return nil }
+            var entries = current.unedited
+            try body(&entries)
+            // The closure may have made another edit, at the end of the process, or somebody has removed the lock file.
+            guard try lock?.isInPlace() ?? true, try state.file.size() == state.end else { return nil }
+            let whenStored = entries.whenStored
+            guard !entries.editedKeys.isEmpty else {
+                whenStored?(target, state.identity)
+                return (current, state)
+            }
+            let stored = try storable(entries, as: format ?? state.format ?? newFileFormat)
+            let edits = current.edits(to: stored)
+            if !edits.isEmpty { try requireWritableList(target) }
+            try append(state.commit(edits, at: calls.now()), to: &state)
+            whenStored?(target, state.identity)
+            return (state.entries ?? stored, state)
+        }
+        guard let committed else { return nil }
+        // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
+        try committed.state.file.synchronize(to: committed.state.end)
+        if committed.state.end / 4 > keptJournal, lock.resource == nil {
+            do {
+                try checkpoint()
+            } catch {
+                // The edit is durable.
+                report([.writing(name, error)])
+            }
+        }
+        return committed.entries
+    }
+
+    /// The number of bytes that are kept when a journal is shortened.
+    var keptJournal: Int {
+        min(max((journalOptions ?? JournalOptions()).keeping, 0), JournalFormat.mostKept)
+    }
+
+    /// Rejects an edit of a list that cannot be replaced afterwards.
+    private func requireWritableList(_ target: ResolvedPath) throws(StorageError) {
+        let status: FileStatus?
+        do throws(SystemError) {
+            status = try calls.status(at: target.path)
+        } catch {
+            throw .unwritable(file: name, reason: error.reason)
+        }
+        if let status { try calls.requireWritable(status, at: target) }
+    }
+
+    /// The entries as they will read back from the list.
+    private func storable(_ entries: StorageEntries, as format: PropertyListFormat) throws(StorageError) -> StorageEntries {
+        guard format == .xml else { return entries.unedited }
+        for key in entries.editedKeys.sorted() {
+            guard let value = entries[key], let rejection = rejection(of: value, for: key, format: format) else { continue }
+            if formatPolicy == .binaryWhenNecessary { return entries.unedited }
+            throw rejection
+        }
+        return entries.stored(as: format)
+    }
+
+    /// The journal, to which commits can be appended; nil if it has to be looked for again.
+    func prepareJournal(at target: ResolvedPath) throws -> JournalState? {
+        switch try view(at: target) {
+        case .current(let state):
+            if try state.file.size() > state.end { return try replaceDamaged(state, over: try listContent(at: target), at: target) }
+            return try state.file.isDoubtful || state.file.isTooOpen(besides: calls.statusOrNil(at: target.path))
+                ? renew(state, of: target) : state
+        case .none:
+            let content = try listContent(at: target)
+            return try makeJournal(over: content, content.entries, at: target)
+        case .foreign(let state, let content):
+            if try state.file.size() > state.end { return try replaceDamaged(state, over: content, at: target) }
+            return try adopt(content, in: state, at: target)
+        case .lost(let state, let content): return try makeJournal(over: content, restored(state, over: content), at: target)
+        case .replaced(let state, let lost):
+            // Then those commits that the new journal lacks are made again.
+            remember(state)
+            guard var state = try prepareJournal(at: target), let entries = state.entries else { return nil }
+            try append(state.commit(lost.remaining { entries[$0] }, at: calls.now()), to: &state)
+            return state
+        case .copied(let file, let content): return try makeJournal(over: content, copied(file, content), at: target)
+        }
+    }
+
+    /// Begins a new journal if there is something after the last record, by a writer that was interrupted, or because a record is damaged.
+    ///
+    /// It has a history of its own: somebody may know of commits that are lost.
+    private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState {
+        let reason = "its last \(try state.file.size() - state.end) bytes are no whole record; a new journal was begun without them"
+        report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
+        return try makeJournal(over: content, restored(state, over: content), at: target)
+    }
+
+    /// Writes the records of a journal to another file: after a synchronization has failed, the system may take for written what is not.
+    private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
+        let records = try state.file.records().records.map(\.record)
+        return try makeJournal(
+            history: state.file.header.history, first: state.file.header.first, records, nil, after: state, at: target)
+    }
+
+    /// Appends records under the lock of the list, all of them or none.
+    func append(_ records: [JournalRecord], to state: inout JournalState) throws(StorageError) {
+        var (bytes, chain, appended) = (Data(), state.chain, [(offset: Int, record: JournalRecord)]())
+        for record in records {
+            appended.append((state.end + bytes.count, record))
+            bytes += try encoded(record, after: &chain)
+        }
+        guard !records.isEmpty else { return }
+        try state.file.append(bytes, at: state.end)
+        state.take(JournalRecords(appended, end: state.end + bytes.count, chain: chain))
+        remember(state)
+    }
+
+    private func encoded(_ record: JournalRecord, after chain: inout UInt64) throws(StorageError) -> Data {
+        do throws(PropertyListError) {
+            return try record.encoded(after: &chain)
+        } catch {
+            guard case .commit(let commit) = record else { throw .unwritable(file: name, reason: error.description) }
+            for (key, edit) in commit.edits.sorted(by: { $0.key < $1.key }) {
+                if let value = edit.newValue, let rejection = rejection(of: value, for: key, format: .binary) { throw rejection }
+            }
+            // Deeper than in the list by one level.
+            let key = commit.edits.keys.min() ?? ""
+            throw .unencodable(key: key, reason: "the journal of \(name) cannot have it: \(error.reason)")
+        }
+    }
+
+    /// Commits the edits of dead stores, by themselves, and removes their logs.
+    private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws {
+        let folder = EditLogFolder(list: target, calls: calls)
+        var areStored = false
+        defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
+        guard let current = state.entries else { return }
+        var entries = current.unedited
+        let format = state.format ?? newFileFormat
+        // Logs from before the journal was made are those of the list, if nothing has changed since.
+        let list = state.needsCheckpoint ? state.identity : try FileIdentity(path: target.path, calls: calls)
+        let reports = replay(logs, in: &entries, over: [state.identity, list], as: format)
+        let edits = current.edits(to: entries.stored(as: format))
+        try append(state.commit(edits, at: calls.now()), to: &state)
+        if !edits.isEmpty { try state.file.synchronize(to: state.end) }
+        areStored = true
+        report(reports)
+    }
+}
+
+extension JournalState {
+    /// The record of edits, as the next revision; none without edits.
+    func commit(
+        _ edits: [String: StorageCommit.Edit], at time: Date, by writer: String = JournalCommit.thisProcess
+    ) -> [JournalRecord] {
+        edits.isEmpty ? [] : [.commit(JournalCommit(revision: revision + 1, edits: edits, time: time, writer: writer))]
+    }
+}
+
+extension JournalCommit {
+    /// The writer of commits of this process.
+    static let thisProcess = "\(ProcessInfo.processInfo.processName) (\(getpid()))"
+    /// The writer of a list that another program has put in place.
+    static let otherProgram = "another program"
+}

@@ -1,0 +1,171 @@
+import FoundationSubset
+import PropertyListCoding
+
+// What becomes of the journal when others have replaced the list or the journal, and making and shortening it.
+extension PropertyListFile {
+    /// The entries after another program has put a list in place.
+    func merged(_ state: JournalState, over content: FileContent) -> (
+        entries: StorageEntries, overrides: [String: StorageCommit.Edit]
+    ) {
+        var overrides: [String: StorageCommit.Edit] = [:]
+        if content.identity != nil {
+            overrides = state.remaining { content.entries[$0] }
+        } else if onDeletion == .keepLastValues, let entries = state.entries {
+            overrides = StorageEntries().edits(to: entries)
+        }
+        let base = content.identity == nil ? StorageEntries() : content.entries
+        return (StorageEntries(base, with: overrides.mapValues(\.newValue)), overrides)
+    }
+
+    /// The entries after the journal was removed or damaged.
+    func restored(_ state: JournalState, over content: FileContent) -> StorageEntries {
+        if state.list(content.identity) != nil, let entries = state.entries { return entries }
+        return merged(state, over: content).entries
+    }
+
+    /// The entries of a copied journal and its list: of the list alone, if that is not one of the journal's.
+    func copied(_ file: JournalFile, _ content: FileContent) throws(StorageError) -> StorageEntries {
+        let checksum = JournalFormat.checksum(content.bytes)
+        let records = try file.records().records.map(\.record)
+        let lists = records.enumerated().compactMap { index, record -> (Int, JournaledList)? in
+            guard case .list(let list) = record, list.checksum == checksum, (list.identity?.size ?? 0) == content.bytes.count else {
+                return nil
+            }
+            return (index, list)
+        }
+        guard let list = lists.last?.1, (list.identity == nil) == (content.identity == nil) else {
+            report([.unreadable(file: file.path.path, reason: "it is the journal of another property list, and is not used")])
+            return content.entries
+        }
+        var changes = list.overrides.mapValues(\.newValue)
+        for case .commit(let commit) in records where commit.revision > list.revision { changes.merge(commit.values) { $1 } }
+        return StorageEntries(content.entries, with: changes)
+    }
+
+    /// Makes what another program has changed a commit; if the entries before are not known, only that something has changed.
+    func adopt(_ content: FileContent, in state: JournalState, at target: ResolvedPath) throws -> JournalState {
+        var state = state
+        // Otherwise commits over it could be durable, but not the list itself.
+        try synchronize(content, at: target)
+        try synchronizeFolder(of: target)
+        let (entries, overrides) = merged(state, over: content)
+        let edits = state.entries?.edits(to: entries)
+        let commit = state.commit(edits ?? [:], at: calls.now(), by: JournalCommit.otherProgram)
+        let list = JournaledList(
+            content, at: edits == nil || !commit.isEmpty ? state.revision + 1 : state.revision, overrides: overrides, isGap: edits == nil)
+        try append(commit + [.list(list)], to: &state)
+        if state.entries == nil {
+            state.load(content.entries, of: list)
+            remember(state)
+        }
+        return state
+    }
+
+    /// Waits until the list is on the medium, which another program need not have done.
+    private func synchronize(_ content: FileContent, at target: ResolvedPath) throws(StorageError) {
+        guard content.identity != nil else { return }
+        do throws(SystemError) {
+            let descriptor = try calls.openFile(target.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { calls.discard(descriptor) }
+            try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
+        } catch let error where error.isMissing {
+            // Deleted meanwhile, which is found next.
+            return
+        } catch {
+            throw .unwritable(file: name, reason: "\(error.reason) (synchronizing it before edits are added to its journal)")
+        }
+    }
+
+    /// Waits until the names in the folder are on the medium.
+    func synchronizeFolder(of target: ResolvedPath) throws(StorageError) {
+        do throws(SystemError) {
+            let folder = try calls.openFolder(target.folder)
+            defer { calls.discard(folder) }
+            try calls.synchronizeFolder(folder)
+        } catch {
+            throw .unwritable(file: name, reason: "\(error.reason) (synchronizing the folder \(target.folder))")
+        }
+    }
+
+    /// Makes a new journal with a history of its own.
+    func makeJournal(over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath) throws -> JournalState {
+        try synchronize(content, at: target)
+        let base = content.identity == nil ? StorageEntries() : content.entries
+        let list = JournaledList(content, at: 0, overrides: base.edits(to: entries))
+        return try makeJournal(history: calls.random(), first: 0, [.list(list)], (content.entries, list), after: nil, at: target)
+    }
+
+    func makeJournal(
+        history: UInt64, first: UInt64, _ records: [JournalRecord], _ list: (entries: StorageEntries, list: JournaledList)?,
+        after earlier: JournalState?, at target: ResolvedPath
+    ) throws -> JournalState {
+        let status: FileStatus?
+        do throws(SystemError) {
+            status = try calls.status(at: target.path)
+        } catch {
+            throw StorageError.unwritable(file: name, reason: error.reason)
+        }
+        let (file, _, _) = try JournalFile.make(
+            of: target, history: history, first: first, records, besides: status, protection: protection, calls: calls)
+        var state = JournalState(file, try file.records(), after: earlier)
+        if state.entries == nil, let list { state.load(list.entries, of: list.list) }
+        remember(state)
+        return state
+    }
+
+    /// Records that a list is in place, durably, and replaces a journal that has become too long by one with its last commits.
+    ///
+    /// - Parameter list: the list that was put in place; nil if none was.
+    func settleJournal(_ list: JournaledList?, at target: ResolvedPath) throws {
+        _ = try withJournal(of: target) { _, state in
+            // Otherwise another process has recorded it, or has put another list in place.
+            if let list, state.lists.count > 1, list.isSame(as: state.lists.last),
+                list.isFile(try FileIdentity(path: target.path, calls: calls))
+            {
+                try append([.placed], to: &state)
+            }
+            _ = try shortened(state, at: target)
+        }
+    }
+
+    /// The journal, or one with its last commits if it has become too long.
+    func shortened(_ state: JournalState, at target: ResolvedPath) throws -> JournalState {
+        guard state.end / 2 > keptJournal else { return state }
+        let records = try state.file.records().records
+        let placed = records.last { $0.record.isList(state.lists.first) }?.offset ?? state.end
+        // Commits that were made while the list was written are before its record.
+        let missing = records.first { $0.record.isCommit && $0.record.revision == state.commits.first?.revision }?.offset ?? state.end
+        let start = min(placed, missing, records.first { $0.offset >= state.end - keptJournal }?.offset ?? state.end)
+        let first = records.prefix { $0.offset < start }.compactMap(\.record.revision).max() ?? state.file.header.first
+        return try makeJournal(
+            history: state.file.header.history, first: first, records.filter { $0.offset >= start }.map(\.record), nil, after: state,
+            at: target)
+    }
+}
+
+extension JournalRecord {
+    fileprivate func isList(_ list: JournaledList?) -> Bool {
+        if case .list(let own) = self { own == list } else { false }
+    }
+
+    fileprivate var isCommit: Bool {
+        if case .commit = self { true } else { false }
+    }
+
+    fileprivate var revision: UInt64? {
+        switch self {
+        case .commit(let commit): commit.revision
+        case .list(let list): list.revision
+        case .placed: nil
+        }
+    }
+}
+
+extension JournaledList {
+    /// A list that is in place.
+    fileprivate init(_ content: FileContent, at revision: UInt64, overrides: [String: StorageCommit.Edit], isGap: Bool = false) {
+        self.init(
+            identity: content.identity.map { Identity($0) }, checksum: JournalFormat.checksum(content.bytes), revision: revision,
+            format: content.format, overrides: overrides, isGap: isGap, isPlaced: true)
+    }
+}
