@@ -34,7 +34,8 @@ struct Load {
 
     /// Writes one key the given number of times, with a listener, and a reader that never reads.
     private func write() async throws {
-        let backend = UnreliableBackend()
+        // What the storage remembers is no part of what the store needs.
+        let backend = UnreliableBackend(InMemoryBackend(rememberedCommits: 0))
         let store = try ObservableStore(backend: backend)
         let heard = Lock(0)
         let token = store.addUpdateListener(for: number) { _ in heard.withLock { $0 += 1 } }

@@ -102,6 +102,7 @@ extension EditLogFolder {
                 return nil
             }
             try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
+            calls.excludeFromBackups(descriptor)
             try calls.havingRoom { () throws(SystemError) in try calls.reserve(descriptor, size) }
             let inode = try calls.status(of: descriptor).identity.inode
             let start = try calls.map(descriptor, size)

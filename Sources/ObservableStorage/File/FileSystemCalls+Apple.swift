@@ -1,5 +1,6 @@
 #if canImport(Darwin)
     import FoundationSubset
+    import PropertyListCoding
 
     /// Waits until a file or folder has been written to the medium: `fsync` alone leaves it in the drive's cache on these systems.
     func synchronizeToMedium(_ descriptor: Int32) -> Int32 {
@@ -35,6 +36,18 @@
         } catch {
             // Replacing the file then fails with the reason.
             return false
+        }
+    }
+
+    /// Sets the attribute that Time Machine and iCloud's backups respect; its value is a property list.
+    func excludeFileFromBackups(_ descriptor: Int32) {
+        do {
+            let value = try PropertyListValue.string("com.apple.backupd").encoded(as: .binary)
+            value.withUnsafeBytes { bytes in
+                _ = fsetxattr(descriptor, "com.apple.metadata:com_apple_backup_excludeItem", bytes.baseAddress, bytes.count, 0, 0)
+            }
+        } catch {
+            // A string can always be encoded.
         }
     }
 

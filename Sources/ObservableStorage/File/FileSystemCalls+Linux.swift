@@ -28,6 +28,16 @@ import FoundationSubset
         return ioctl(descriptor, request, &flags) == 0 && flags & 0x20 != 0
     }
 
+    /// Sets the attribute that `chattr +d` sets, which programs for backups can respect.
+    func excludeFileFromBackups(_ descriptor: Int32) {
+        // FS_IOC_GETFLAGS, FS_IOC_SETFLAGS and FS_NODUMP_FL.
+        let size = MemoryLayout<Int>.size << 16
+        var flags = 0
+        guard ioctl(descriptor, UInt(0x8000_6601 | size), &flags) == 0 else { return }
+        flags |= 0x40
+        _ = ioctl(descriptor, UInt(0x4000_6602 | size), &flags)
+    }
+
     /// Reserves space for an empty file: writing to a mapping without it ends the process if the file system is full.
     ///
     /// - Returns: the error number; 0 for none.

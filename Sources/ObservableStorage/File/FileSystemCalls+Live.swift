@@ -42,6 +42,7 @@ extension FileSystemCalls {
             let times = [timespec(tv_sec: 0, tv_nsec: omittedTime), timespec(tv_sec: time_t(seconds), tv_nsec: Int(nanoseconds))]
             try call { futimens(descriptor, times) }
         },
+        excludeFromBackups: { descriptor in excludeFileFromBackups(descriptor) },
         makeFolder: { path, permissions throws(SystemError) in try call(path) { mkdir($0, permissions) } },
         removeEmptyFolder: { path throws(SystemError) in try call(path) { rmdir($0) } },
         isAppendOnly: { folder, path in isAppendOnlyFolder(folder, path: path) },

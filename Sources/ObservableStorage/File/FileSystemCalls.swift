@@ -32,6 +32,8 @@ package struct FileSystemCalls: Sendable {
     var setPermissionsOfPath: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     /// Sets the modification time of an open file, in nanoseconds since 1970.
     var setModificationTime: @Sendable (_ descriptor: Int32, _ time: Int64) throws(SystemError) -> Void
+    /// Keeps an open file out of backups, where the system has a way and the file system knows it.
+    var excludeFromBackups: @Sendable (_ descriptor: Int32) -> Void
     var makeFolder: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
     var removeEmptyFolder: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Whether files can only be created in an open folder, and none renamed or removed.

@@ -193,6 +193,7 @@ final class JournalFile: Sendable {
                 _ = calls.tryLock(descriptor, otherwise: true)
                 try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
                 try calls.setProtection(of: descriptor, besides: list, orTo: protection)
+                calls.excludeFromBackups(descriptor)
                 let inode = try calls.status(of: descriptor).identity.inode
                 let place = JournalFormat.place(of: list, in: try calls.status(of: folder).identity)
                 let header = JournalHeader(history: history, seed: calls.random(), first: first, inode: inode, place: place)

@@ -43,8 +43,14 @@ enum External {
 
     /// The time from another writer's rename to the element that a reader of the key receives.
     static func receive(_ sample: SampleStore, _ keys: Int) async throws -> (Work, Task<Void, Never>) {
+        let (arrivals, task) = await read(sample.store)
+        return (receive(arrivals, from: OtherWriter(sample.folder, entries: SampleList.make(keys))), task)
+    }
+
+    /// Counts the elements that a reader of the key receives, after the first one.
+    private static func read(_ store: ObservableStore) async -> (Countdown, Task<Void, Never>) {
         let arrivals = Countdown()
-        let values = sample.store.values(of: .launchCount)
+        let values = store.values(of: .launchCount)
         var task = Task<Void, Never> {}
         _ = await arrivals.time(1) {
             task = Task {
@@ -54,24 +60,14 @@ enum External {
                 }
             }
         }
-        return (receive(arrivals, from: OtherWriter(sample.folder, entries: SampleList.make(keys))), task)
+        return (arrivals, task)
     }
 
     /// The time from setting a value in one store to the element that a reader of another one receives.
     private static func journaled(_ keys: Int, in place: Place) async throws -> (work: Work, tearDown: @Sendable () async throws -> Void) {
         let sample = try SampleStore(keys, journal: .full(), in: place)
         let writer = try ObservableStore(at: sample.file, journal: .full())
-        let arrivals = Countdown()
-        let values = sample.store.values(of: .launchCount)
-        var task = Task<Void, Never> {}
-        _ = await arrivals.time(1) {
-            task = Task {
-                for await value in values {
-                    consume(value)
-                    arrivals.arrive()
-                }
-            }
-        }
+        let (arrivals, task) = await read(sample.store)
         let work = Work { count in
             var times: [Double] = []
             for _ in 0..<count {

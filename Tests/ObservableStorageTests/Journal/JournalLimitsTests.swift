@@ -1,0 +1,227 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// Formats, damage, errors, and what grows.
+@Suite("The limits of a journal", .timeLimit(.minutes(10)))
+struct JournalLimitsTests {
+    private func integer(_ number: Int) -> PropertyListValue {
+        .integer(PropertyListInteger(Int64(number)))
+    }
+
+    // MARK: Formats
+
+    @Test("After another process has converted the list to XML, what XML has not is refused")
+    func converted() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let (one, two) = (fixture.backend(), fixture.backend())
+        try one.set(["a": 2])
+        try two.convert(to: .xml) { _ in }
+        #expect(try PropertyListValue.decode(Data(contentsOf: fixture.file)).format == .xml)
+        #expect(throws: StorageError.self) { try one.set(["bad": "\u{1}"]) }
+        try two.checkpoint()
+        try one.checkpoint()
+    }
+
+    @Test("After another program has converted the list to XML, dates are rounded for all processes")
+    func convertedByOthers() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let (one, two) = (fixture.backend(), fixture.backend())
+        try one.set(["a": 2])
+        try one.checkpoint()
+        _ = try two.load()
+        try fixture.write(fixture.stored(), format: .xml)
+        _ = try two.load()
+        try one.set(["date": .date(Date(timeIntervalSinceReferenceDate: 100.75))])
+        try one.checkpoint()
+        let (fresh, live) = (try fixture.backend().load(), try one.load())
+        #expect(fresh.revision == live.revision)
+        #expect(fresh.values == live.values)
+    }
+
+    @Test("A program that only converts the list to XML undoes no commit")
+    func rounded() throws {
+        let fixture = try JournalFixture(["d": .date(Date(timeIntervalSinceReferenceDate: 100.75))])
+        let backend = fixture.backend()
+        try backend.set(["d": .date(Date(timeIntervalSinceReferenceDate: 200))])
+        try fixture.write(fixture.stored(), format: .xml)
+        #expect(try backend.load()["d"] == .date(Date(timeIntervalSinceReferenceDate: 200)))
+    }
+
+    @Test("A list becomes binary if another store has committed what XML has not")
+    func policies() throws {
+        let fixture = try JournalFixture(["a": 1], format: .xml)
+        let lax = PropertyListFile(at: fixture.file, formatPolicy: .binaryWhenNecessary, journal: .full())
+        _ = try lax.load()
+        try lax.set(["control": "\u{1}"])
+        let strict = fixture.backend()
+        try strict.set(["a": 2])
+        try strict.checkpoint()
+        #expect(try fixture.stored() == ["a": 2, "control": "\u{1}"])
+    }
+
+    @Test("A deleted list is written again without what was removed before", arguments: [PropertyListFormat.binary, .xml])
+    func kept(format: PropertyListFormat) throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1], format: format)
+        let backend = fixture.backend(onDeletion: .keepLastValues)
+        try backend.set(["b": nil, "c": 3])
+        try FileManager.default.removeItem(at: fixture.file)
+        #expect(try backend.load().values == ["a": 1, "c": 3])
+        try backend.checkpoint()
+        #expect(try fixture.stored() == ["a": 1, "c": 3])
+    }
+
+    // MARK: What is missing or damaged
+
+    @Test("A list that is missing while a process opens it is not taken for deleted when it is back")
+    func movedAside() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try fixture.backend().set(["a": 2])
+        let aside = fixture.folder.file("settings.plist~")
+        try FileManager.default.moveItem(at: fixture.file, to: aside)
+        _ = try fixture.backend().load()
+        try FileManager.default.moveItem(at: aside, to: fixture.file)
+        #expect(try fixture.backend().load().values == ["a": 2])
+    }
+
+    @Test("Reading makes no folder again that was removed")
+    func folderRemoved() throws {
+        let fixture = try JournalFixture()
+        let folder = fixture.folder.url.appendingPathComponent("sub")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .full())
+        try backend.set(["a": 2])
+        try backend.checkpoint()
+        try FileManager.default.removeItem(at: folder)
+        #expect(try backend.load().values == [:])
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+
+    @Test("Commits that a removed journal had are made again, also if another program has replaced the list meanwhile")
+    func removedAndForeign() throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        try FileManager.default.removeItem(at: fixture.journal)
+        try fixture.backend().set(["b": 5])
+        try fixture.write(["a": 1, "b": 1, "c": 1])
+        #expect(try one.load()["a"] == 2)
+    }
+
+    @Test("A checkpoint of a process that cannot read a damaged record takes nothing from those that have read it")
+    func damagedBeforeCheckpoint() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let one = fixture.backend()
+        try one.set(["a": 2])
+        let size = try Data(contentsOf: fixture.journal).count
+        try one.set(["b": 3])
+        try one.set(["text": .string(String(repeating: "x", count: 2_000))])
+        let handle = try FileHandle(forWritingTo: fixture.journal)
+        try handle.seek(toOffset: UInt64(size + 40))
+        try handle.write(contentsOf: Data([0xff, 0xff]))
+        try handle.close()
+        let other = fixture.backend()
+        try other.checkpoint()
+        #expect(other.told.count == 1)
+        try one.set(["c": 4])
+        let found = try fixture.backend().load()
+        #expect(found["b"] == 3)
+        #expect(found["c"] == 4)
+    }
+
+    // MARK: Errors
+
+    @Test("A checkpoint throws the reason why a list of another program cannot be taken over, and reports nothing")
+    func fullDisk() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let isFull = Lock(false)
+        let recorder = CallRecorder { _, name in name == "writeAt" && isFull.withLock { $0 } ? ENOSPC : nil }
+        let backend = fixture.backend(calls: recorder.calls)
+        try backend.set(["a": 2])
+        try fixture.write(["a": 1, "b": 9])
+        isFull.withLock { $0 = true }
+        let error = #expect(throws: StorageError.self) { try backend.checkpoint() }
+        #expect(error?.description.contains(SystemError(ENOSPC).reason) == true)
+        #expect(backend.told.isEmpty)
+    }
+
+    @Test("A checkpoint that is interrupted by a suspension throws that")
+    func suspended() async throws {
+        let fixture = try JournalFixture(["a": 1])
+        let backend = fixture.backend()
+        try backend.set(["a": 2])
+        try fixture.write(["a": 1, "b": 9])
+        let interruption = Interruption()
+        interruption.request(.suspension)
+        do {
+            try await interruption.cover { try backend.checkpoint() }
+            Issue.record("not interrupted")
+        } catch StorageError.suspended {
+            #expect(try fixture.stored() == ["a": 1, "b": 9])
+        }
+    }
+
+    // MARK: Bounds
+
+    @Test("A journal is shortened without a checkpoint if only other programs write, and without a call if only commits are made")
+    func bounded() throws {
+        for isForeign in [false, true] {
+            let fixture = try JournalFixture(["a": 1])
+            let backend = fixture.backend(.full(keeping: 1_024))
+            try backend.set(["a": 2])
+            try backend.checkpoint()
+            for number in 0..<200 {
+                if isForeign {
+                    try fixture.write(["a": 2, "n": integer(number)])
+                    _ = try backend.load()
+                } else {
+                    try backend.set(["a": integer(number)])
+                }
+            }
+            #expect(try Data(contentsOf: fixture.journal).count < 16_384)
+        }
+    }
+
+    @Test("A journal that is larger than any can be is told, and replaced by the next commit")
+    func huge() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let backend = fixture.backend()
+        try backend.set(["a": 2])
+        try backend.checkpoint()
+        // Without blocks on the medium.
+        #expect(truncate(fixture.journal.path, 1 << 30 + 1 << 12) == 0)
+        let later = fixture.backend()
+        #expect(try later.load().values == ["a": 2])
+        #expect(later.told.count == 1)
+        try later.set(["a": 3])
+        #expect(try fixture.backend().load().values == ["a": 3])
+    }
+
+    @Test("As much may be kept as there is", arguments: [Int.min, 0, Int.max])
+    func keeping(bytes: Int) throws {
+        let fixture = try JournalFixture(["a": 1])
+        let backend = fixture.backend(.full(keeping: bytes))
+        try backend.set(["a": 2])
+        try backend.checkpoint()
+        #expect(try fixture.stored() == ["a": 2])
+    }
+
+    @Test("No descriptor stays open")
+    func descriptors() throws {
+        let recorder = CallRecorder()
+        do {
+            let fixture = try JournalFixture(["a": 1])
+            let backend = fixture.backend(.full(keeping: 256), calls: recorder.calls)
+            for number in 0..<50 {
+                try backend.set(["a": integer(number)])
+                if number.isMultiple(of: 3) { try backend.checkpoint() }
+                if number.isMultiple(of: 7) { try FileManager.default.removeItem(at: fixture.journal) }
+                if number.isMultiple(of: 11) { try fixture.write(["a": 1, "n": integer(number)]) }
+            }
+        }
+        #expect(recorder.openDescriptors.isEmpty)
+    }
+}
