@@ -61,7 +61,7 @@ extension ObservableStore {
     /// Whether the store's storage can be used at present.
     ///
     /// A store whose storage is unavailable works in memory. It tries again by itself, at intervals that increase to half a minute,
-    /// whenever the storage reports an event, and at each ``flush()``; after that succeeds, the edits made meanwhile are applied to the
+    /// whenever the storage reports an event, and at each ``flush(to:)``; after that succeeds, the edits made meanwhile are applied to the
     /// stored entries.
     public nonisolated var availability: StorageAvailability {
         availabilityState.value

@@ -6,7 +6,7 @@ extension ObservableStore {
     /// On Apple's systems a process is ended if it is suspended while it holds, or waits for, the lock of a file in an app group's container.
     /// Stores there are suspended and resumed with the application, so that a call is only needed for other occasions.
     ///
-    /// While the store is suspended, edits wait in memory, and changes by other processes are still reported. ``flush()``, if edits wait,
+    /// While the store is suspended, edits wait in memory, and changes by other processes are still reported. ``flush(to:)``, if edits wait,
     /// and ``update(_:)`` throw ``StorageError/suspended(file:edits:)``. Edits are written nevertheless when the store is closed or released,
     /// and at the end of the process. Suspending a suspended store has no effect: one call of ``resume()`` resumes it.
     ///

@@ -256,7 +256,7 @@ extension ObservableStore {
     ///
     /// In a service of systemd, it is in the service's state folder, see <doc:Services>.
     ///
-    /// If it cannot be opened, values are kept in memory until it can: ``flush()`` throws the reason, ``failures`` reports it, and
+    /// If it cannot be opened, values are kept in memory until it can: ``flush(to:)`` throws the reason, ``failures`` reports it, and
     /// ``availability`` changes after it was opened.
     public init(suiteName: String) {
         let (defaults, mandatory) = PropertyListFile.administratorsFiles(ofSuite: suiteName)

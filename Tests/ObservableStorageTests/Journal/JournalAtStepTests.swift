@@ -117,6 +117,40 @@ struct JournalAtStepTests {
         }
     }
 
+    @Test("A copy of the folder, made before any call, has what was committed", arguments: [PropertyListFormat.binary, .xml])
+    func copies(format: PropertyListFormat) throws {
+        let fixture = try JournalFixture(["a": 0, "b": 0], format: format)
+        let archive = try TemporaryFolder.inMemory()
+        let committed = Lock((last: 0, copies: [(folder: URL, last: Int)]()))
+        let recorder = CallRecorder { index, name in
+            let folder = archive.url.appendingPathComponent("\(index) \(name)")
+            do {
+                try FileManager.default.copyItem(at: fixture.folder.url, to: folder)
+            } catch {
+                Issue.record(error)
+            }
+            committed.withLock { $0.copies.append((folder, $0.last)) }
+            return nil
+        }
+        let backend = fixture.backend(.full(keeping: 256), calls: recorder.calls)
+        for number in 1...4 {
+            try backend.set(["a": .integer(PropertyListInteger(Int64(number))), "b": .integer(PropertyListInteger(Int64(number * 10)))])
+            committed.withLock { $0.last = number }
+            if number.isMultiple(of: 2) { try backend.checkpoint() }
+        }
+        let copies = committed.withLock { $0.copies }
+        #expect(copies.count > 50)
+        for (folder, last) in copies {
+            let copy = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .full())
+            let found = try copy.load().values
+            let possible: [[String: PropertyListValue]] = (last...min(last + 1, 4)).map {
+                ["a": .integer(PropertyListInteger(Int64($0))), "b": .integer(PropertyListInteger(Int64($0 * 10)))]
+            }
+            #expect(possible.contains(found), "\(folder.lastPathComponent)")
+            #expect(copy.told.isEmpty, "\(folder.lastPathComponent)")
+        }
+    }
+
     @Test("Bytes of a journal that are changed at random are never a crash, and never a commit that was not made")
     func mutated() throws {
         let fixture = try JournalFixture(["a": 0])
