@@ -60,6 +60,24 @@ final class EditLogFile: @unchecked Sendable {
         put(Header.magic, at: Header.magicOffset)
     }
 
+    /// Makes the file count instead of another one, whose edits it has.
+    func publish(insteadOf old: EditLogFile?) {
+        noteReplacing(old)
+        publish()
+        // A process that is killed before this leaves both: then this one tells that the other one does not count.
+        old?.void()
+    }
+
+    /// Records that the file has the edits of another one.
+    func noteReplacing(_ old: EditLogFile?) {
+        if let old { put(old.store, at: Header.replaced) }
+    }
+
+    private func void() {
+        guard !isClosed, FileLock.forks == forks else { return }
+        put(.max, at: Header.committed)
+    }
+
     /// Adds an edit of a whole entry; returns false if that is not possible without further work.
     ///
     /// - Parameter sequence: the revision of the store with the edit; not less than that of the record before.

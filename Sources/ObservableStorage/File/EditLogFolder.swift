@@ -123,7 +123,7 @@ extension EditLogFolder {
 struct DeadEditLog {
     let path: String
     /// Nil if the file is not an edit log.
-    let content: EditLogContent?
+    fileprivate(set) var content: EditLogContent?
     /// Whether it was never published, and has no edits.
     let isUnfinished: Bool
     fileprivate let descriptor: Int32
@@ -158,6 +158,9 @@ extension EditLogFolder {
             release(found.map(\.log))
             throw error
         }
+        // A process that was killed while it continued with a larger log leaves both.
+        let replaced = Set(found.compactMap(\.log.content?.replaced))
+        for index in found.indices { found[index].log.content?.drop(ifReplacedBy: replaced) }
         return found.sorted { $0.time < $1.time }.map(\.log)
     }
 

@@ -9,8 +9,15 @@ struct EditLogContent: Sendable {
     let boot: UInt64
     /// The inode number and the modification time of the list in which the committed edits are.
     let list: (inode: UInt64, time: Int64)
+    /// The log that this one replaces, if it has replaced one: its edits are in this one.
+    let replaced: UInt64
     /// The edits that were not known to be in the list, in the order in which they were made.
-    let edits: [LoggedEdit]
+    private(set) var edits: [LoggedEdit]
+
+    /// Whether another log has the edits of this one.
+    mutating func drop(ifReplacedBy others: Set<UInt64>) {
+        if others.contains(store) { edits = [] }
+    }
 
     /// - Returns: nil if the bytes are not those of an edit log.
     init?(_ bytes: UnsafeRawBufferPointer) {
@@ -23,6 +30,7 @@ struct EditLogContent: Sendable {
         let store = word(Header.store)
         self.store = store
         boot = word(Header.boot)
+        replaced = word(Header.replaced)
         list = (word(Header.listInode), Int64(bitPattern: word(Header.listTime)))
         let committed = word(Header.committed)
         let halves = [Header.turns.0, Header.turns.1].enumerated().map { half, turn in

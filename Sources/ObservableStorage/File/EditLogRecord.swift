@@ -31,6 +31,8 @@ enum EditLogFormat {
         /// The inode number and the modification time of the property list in which the committed edits are.
         static let listInode = 56
         static let listTime = 64
+        /// The store number of the file that this one replaces, and whose edits it has.
+        static let replaced = 72
     }
 
     /// The fixed part of a record.

@@ -135,7 +135,7 @@ struct EditLog: Sendable {
             for edit in compacted where !new.append([edit], sequence: edit.sequence) { return new }
         }
         for edit in waiting where !new.append([edit], sequence: edit.sequence) { return new }
-        new.publish()
+        new.publish(insteadOf: file)
         (waiting, isMisplaced, growth) = ([], false, .none)
         defer { file = new }
         return file

@@ -178,4 +178,35 @@ struct DeadStoreTests {
         #expect(failures(backend).isEmpty)
         #expect(fixture.logNames == ["1-a"])
     }
+
+    @Test(
+        "Of a log and the larger one that has replaced it, only the larger one counts, also if a value has returned",
+        arguments: [false, true])
+    func replacedLog(isVoid: Bool) throws {
+        let fixture = try EditLogFixture(["k": false])
+        let chain = EditLogFixture.chain("k", from: false, [true, false, true, false, true])
+        do {
+            let folder = EditLogFolder(list: fixture.list, calls: .live)
+            // Made in this order, so that the older one is replayed last if their times decide.
+            let larger = try folder.makeLog(halfSize: 65_536)
+            let old = try folder.makeLog(halfSize: 4_096)
+            old.publish()
+            for edit in chain.prefix(4) { #expect(old.add(edit)) }
+            for edit in chain { #expect(larger.add(edit)) }
+            if isVoid {
+                larger.publish(insteadOf: old)
+                // The store has ended, and was killed before it had removed the old one.
+                larger.remove()
+                withExtendedLifetime(old) {}
+            } else {
+                larger.noteReplacing(old)
+                larger.publish()
+                withExtendedLifetime((old, larger)) {}
+            }
+        }
+        let backend = fixture.backend()
+        #expect(try backend.load().values == ["k": .boolean(!isVoid)])
+        #expect(backend.unreported.withLock { $0 }.isEmpty)
+        #expect(fixture.logNames.isEmpty)
+    }
 }
