@@ -131,15 +131,32 @@ extension PropertyListFile {
     /// The journal, or one with its last commits if it has become too long.
     func shortened(_ state: JournalState, at target: ResolvedPath) throws -> JournalState {
         guard state.end / 2 > keptJournal else { return state }
-        let records = try state.file.records().records
-        let placed = records.last { $0.record.isList(state.lists.first) }?.offset ?? state.end
-        // Commits that were made while the list was written are before its record.
-        let missing = records.first { $0.record.isCommit && $0.record.revision == state.commits.first?.revision }?.offset ?? state.end
-        let start = min(placed, missing, records.first { $0.offset >= state.end - keptJournal }?.offset ?? state.end)
-        let first = records.prefix { $0.offset < start }.compactMap(\.record.revision).max() ?? state.file.header.first
+        let kept = state.lastRecords(of: try state.file.records(), atLeast: keptJournal)
         return try makeJournal(
-            history: state.file.header.history, first: first, records.filter { $0.offset >= start }.map(\.record), nil, after: state,
-            at: target)
+            history: state.file.header.history, first: kept.first, kept.records, nil, after: state, at: target)
+    }
+}
+
+extension JournalState {
+    /// The last records of the journal, with the list in place and every commit that it lacks, and the revision before them.
+    ///
+    /// - Parameter size: how many bytes to keep at least.
+    fileprivate func lastRecords(of all: JournalRecords, atLeast size: Int) -> (first: UInt64, records: [JournalRecord]) {
+        var start = end
+        for (offset, record) in all.records where offset < start {
+            // Commits that were made while the list was written are before its record.
+            if offset >= end - size || record.isCommit(commits.first?.revision) { start = offset }
+        }
+        for (offset, record) in all.records where record.isList(lists.first) { start = min(start, offset) }
+        var (first, kept) = (file.header.first, [JournalRecord]())
+        for (offset, record) in all.records {
+            if offset >= start {
+                kept.append(record)
+            } else if let revision = record.revision {
+                first = max(first, revision)
+            }
+        }
+        return (first, kept)
     }
 }
 
@@ -148,8 +165,8 @@ extension JournalRecord {
         if case .list(let own) = self { own == list } else { false }
     }
 
-    fileprivate var isCommit: Bool {
-        if case .commit = self { true } else { false }
+    fileprivate func isCommit(_ revision: UInt64?) -> Bool {
+        if case .commit(let own) = self { own.revision == revision } else { false }
     }
 
     fileprivate var revision: UInt64? {
