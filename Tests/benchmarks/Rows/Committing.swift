@@ -21,13 +21,13 @@ enum Committing {
         ) { place in
             let sample = try SampleStore(1_000, journal: .full(), in: place)
             let baseline = try bareCommit(of: Data(contentsOf: sample.file), in: place)
-            return Pair(subject: commit(to: sample.store, .journal).settled, baseline: baseline, tearDown: sample.close)
+            return Pair(subject: commit(to: sample.store, .journal), baseline: baseline, tearDown: sample.close)
         },
         Row(
             "commit.journal.100000", "the same, 100,000 keys", against: "the same, 1,000 keys", goal: 1.2
         ) { place in
             let samples = try [100_000, 1_000].map { try SampleStore($0, journal: .full(), in: place) }
-            let works = samples.map { commit(to: $0.store, .journal).settled }
+            let works = samples.map { commit(to: $0.store, .journal) }
             return Pair(subject: works[0], baseline: works[1]) {
                 for sample in samples { try await sample.close() }
             }

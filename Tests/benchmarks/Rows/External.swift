@@ -76,7 +76,7 @@ enum External {
             return Statistics.median(times)
         }
         return (
-            work.settled,
+            work,
             { [task] in
                 task.cancel()
                 try await writer.close()
