@@ -14,7 +14,8 @@ final class HookedBackend: BlockingStorageBackend {
     static let bad = StorageError.malformed(file: "hooked", offset: nil, reason: "bad")
 
     let name = "hooked"
-    let memory = InMemoryBackend()
+    // Commits that are remembered would keep values alive, whose release some tests wait for.
+    let memory = InMemoryBackend(rememberedCommits: 0)
     private let state = Lock(State())
 
     var loads: Int {
