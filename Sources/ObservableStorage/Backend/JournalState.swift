@@ -7,6 +7,8 @@ struct JournalState: Sendable {
     /// The end of the last record that was read.
     private(set) var end: Int
     private(set) var chain: UInt64
+    /// Whether something that is no whole record is after the last one, by a writer that was interrupted, or because it is damaged.
+    private(set) var hasRemainder = false
     /// The revision of the last record.
     private(set) var revision: UInt64
     /// The list in place, as far as the journal tells, and those that were announced since.
@@ -72,7 +74,7 @@ struct JournalState: Sendable {
                 if let list = lists.last { place(list) }
             }
         }
-        (end, chain) = (records.end, records.chain)
+        (end, chain, hasRemainder) = (records.end, records.chain, records.hasRemainder)
         if let known = entries, known.revision != storageRevision {
             entries = changes.isEmpty ? known.stored(at: storageRevision) : StorageEntries(known, with: changes, revision: storageRevision)
         }

@@ -106,7 +106,7 @@ extension PropertyListFile {
         guard try isJournaled(target) else { return nil }
         switch try view(at: target) {
         case .none: return nil
-        case .current(let state) where try state.file.size() == state.end: return state
+        case .current(let state) where !state.hasRemainder: return state
         case .current, .foreign, .lost, .replaced, .copied:
             for _ in 0..<Self.mostLooks {
                 if let state = try withJournal(of: target, { _, state in state }) { return state }
@@ -160,8 +160,8 @@ extension PropertyListFile {
     private func currentJournal(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
         guard let status = try journalStatus(of: target) else { return nil }
         if var known, known.file.inode == status.identity.inode {
-            guard try known.file.size() >= known.end else { return nil }
-            known.take(try known.file.records(from: known.end, after: known.chain))
+            guard let records = try known.file.records(from: known.end, after: known.chain) else { return nil }
+            known.take(records)
             return known
         }
         do throws(StorageError) {
