@@ -128,7 +128,11 @@ final class JournalFile: Sendable {
 
     /// Whether nothing was written after an offset.
     func isEnd(_ offset: Int) throws(StorageError) -> Bool {
-        try records(from: offset, after: 0).map { !$0.hasRemainder } ?? false
+        do throws(SystemError) {
+            return try calls.bytes(of: descriptor, at: offset, count: 8).withUnsafeBytes(\.isZero)
+        } catch {
+            throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
+        }
     }
 
     // MARK: Writing
