@@ -7,12 +7,15 @@ struct JournalState: Sendable {
     /// The end of the last record that was read.
     private(set) var end: Int
     private(set) var chain: UInt64
+    /// Whether something that is no whole record is after the last one, by a writer that was interrupted, or because it is damaged.
+    private(set) var hasRemainder = false
     /// The revision of the last record.
     private(set) var revision: UInt64
     /// The list in place, as far as the journal tells, and those that were announced since.
     private(set) var lists: [JournaledList] = []
-    /// The commits that the list in place does not have.
-    private(set) var commits: [JournalCommit] = []
+    // In parts: whoever holds an earlier state makes an edit copy the array that is edited.
+    private var parts: [[JournalCommit]] = []
+    private static let partSize = 64
     /// The entries at the last revision; nil before a list was read.
     private(set) var entries: StorageEntries?
 
@@ -28,6 +31,9 @@ struct JournalState: Sendable {
         }
         take(records)
     }
+
+    /// The commits that the list in place does not have.
+    var commits: FlattenSequence<[[JournalCommit]]> { parts.joined() }
 
     /// The revision of the storage.
     var storageRevision: StorageRevision {
@@ -60,7 +66,7 @@ struct JournalState: Sendable {
         for (_, record) in records.records {
             switch record {
             case .commit(let commit):
-                commits.append(commit)
+                add(commit)
                 revision = max(revision, commit.revision)
                 if let known = entries?.revision, commit.revision > known.number { changes.merge(commit.values) { $1 } }
             case .list(let list):
@@ -72,15 +78,33 @@ struct JournalState: Sendable {
                 if let list = lists.last { place(list) }
             }
         }
-        (end, chain) = (records.end, records.chain)
+        (end, chain, hasRemainder) = (records.end, records.chain, records.hasRemainder)
         if let known = entries, known.revision != storageRevision {
             entries = changes.isEmpty ? known.stored(at: storageRevision) : StorageEntries(known, with: changes, revision: storageRevision)
         }
     }
 
+    private mutating func add(_ commit: JournalCommit) {
+        if let last = parts.last, last.count < Self.partSize {
+            parts[parts.count - 1].append(commit)
+        } else {
+            parts.append([commit])
+        }
+    }
+
     private mutating func place(_ list: JournaledList) {
         lists = [list]
-        commits.removeAll { $0.revision <= list.revision }
+        parts = parts.map { $0.filter { $0.revision > list.revision } }.filter { !$0.isEmpty }
+    }
+
+    /// The differences since a revision; nil if they are not known.
+    func changes(since earlier: StorageRevision) -> StorageChanges? {
+        guard earlier.history == storageRevision.history, earlier.number <= revision else { return nil }
+        let later = commits.reversed().prefix { $0.revision > earlier.number }
+        guard later.count == revision - earlier.number else { return nil }
+        var values: EntryEdits = [:]
+        for commit in later { values.merge(commit.values) { newer, _ in newer } }
+        return StorageChanges(values, since: earlier, revision: storageRevision)
     }
 
     /// Takes the entries from a list of the journal.
@@ -98,7 +122,7 @@ struct JournalState: Sendable {
         var results: [String: (old: [PropertyListValue?], value: PropertyListValue?)] = [:]
         var (seen, announced): (Set<String>, ArraySlice) = ([], lists.dropFirst())
         let overrides = lists.first.map { JournalCommit(revision: $0.revision, edits: $0.overrides) }
-        for commit in (overrides.map { [$0] } ?? []) + commits {
+        for commit in (overrides.map { [$0] } ?? []) + Array(commits) {
             while let next = announced.first, next.revision < commit.revision {
                 announced.removeFirst()
                 seen = []

@@ -17,7 +17,7 @@ extension PropertyListFile {
             var entries = current.unedited
             try body(&entries)
             // The closure may have made another edit, at the end of the process, or somebody has removed the lock file.
-            guard try lock?.isInPlace() ?? true, try state.file.size() == state.end else { return nil }
+            guard try lock?.isInPlace() ?? true, try state.file.isEnd(state.end) else { return nil }
             let whenStored = entries.whenStored
             guard !entries.editedKeys.isEmpty else {
                 whenStored?(target, state.identity)
@@ -75,14 +75,14 @@ extension PropertyListFile {
     func prepareJournal(at target: ResolvedPath) throws -> JournalState? {
         switch try view(at: target) {
         case .current(let state):
-            if try state.file.size() > state.end { return try replaceDamaged(state, over: try listContent(at: target), at: target) }
+            if state.hasRemainder { return try replaceDamaged(state, over: try listContent(at: target), at: target) }
             return try state.file.isDoubtful || state.file.isTooOpen(besides: calls.statusOrNil(at: target.path))
                 ? renew(state, of: target) : state
         case .none:
             let content = try listContent(at: target)
             return try makeJournal(over: content, content.entries, at: target)
         case .foreign(let state, let content):
-            if try state.file.size() > state.end { return try replaceDamaged(state, over: content, at: target) }
+            if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
             return try adopt(content, in: state, at: target)
         case .lost(let state, let content): return try makeJournal(over: content, restored(state, over: content), at: target)
         case .replaced(let state, let lost):
@@ -95,11 +95,11 @@ extension PropertyListFile {
         }
     }
 
-    /// Begins a new journal if there is something after the last record, by a writer that was interrupted, or because a record is damaged.
+    /// Begins a new journal without what is after the last record.
     ///
     /// It has a history of its own: somebody may know of commits that are lost.
     private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState {
-        let reason = "its last \(try state.file.size() - state.end) bytes are no whole record; a new journal was begun without them"
+        let reason = "what begins there is no whole record; a new journal was begun without it"
         report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
         return try makeJournal(over: content, restored(state, over: content), at: target)
     }
@@ -113,20 +113,17 @@ extension PropertyListFile {
 
     /// Appends records under the lock of the list, all of them or none.
     func append(_ records: [JournalRecord], to state: inout JournalState) throws(StorageError) {
-        var (bytes, chain, appended) = (Data(), state.chain, [(offset: Int, record: JournalRecord)]())
-        for record in records {
-            appended.append((state.end + bytes.count, record))
-            bytes += try encoded(record, after: &chain)
-        }
         guard !records.isEmpty else { return }
+        var (bytes, appended) = (Data(), JournalRecords(from: state.end, after: state.chain))
+        for record in records { try encode(record, in: &appended, &bytes) }
         try state.file.append(bytes, at: state.end)
-        state.take(JournalRecords(appended, end: state.end + bytes.count, chain: chain))
+        state.take(appended)
         remember(state)
     }
 
-    private func encoded(_ record: JournalRecord, after chain: inout UInt64) throws(StorageError) -> Data {
+    private func encode(_ record: JournalRecord, in records: inout JournalRecords, _ bytes: inout Data) throws(StorageError) {
         do throws(PropertyListError) {
-            return try record.encoded(after: &chain)
+            try records.append(record, to: &bytes)
         } catch {
             guard case .commit(let commit) = record else { throw .unwritable(file: name, reason: error.description) }
             for (key, edit) in commit.edits.sorted(by: { $0.key < $1.key }) {

@@ -63,7 +63,7 @@ extension PropertyListFile {
     func loadJournaled() throws -> StorageEntries? {
         let target = try lock.resource ?? resolved()
         guard try isJournaled(target) else { return nil }
-        let found = try view(at: target)
+        var found = try view(at: target)
         // A process that the system may suspend locks nothing in order to read. A list that is missing may come back.
         if found.needsWriting, !found.isGone, !isReadOnly, !isInGroupContainer {
             do {
@@ -73,8 +73,9 @@ extension PropertyListFile {
             } catch {
                 // The entries can be read nevertheless, and the next edit has the same error if it remains.
             }
+            found = try view(at: target)
         }
-        switch try view(at: target) {
+        switch found {
         case .none: return nil
         case .current(let state): return state.entries
         case .foreign(let state, let content): return merged(state, over: content).entries.stored(at: nil)
@@ -85,6 +86,21 @@ extension PropertyListFile {
             guard let entries = state.entries else { return nil }
             return StorageEntries(entries, with: lost.remaining { entries[$0] }.mapValues(\.newValue)).stored(at: nil)
         case .copied(let file, let content): return try copied(file, content).stored(at: nil)
+        }
+    }
+
+    /// What to tell a store after the journal of a list was written; nil if there is nothing.
+    ///
+    /// - Parameter told: the revision that the store was told of last, or nil; afterwards the present one.
+    func journalEvent(of target: ResolvedPath, since told: inout StorageRevision?) -> StorageEvent? {
+        do {
+            guard case .current(let state) = try view(at: target) else { return .changed }
+            defer { told = state.storageRevision }
+            guard let known = told, let changes = state.changes(since: known) else { return .changed }
+            return changes.values.isEmpty ? nil : .changes(changes)
+        } catch {
+            // The store has the same error when it reads.
+            return .changed
         }
     }
 
@@ -106,7 +122,7 @@ extension PropertyListFile {
         guard try isJournaled(target) else { return nil }
         switch try view(at: target) {
         case .none: return nil
-        case .current(let state) where try state.file.size() == state.end: return state
+        case .current(let state) where !state.hasRemainder: return state
         case .current, .foreign, .lost, .replaced, .copied:
             for _ in 0..<Self.mostLooks {
                 if let state = try withJournal(of: target, { _, state in state }) { return state }
@@ -160,8 +176,8 @@ extension PropertyListFile {
     private func currentJournal(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
         guard let status = try journalStatus(of: target) else { return nil }
         if var known, known.file.inode == status.identity.inode {
-            guard try known.file.size() >= known.end else { return nil }
-            known.take(try known.file.records(from: known.end, after: known.chain))
+            guard let records = try known.file.records(from: known.end, after: known.chain) else { return nil }
+            known.take(records)
             return known
         }
         do throws(StorageError) {

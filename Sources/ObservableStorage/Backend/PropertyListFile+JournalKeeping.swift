@@ -27,13 +27,13 @@ extension PropertyListFile {
     func copied(_ file: JournalFile, _ content: FileContent) throws(StorageError) -> StorageEntries {
         let checksum = JournalFormat.checksum(content.bytes)
         let records = try file.records().records.map(\.record)
-        let lists = records.enumerated().compactMap { index, record -> (Int, JournaledList)? in
+        let lists = records.compactMap { record -> JournaledList? in
             guard case .list(let list) = record, list.checksum == checksum, (list.identity?.size ?? 0) == content.bytes.count else {
                 return nil
             }
-            return (index, list)
+            return list
         }
-        guard let list = lists.last?.1, (list.identity == nil) == (content.identity == nil) else {
+        guard let list = lists.last, (list.identity == nil) == (content.identity == nil) else {
             report([.unreadable(file: file.path.path, reason: "it is the journal of another property list, and is not used")])
             return content.entries
         }
@@ -105,9 +105,9 @@ extension PropertyListFile {
         } catch {
             throw StorageError.unwritable(file: name, reason: error.reason)
         }
-        let (file, _, _) = try JournalFile.make(
+        let (file, written) = try JournalFile.make(
             of: target, history: history, first: first, records, besides: status, protection: protection, calls: calls)
-        var state = JournalState(file, try file.records(), after: earlier)
+        var state = JournalState(file, written, after: earlier)
         if state.entries == nil, let list { state.load(list.entries, of: list.list) }
         remember(state)
         return state

@@ -172,12 +172,18 @@ public final class PropertyListFile: BlockingStorageBackend {
             queue.async { report(.failed(error)) }
             return ObservationToken {}
         }
-        let journal = JournalWatch(on: queue) { report(.changed) }
+        let told = Lock<StorageRevision?>(nil)
+        let journal = JournalWatch(on: queue) { [self] list in
+            var revision = told.withLock { $0 }
+            let event = journalEvent(of: list, since: &revision)
+            told.withLock { [revision] in $0 = revision }
+            if let event { report(event) }
+        }
         let watcher = FileWatcher(path: path.text, queue: queue) { [self] event in
             switch event {
             case .changed, .recovered:
                 // A link may lead to another list, which has another journal.
-                journal.follow(journalPath)
+                journal.follow(watchedList)
                 report(.changed)
             case .fallback(let error), .incomplete(let error): report(.failed(error))
             }
@@ -191,10 +197,10 @@ public final class PropertyListFile: BlockingStorageBackend {
         }
     }
 
-    /// The path of the journal; nil if the path of the list cannot be resolved, which reading it reports.
-    private var journalPath: String? {
+    /// The list that the path leads to; nil if that cannot be found out, which reading it reports.
+    private var watchedList: ResolvedPath? {
         do {
-            return try resolved().journal.path
+            return try resolved()
         } catch {
             return nil
         }

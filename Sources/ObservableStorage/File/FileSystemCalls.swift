@@ -241,16 +241,20 @@ extension FileSystemCalls {
         }
     }
 
-    /// Writes all bytes to an open file.
-    func writeAll(_ bytes: Data, to descriptor: Int32) throws(SystemError) {
+    /// Writes all bytes to an open file, from an offset on, or after what was written before.
+    func writeAll(_ bytes: Data, to descriptor: Int32, at offset: Int? = nil) throws(SystemError) {
         let result = bytes.withUnsafeBytes { buffer in
             Result { () throws(SystemError) in
-                var rest = buffer
-                while !rest.isEmpty {
-                    let count = try havingRoom { () throws(SystemError) in try writeBytes(descriptor, rest) }
+                var written = 0
+                while written < buffer.count {
+                    let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
+                    let position = offset.map { $0 + written }
+                    let count = try havingRoom { () throws(SystemError) in
+                        if let position { try writeBytesAt(descriptor, rest, position) } else { try writeBytes(descriptor, rest) }
+                    }
                     // No file returns that for a write of at least one byte; repeating it would never end.
                     guard count > 0 else { throw SystemError(EIO) }
-                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                    written += count
                 }
             }
         }

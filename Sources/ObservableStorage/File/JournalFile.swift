@@ -96,31 +96,40 @@ final class JournalFile: Sendable {
 
     // MARK: Reading
 
-    /// The records from an offset on.
+    /// All records.
+    func records() throws(StorageError) -> JournalRecords {
+        let records = try records(from: JournalFormat.Header.size, after: header.chain, atOnce: FileSystemCalls.largestFileSize)
+        guard let records else { throw .malformed(file: path.path, offset: 0, reason: "it does not begin like a journal") }
+        return records
+    }
+
+    /// The records from an offset on; nil if the file ends before.
     ///
-    /// - Parameter chain: the checksum of the record before.
-    func records(from offset: Int, after chain: UInt64) throws(StorageError) -> JournalRecords {
-        let size = try size()
-        guard size <= FileSystemCalls.largestFileSize else {
-            throw .malformed(file: path.path, offset: offset, reason: "it has \(size) bytes, more than are read")
-        }
+    /// - Parameters:
+    ///   - chain: the checksum of the record before.
+    ///   - count: how many bytes are read first: the zeros after the last record need not be.
+    func records(
+        from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail
+    ) throws(StorageError) -> JournalRecords? {
         do throws(SystemError) {
-            let bytes = size > offset ? try calls.bytes(of: descriptor, at: offset, count: size - offset) : Data()
-            return JournalRecords(bytes, from: offset, after: chain)
+            let size = Int(try calls.status(of: descriptor).identity.size)
+            guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
+            guard size >= offset else { return nil }
+            let first = try calls.bytes(of: descriptor, at: offset, count: min(count, size - offset))
+            let records = JournalRecords(first, from: offset, after: chain)
+            if first.count == size - offset || records.end < offset + first.count && !records.hasRemainder { return records }
+            return JournalRecords(try calls.bytes(of: descriptor, at: offset, count: size - offset), from: offset, after: chain)
+        } catch let error where error.code == EFBIG {
+            throw .malformed(file: path.path, offset: offset, reason: "it is larger than any that is read")
         } catch {
             throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
         }
     }
 
-    /// All records.
-    func records() throws(StorageError) -> JournalRecords {
-        try records(from: JournalFormat.Header.size, after: header.chain)
-    }
-
-    /// The size of the file: more than the end of its last record after a write that was not completed.
-    func size() throws(StorageError) -> Int {
+    /// Whether nothing was written after an offset.
+    func isEnd(_ offset: Int) throws(StorageError) -> Bool {
         do throws(SystemError) {
-            return Int(try calls.status(of: descriptor).identity.size)
+            return try calls.bytes(of: descriptor, at: offset, count: 8).withUnsafeBytes(\.isZero)
         } catch {
             throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
         }
@@ -131,19 +140,36 @@ final class JournalFile: Sendable {
     /// Writes records at the end, under the lock of the list. If that fails, the file has none of them.
     func append(_ bytes: Data, at end: Int) throws(StorageError) {
         do throws(SystemError) {
-            do throws(SystemError) {
-                try calls.writeAll(bytes, to: descriptor, at: end)
-            } catch {
-                cut(at: end)
-                throw error
+            if try calls.status(of: descriptor).identity.size >= end + bytes.count {
+                try write(bytes, at: end)
+            } else {
+                try grow(with: bytes, at: end)
             }
         } catch {
             throw .unwritable(file: list, reason: "\(error.reason) (writing its journal \(path.path))")
         }
     }
 
+    /// Makes room for later records as well, if the disk has it.
+    private func grow(with bytes: Data, at end: Int) throws(SystemError) {
+        do throws(SystemError) {
+            try write(bytes + Data(count: JournalFormat.room), at: end)
+        } catch {
+            try write(bytes, at: end)
+        }
+    }
+
+    private func write(_ bytes: Data, at end: Int) throws(SystemError) {
+        do throws(SystemError) {
+            try calls.writeAll(bytes, to: descriptor, at: end)
+        } catch {
+            cut(at: end)
+            throw error
+        }
+    }
+
     /// Removes what is after the last record.
-    func cut(at end: Int) {
+    private func cut(at end: Int) {
         do throws(SystemError) {
             try calls.uninterrupted { () throws(SystemError) in try calls.truncate(descriptor, end) }
         } catch {
@@ -177,11 +203,10 @@ final class JournalFile: Sendable {
     /// - Parameters:
     ///   - first: the revision before the first record.
     ///   - status: the status of the list, whose owner and permissions it gets.
-    /// - Returns: the journal, and the end and the checksum of its last record.
     static func make(
         of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], besides status: FileStatus?,
         protection: FileProtection?, calls: FileSystemCalls
-    ) throws(StorageError) -> (file: JournalFile, end: Int, chain: UInt64) {
+    ) throws(StorageError) -> (file: JournalFile, records: JournalRecords) {
         let path = list.journal
         let temporary = list.temporaryFile(process: getpid(), random: calls.random()).path
         do throws(SystemError) {
@@ -197,22 +222,22 @@ final class JournalFile: Sendable {
                 let inode = try calls.status(of: descriptor).identity.inode
                 let place = JournalFormat.place(of: list, in: try calls.status(of: folder).identity)
                 let header = JournalHeader(history: history, seed: calls.random(), first: first, inode: inode, place: place)
-                var (bytes, chain) = (header.bytes, header.chain)
+                var (bytes, written) = (header.bytes, JournalRecords(from: JournalFormat.Header.size, after: header.chain))
                 for record in records {
                     do throws(PropertyListError) {
-                        bytes += try record.encoded(after: &chain)
+                        try written.append(record, to: &bytes)
                     } catch {
                         // They were in a journal before.
                         throw SystemError(EILSEQ)
                     }
                 }
-                try calls.writeAll(bytes, to: descriptor, at: 0)
+                try calls.writeAll(bytes + Data(count: JournalFormat.room), to: descriptor, at: 0)
                 try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path.path) }
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
-                let file = JournalFile(of: list, header, inode: inode, place: place, descriptor, synchronizedTo: bytes.count, calls: calls)
-                return (file, bytes.count, chain)
+                let file = JournalFile(of: list, header, inode: inode, place: place, descriptor, synchronizedTo: written.end, calls: calls)
+                return (file, written)
             } catch {
                 calls.discardFile(temporary)
                 calls.discard(descriptor)
@@ -265,22 +290,5 @@ extension FileSystemCalls {
         }
         guard let start = buffer.baseAddress else { return Data() }
         return Data(bytesNoCopy: start, count: filled, deallocator: .custom { start, _ in start.deallocate() })
-    }
-
-    /// Writes all bytes to an open file, from an offset on.
-    fileprivate func writeAll(_ bytes: Data, to descriptor: Int32, at offset: Int) throws(SystemError) {
-        let result = bytes.withUnsafeBytes { buffer in
-            Result { () throws(SystemError) in
-                var written = 0
-                while written < buffer.count {
-                    let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
-                    let position = offset + written
-                    let count = try havingRoom { () throws(SystemError) in try writeBytesAt(descriptor, rest, position) }
-                    guard count > 0 else { throw SystemError(EIO) }
-                    written += count
-                }
-            }
-        }
-        try result.get()
     }
 }

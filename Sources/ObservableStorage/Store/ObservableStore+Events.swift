@@ -25,7 +25,9 @@ extension ObservableStore {
     private func follow(_ event: StorageEvent) async {
         switch event {
         case .changed: await lookAgain()
-        case .changes(let changes): if !apply(changes) { await lookAgain() }
+        case .changes(let changes):
+            guard apply(changes) else { return await lookAgain() }
+            noteCheckpointNeeded(isOwn: false)
         case .reachable(true): await noteReachable()
         case .reachable(false): noteUnreadable(.unreadable(file: backend.name, reason: "it cannot be reached at present"))
         case .failed(let error): reports.report(error)

@@ -43,6 +43,19 @@ struct JournalFixture {
         try handle.close()
     }
 
+    /// The offset after the last record of the journal.
+    func journalEnd() throws -> Int {
+        try JournalFile.open(of: list, calls: .live)?.records().end ?? 0
+    }
+
+    /// Writes into the journal, as a program or a disk does that destroys it.
+    func damage(at offset: Int, _ bytes: Data) throws {
+        let handle = try FileHandle(forWritingTo: journal)
+        try handle.seek(toOffset: UInt64(offset))
+        try handle.write(contentsOf: bytes)
+        try handle.close()
+    }
+
     /// The records of the journal.
     func records() throws -> [JournalRecord] {
         try JournalFile.open(of: list, calls: .live)?.records().records.map(\.record) ?? []

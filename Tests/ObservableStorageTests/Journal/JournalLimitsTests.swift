@@ -116,13 +116,10 @@ struct JournalLimitsTests {
         let fixture = try JournalFixture(["a": 1])
         let one = fixture.backend()
         try one.set(["a": 2])
-        let size = try Data(contentsOf: fixture.journal).count
+        let end = try fixture.journalEnd()
         try one.set(["b": 3])
         try one.set(["text": .string(String(repeating: "x", count: 2_000))])
-        let handle = try FileHandle(forWritingTo: fixture.journal)
-        try handle.seek(toOffset: UInt64(size + 40))
-        try handle.write(contentsOf: Data([0xff, 0xff]))
-        try handle.close()
+        try fixture.damage(at: end + 40, Data([0xff, 0xff]))
         let other = fixture.backend()
         try other.checkpoint()
         #expect(other.told.count == 1)
@@ -181,8 +178,45 @@ struct JournalLimitsTests {
                     try backend.set(["a": integer(number)])
                 }
             }
-            #expect(try Data(contentsOf: fixture.journal).count < 16_384)
+            #expect(try fixture.journalEnd() < 16_384)
         }
+    }
+
+    @Test("A journal has room for commits, and grows by more when it has not, as far as the disk has room")
+    func room() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let isFull = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            if isFull.withLock({ $0 }), bytes.count > JournalFormat.room * 3 / 2 { throw SystemError(ENOSPC) }
+            return try FileSystemCalls.live.writeBytesAt(descriptor, bytes, offset)
+        }
+        let backend = fixture.backend(calls: calls)
+        func size() throws -> Int { try Data(contentsOf: fixture.journal).count }
+        try backend.set(["a": 2])
+        let (first, end) = (try size(), try fixture.journalEnd())
+        try backend.set(["a": 3])
+        #expect(try size() == first)
+        #expect(try fixture.journalEnd() > end)
+        let text = PropertyListValue.string(String(repeating: "x", count: first))
+        try backend.set(["text": text])
+        #expect(try size() == fixture.journalEnd() + JournalFormat.room)
+        isFull.withLock { $0 = true }
+        try backend.set(["other": text])
+        #expect(try size() == fixture.journalEnd())
+        #expect(try fixture.backend().load().values == ["a": 3, "text": text, "other": text])
+        #expect(backend.told.isEmpty)
+    }
+
+    @Test("A record whose beginning is missing is not in the journal of the next commit, which tells of it")
+    func missingBeginning() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try fixture.backend().set(["a": 2])
+        try fixture.damage(at: fixture.journalEnd() + 600, Data(repeating: 7, count: 100))
+        let later = fixture.backend()
+        try later.set(["b": 1])
+        #expect(later.told.count == 1)
+        #expect(try fixture.backend().load().values == ["a": 2, "b": 1])
     }
 
     @Test("A journal that is larger than any can be is told, and replaced by the next commit")
