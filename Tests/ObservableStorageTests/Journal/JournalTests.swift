@@ -138,6 +138,32 @@ struct JournalTests {
         #expect(try fixture.backend().load()["n"] == 200)
     }
 
+    @Test("A store is told of commits by their differences, and looks again where they are not known")
+    func events() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let (one, two) = (fixture.backend(), fixture.backend())
+        try one.set(["a": 2])
+        var told: StorageRevision?
+        func event() -> StorageEvent? { two.journalEvent(of: fixture.list, since: &told) }
+        #expect(event() == .changed)
+        let start = try #require(told)
+        #expect(try two.load().revision == start)
+        #expect(event() == nil)
+        try one.set(["a": 3, "b": 1])
+        try one.set(["a": 4, "c": nil])
+        #expect(event() == .changes(StorageChanges(["a": 4, "b": 1], since: start, revision: try #require(told))))
+        #expect(told?.number == start.number + 2)
+        try one.checkpoint()
+        #expect(event() == nil)
+        // One that did not know the entries before takes over the list of another program: what has changed is not known.
+        try fixture.write(["a": 9])
+        try fixture.backend().set(["d": 1])
+        #expect(event() == .changed)
+        #expect(try two.load().values == ["a": 9, "d": 1])
+        try FileManager.default.removeItem(at: fixture.journal)
+        #expect(event() == .changed)
+    }
+
     @Test("A journal that has become long is replaced by one with its last commits, and the history goes on")
     func shortened() throws {
         let fixture = try JournalFixture()
