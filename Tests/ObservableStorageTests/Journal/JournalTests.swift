@@ -138,6 +138,28 @@ struct JournalTests {
         #expect(try fixture.backend().load()["n"] == 200)
     }
 
+    @Test("An edit runs without the lock, and again on the latest entries if another process has committed meanwhile")
+    func unlockedEdit() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let (one, two) = (fixture.backend(), fixture.backend())
+        try one.set(["a": 2])
+        var seen: [PropertyListValue?] = []
+        _ = try one.edit { entries in
+            seen.append(entries["b"])
+            if seen.count == 1 { try two.set(["b": 1]) }
+            entries["a"] = 3
+        }
+        #expect(seen == [nil, 1])
+        #expect(try fixture.backend().load().values == ["a": 3, "b": 1])
+        // What throws on old entries need not throw on the latest ones.
+        try two.set(["b": 2])
+        _ = try one.edit { entries in
+            guard entries["b"] == 2 else { throw CancellationError() }
+            entries["a"] = 4
+        }
+        #expect(try two.load().values == ["a": 4, "b": 2])
+    }
+
     @Test("A store is told of commits by their differences, and looks again where they are not known")
     func events() throws {
         let fixture = try JournalFixture(["a": 1])
