@@ -5,17 +5,30 @@ import PropertyListCoding
 extension PropertyListFile {
     /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
     ///
-    /// - Parameter format: the format that the list is to have; nil to keep it.
+    /// - Parameters:
+    ///   - preparations: how many times the edit may still run before the lock is taken, on the entries that are known; it runs again if
+    ///     they are not the latest ones, under the lock if others wait for it.
+    ///   - format: the format that the list is to have; nil to keep it.
     /// - Returns: nil if it has to be tried again.
     func commitToJournal(
-        _ body: (inout StorageEntries) throws -> Void, as format: PropertyListFormat? = nil, at target: ResolvedPath
+        _ body: (inout StorageEntries) throws -> Void, preparing preparations: inout Int, as format: PropertyListFormat? = nil,
+        at target: ResolvedPath
     ) throws -> StorageEntries? {
+        var draft: StorageEntries?
+        if preparations > 0 {
+            preparations -= 1
+            draft = knownJournal(of: target)?.entries.flatMap { edited($0, by: body) }
+        }
         let committed = try withJournal(of: target) { lock, state -> (entries: StorageEntries, state: JournalState)? in
             let logs = try deadLogs(of: target)
             if !logs.isEmpty { try store(logs, at: target, in: &state) }
             guard let current = state.entries else { return nil }
-            var entries = current.unedited
-            try body(&entries)
+            var entries = draft ?? current.unedited
+            if draft == nil || entries.revision != current.revision {
+                guard draft == nil || lock?.wasContended ?? true else { return nil }
+                entries = current.unedited
+                try body(&entries)
+            }
             // The closure may have made another edit, at the end of the process, or somebody has removed the lock file.
             guard try lock?.isInPlace() ?? true, try state.file.isEnd(state.end) else { return nil }
             let whenStored = entries.whenStored
@@ -42,6 +55,17 @@ extension PropertyListFile {
             }
         }
         return committed.entries
+    }
+
+    /// The entries after an edit; nil if it throws: it may not on the latest ones.
+    private func edited(_ entries: StorageEntries, by body: (inout StorageEntries) throws -> Void) -> StorageEntries? {
+        do {
+            var edited = entries.unedited
+            try body(&edited)
+            return edited
+        } catch {
+            return nil
+        }
     }
 
     /// The number of bytes that are kept when a journal is shortened.

@@ -70,7 +70,7 @@ extension PropertyListFile {
             let target = try lock.resource ?? resolved()
             if try isJournaled(target) {
                 drop(&draft)
-                guard let entries = try commitToJournal(body, as: newFormat, at: target) else { continue }
+                guard let entries = try commitToJournal(body, preparing: &preparations, as: newFormat, at: target) else { continue }
                 if let newFormat { try checkpoint(as: newFormat) }
                 return entries
             }

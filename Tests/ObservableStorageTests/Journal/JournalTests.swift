@@ -138,6 +138,54 @@ struct JournalTests {
         #expect(try fixture.backend().load()["n"] == 200)
     }
 
+    @Test("An edit runs without the lock, and again on the latest entries if another process has committed meanwhile")
+    func unlockedEdit() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let (one, two) = (fixture.backend(), fixture.backend())
+        try one.set(["a": 2])
+        var seen: [PropertyListValue?] = []
+        _ = try one.edit { entries in
+            seen.append(entries["b"])
+            if seen.count == 1 { try two.set(["b": 1]) }
+            entries["a"] = 3
+        }
+        #expect(seen == [nil, 1])
+        #expect(try fixture.backend().load().values == ["a": 3, "b": 1])
+        // What throws on old entries need not throw on the latest ones.
+        try two.set(["b": 2])
+        _ = try one.edit { entries in
+            guard entries["b"] == 2 else { throw CancellationError() }
+            entries["a"] = 4
+        }
+        #expect(try two.load().values == ["a": 4, "b": 2])
+    }
+
+    @Test("A store is told of commits by their differences, and looks again where they are not known")
+    func events() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let (one, two) = (fixture.backend(), fixture.backend())
+        try one.set(["a": 2])
+        var told: StorageRevision?
+        func event() -> StorageEvent? { two.journalEvent(of: fixture.list, since: &told) }
+        #expect(event() == .changed)
+        let start = try #require(told)
+        #expect(try two.load().revision == start)
+        #expect(event() == nil)
+        try one.set(["a": 3, "b": 1])
+        try one.set(["a": 4, "c": nil])
+        #expect(event() == .changes(StorageChanges(["a": 4, "b": 1], since: start, revision: try #require(told))))
+        #expect(told?.number == start.number + 2)
+        try one.checkpoint()
+        #expect(event() == nil)
+        // One that did not know the entries before takes over the list of another program: what has changed is not known.
+        try fixture.write(["a": 9])
+        try fixture.backend().set(["d": 1])
+        #expect(event() == .changed)
+        #expect(try two.load().values == ["a": 9, "d": 1])
+        try FileManager.default.removeItem(at: fixture.journal)
+        #expect(event() == .changed)
+    }
+
     @Test("A journal that has become long is replaced by one with its last commits, and the history goes on")
     func shortened() throws {
         let fixture = try JournalFixture()
