@@ -107,7 +107,8 @@ final class DeliveryQueue: Sendable {
         DeliveryThreads.shared.offer([self])
     }
 
-    /// Makes a limited number of deliveries for a caller that has taken the queue.
+    /// Makes a limited number of deliveries for a caller that has taken the queue, up to one after which the thread has to wait for space in
+    /// the queue of a listener.
     ///
     /// - Returns: whether deliveries are left, and the caller still has the queue.
     func takeTurn(on thread: DeliveryThread) -> Bool {
@@ -133,7 +134,7 @@ final class DeliveryQueue: Sendable {
         while case .make(let delivery) = step {
             delivery()
             rest -= 1
-            step = next(upTo: position, ifAny: rest > 0 && !thread.hasPostponed)
+            step = next(upTo: position, ifAny: rest > 0 && !thread.hasPostponed && (position != .max || !thread.hasExcess))
         }
         if case .left(let isReached) = step { return (isReached, rest == 0) }
         return (nil, rest == 0)

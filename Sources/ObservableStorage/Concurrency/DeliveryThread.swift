@@ -15,6 +15,8 @@ final class DeliveryThread {
 
     private var frames: [Frame] = []
     private var excess: DeliveryQueue.Ticket?
+    /// Whether the thread waits for space when it has made its deliveries.
+    var hasExcess: Bool { excess != nil }
     /// Whether the thread is delivering a change that reading a value has made.
     private(set) var isReading = false
 

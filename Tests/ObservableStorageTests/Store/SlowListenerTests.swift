@@ -203,6 +203,30 @@ struct SlowListenerTests {
         #expect(events.elements == ["made room", "went on"])
     }
 
+    @Test("Deliveries to a listener with its own queue end at the limit of that queue, not at the end of the turn")
+    func endsAtLimit() async throws {
+        let blocked = DispatchQueue(label: "listener")
+        blocked.suspend()
+        let (writers, listener) = (DeliveryQueue(group: 1, .listening), DeliveryQueue(group: 1, .listeningOn(blocked)))
+        let posted = Atomic(0)
+        for _ in 0..<2 * DeliveryQueue.capacity {
+            _ = writers.append {
+                listener.post({}, from: .current)
+                posted.add(1, ordering: .relaxed)
+            }
+        }
+        #expect(writers.take())
+        let made = Recorder.detached {
+            let thread = DeliveryThread.current
+            for _ in 0...DeliveryQueue.capacity / DeliveryQueue.turn {
+                thread.perform(group: 1) { _ = writers.takeTurn(on: thread) }
+            }
+        }
+        _ = try await made.elements(count: 1)
+        #expect(posted.load(ordering: .relaxed) == DeliveryQueue.capacity + 1)
+        blocked.resume()
+    }
+
     @Test("A writer that holds a lock that the listener needs continues after a while")
     func lockOfTheUser() async throws {
         let lock = DispatchSemaphore(value: 1)
