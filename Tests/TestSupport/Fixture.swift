@@ -18,7 +18,7 @@ public enum Fixture: String, Sendable, CaseIterable {
     case thirdParty
 
     /// Those in which an edit does not wait for another one, but runs again if another one was faster.
-    public static let optimistic: [Fixture] = [.memory, .userDefaults, .file, .xml]
+    public static let optimistic: [Fixture] = [.memory, .userDefaults, .file, .xml, .journal]
 
     /// Those with fast edits: Foundation writes every domain of the process with each edit of one.
     public static let quick: [Fixture] = [.memory, .file]

@@ -6,8 +6,8 @@ extension PropertyListFile {
     /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
     ///
     /// - Parameters:
-    ///   - preparations: how many times the edit may still run before the lock is taken, on the entries that are known; it runs again if
-    ///     they are not the latest ones, under the lock if others wait for it.
+    ///   - preparations: how many times the edit may still run before the lock is taken, on the entries that are known, if nobody has added
+    ///     others to the journal. It runs again if they are not the latest ones then, under the lock if others wait for it.
     ///   - format: the format that the list is to have; nil to keep it.
     /// - Returns: nil if it has to be tried again.
     func commitToJournal(
@@ -15,9 +15,9 @@ extension PropertyListFile {
         at target: ResolvedPath
     ) throws -> StorageEntries? {
         var draft: StorageEntries?
-        if preparations > 0 {
+        if preparations > 0, let known = knownJournal(of: target), try known.file.isEnd(known.end) {
             preparations -= 1
-            draft = knownJournal(of: target)?.entries.flatMap { edited($0, by: body) }
+            draft = known.entries.flatMap { edited($0, by: body) }
         }
         let committed = try withJournal(of: target) { lock, state -> (entries: StorageEntries, state: JournalState)? in
             let logs = try deadLogs(of: target)

@@ -24,6 +24,26 @@ enum Committing {
             return Pair(subject: commit(to: sample.store, .journal), baseline: baseline, tearDown: sample.close)
         },
         Row(
+            "commit.checkpoint.1000", "a checkpoint of a journal, 1,000 keys", against: "durable commit without a journal", goal: 1
+        ) { place in
+            let samples = try [JournalMode.full(), .edits].map { try SampleStore(1_000, journal: $0, in: place) }
+            let checkpoint = Work { count in
+                var (value, total) = (samples[0].store[.launchCount], 0.0)
+                for _ in 0..<count {
+                    value += 1
+                    samples[0].store[.launchCount] = value
+                    try await samples[0].store.flush(to: .journal)
+                    let start = Clock.now
+                    try await samples[0].store.flush()
+                    total += Double(Clock.now - start)
+                }
+                return total / Double(count)
+            }
+            return Pair(subject: checkpoint, baseline: commit(to: samples[1].store)) {
+                for sample in samples { try await sample.close() }
+            }
+        },
+        Row(
             "commit.journal.100000", "the same, 100,000 keys", against: "the same, 1,000 keys", goal: 1.2
         ) { place in
             let samples = try [100_000, 1_000].map { try SampleStore($0, journal: .full(), in: place) }
