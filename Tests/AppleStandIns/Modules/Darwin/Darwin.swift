@@ -30,6 +30,10 @@ public struct fstore_t {
 public let VM_INHERIT_NONE: Int32 = 2
 public func minherit(_ addr: UnsafeMutableRawPointer!, _ len: Int, _ inherit: Int32) -> Int32 { -1 }
 
+public func fsetxattr(
+    _ fd: Int32, _ name: UnsafePointer<CChar>!, _ value: UnsafeRawPointer!, _ size: Int, _ position: UInt32, _ options: Int32
+) -> Int32 { -1 }
+
 public func sysctlbyname(
     _ name: UnsafePointer<CChar>!, _ oldp: UnsafeMutableRawPointer!, _ oldlenp: UnsafeMutablePointer<Int>!,
     _ newp: UnsafeMutableRawPointer!, _ newlen: Int
