@@ -68,7 +68,7 @@ struct JournalState: Sendable {
             case .commit(let commit):
                 add(commit)
                 revision = max(revision, commit.revision)
-                if let known = entries?.revision, commit.revision > known.number { changes.merge(commit.values) { $1 } }
+                if let known = entries?.revision, commit.revision > known.number { commit.apply(to: &changes) }
             case .list(let list):
                 lists.append(list)
                 revision = max(revision, list.revision)
@@ -103,14 +103,21 @@ struct JournalState: Sendable {
         let later = commits.reversed().prefix { $0.revision > earlier.number }
         guard later.count == revision - earlier.number else { return nil }
         var values: EntryEdits = [:]
-        for commit in later { values.merge(commit.values) { newer, _ in newer } }
+        for commit in later.reversed() { commit.apply(to: &values) }
         return StorageChanges(values, since: earlier, revision: storageRevision)
+    }
+
+    /// The names of the entries whose values a list need not have.
+    func editedKeys(since list: JournaledList) -> Set<String> {
+        commits.reduce(into: Set(list.overrides.keys)) { keys, commit in
+            if commit.revision > list.revision { keys.formUnion(commit.edits.keys) }
+        }
     }
 
     /// Takes the entries from a list of the journal.
     mutating func load(_ content: StorageEntries, of list: JournaledList) {
         var changes = list.overrides.mapValues(\.newValue)
-        for commit in commits where commit.revision > list.revision { changes.merge(commit.values) { $1 } }
+        for commit in commits where commit.revision > list.revision { commit.apply(to: &changes) }
         entries = StorageEntries(content, with: changes, revision: storageRevision)
     }
 

@@ -38,7 +38,7 @@ extension PropertyListFile {
                 return state.end / 2 > keptJournal ? try settleJournal(nil, at: target) : ()
             }
             var edited = found.entries.unedited
-            for (key, value) in entries.changes(since: found.entries) { edited[key] = value }
+            for key in state.editedKeys(since: list) { edited[key] = entries[key] }
             let (bytes, format) = try encoded(edited, over: found, as: newFormat ?? found.format, isForced: newFormat != nil)
             guard bytes.count <= FileSystemCalls.largestFileSize else {
                 throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
@@ -56,7 +56,7 @@ extension PropertyListFile {
             }
             switch outcome ?? .failed {
             case .failed: continue
-            case .superseded: return
+            case .superseded: return try synchronizeJournal()
             case .placed(let list):
                 let (identity, isUnmistakable) = try noting(failureOf: replacement) { try replacement.finish() }
                 cache(
@@ -109,9 +109,11 @@ extension PropertyListFile {
         }
         let list = JournaledList(
             identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(bytes), revision: revision, format: format)
+        // A list that a power failure keeps, and not what announces it, is taken for that of another program. It has the value of each
+        // durable edit then, unless there are later ones.
+        let isRecognized = state.revision == revision && state.file.isSynchronized(to: state.end)
         try append([.list(list)], to: &state)
-        // Otherwise a power failure could keep the list, and not know which edits are in it.
-        try state.file.synchronize(to: state.end)
+        if !isRecognized { try state.file.synchronize(to: state.end) }
         return try replacement.replace() ? .placed(list) : .failed
     }
 

@@ -19,7 +19,7 @@ extension PropertyListFile {
             preparations -= 1
             draft = known.entries.flatMap { edited($0, by: body) }
         }
-        let committed = try withJournal(of: target) { lock, state -> (entries: StorageEntries, state: JournalState)? in
+        let committed = try withJournal(of: target) { lock, state -> (entries: StorageEntries, state: JournalState, isBehind: Bool)? in
             let logs = try deadLogs(of: target)
             if !logs.isEmpty { try store(logs, at: target, in: &state) }
             guard let current = state.entries else { return nil }
@@ -28,24 +28,24 @@ extension PropertyListFile {
                 guard draft == nil || lock?.wasContended ?? true else { return nil }
                 entries = current.unedited
                 try body(&entries)
+                // The closure may have made another edit, at the end of the process, or somebody has removed the lock file.
+                guard try lock?.isInPlace() ?? true, try state.file.isEnd(state.end) else { return nil }
             }
-            // The closure may have made another edit, at the end of the process, or somebody has removed the lock file.
-            guard try lock?.isInPlace() ?? true, try state.file.isEnd(state.end) else { return nil }
-            let whenStored = entries.whenStored
+            let (whenStored, isBehind) = (entries.whenStored, entries.areWrittenBehind)
             guard !entries.editedKeys.isEmpty else {
                 whenStored?(target, state.identity)
-                return (current, state)
+                return (current, state, isBehind)
             }
             let stored = try storable(entries, as: format ?? state.format ?? newFileFormat)
             let edits = current.edits(to: stored)
             if !edits.isEmpty { try requireWritableList(target) }
             try append(state.commit(edits, at: calls.now()), to: &state)
             whenStored?(target, state.identity)
-            return (state.entries ?? stored, state)
+            return (state.entries ?? stored, state, isBehind)
         }
         guard let committed else { return nil }
         // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
-        try committed.state.file.synchronize(to: committed.state.end)
+        if !committed.isBehind { try committed.state.file.synchronize(to: committed.state.end) }
         if committed.state.end / 4 > keptJournal, lock.resource == nil {
             do {
                 try checkpoint()
@@ -55,6 +55,21 @@ extension PropertyListFile {
             }
         }
         return committed.entries
+    }
+
+    /// Whether the journal has commits that are not known to be durable.
+    var needsSynchronization: Bool {
+        !isReadOnly && journalState.withLock { $0.map { $0.needsCheckpoint && !$0.file.isSynchronized(to: $0.end) } ?? false }
+    }
+
+    /// Waits until the commits that are known are durable.
+    func synchronizeJournal() throws {
+        guard let state = journalState.withLock({ $0 }), !state.file.isDoubtful else {
+            // The system may take for written what is not: an edit writes it to another journal.
+            _ = try edit { _ in }
+            return
+        }
+        try state.file.synchronize(to: state.end)
     }
 
     /// The entries after an edit; nil if it throws: it may not on the latest ones.
@@ -153,7 +168,6 @@ extension PropertyListFile {
             for (key, edit) in commit.edits.sorted(by: { $0.key < $1.key }) {
                 if let value = edit.newValue, let rejection = rejection(of: value, for: key, format: .binary) { throw rejection }
             }
-            // Deeper than in the list by one level.
             let key = commit.edits.keys.min() ?? ""
             throw .unencodable(key: key, reason: "the journal of \(name) cannot have it: \(error.reason)")
         }

@@ -109,7 +109,7 @@ extension PropertyListFile {
         of target: ResolvedPath, timeout: Duration? = nil, _ body: (FileLock?, inout JournalState) throws -> Result?
     ) throws -> Result? {
         let result = try withFileLock(of: target, timeout: timeout) { lock -> Result? in
-            guard try lock?.isInPlace() ?? true, var state = try prepareJournal(at: target) else { return nil }
+            guard var state = try prepareJournal(at: target) else { return nil }
             return try body(lock, &state)
         }
         return result ?? nil

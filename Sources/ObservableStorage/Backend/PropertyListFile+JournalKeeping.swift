@@ -38,7 +38,7 @@ extension PropertyListFile {
             return content.entries
         }
         var changes = list.overrides.mapValues(\.newValue)
-        for case .commit(let commit) in records where commit.revision > list.revision { changes.merge(commit.values) { $1 } }
+        for case .commit(let commit) in records where commit.revision > list.revision { commit.apply(to: &changes) }
         return StorageEntries(content.entries, with: changes)
     }
 

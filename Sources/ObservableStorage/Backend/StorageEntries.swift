@@ -25,6 +25,8 @@ public struct StorageEntries: Sendable {
 
     /// Called after the edited entries are in place, while no other writer can follow, by a backend that is one file.
     var whenStored: (@Sendable (_ list: ResolvedPath, _ identity: FileIdentity?) -> Void)?
+    /// Whether nobody waits until the edits are durable: a journal may be synchronized later.
+    var areWrittenBehind = false
 
     /// Creates entries as they were read.
     public init(_ values: [String: PropertyListValue] = [:], revision: StorageRevision? = nil) {
@@ -122,7 +124,7 @@ public struct StorageEntries: Sendable {
 
     private mutating func forgetEdits() {
         if let stampBeforeEdits { addStep(from: stampBeforeEdits, editedKeys) }
-        (editedKeys, readKeys, stampBeforeEdits, whenStored) = ([], nil, nil, nil)
+        (editedKeys, readKeys, stampBeforeEdits, whenStored, areWrittenBehind) = ([], nil, nil, nil, false)
     }
 
     /// The entries as they read back from the format in which they were written, none of them marked as edited.

@@ -1,13 +1,13 @@
-import Dispatch
+package import Dispatch
 
 /// Runs an actor on a serial dispatch queue, so that blocking calls never block the cooperative thread pool.
-final class DispatchQueueExecutor: SerialExecutor {
+package final class DispatchQueueExecutor: SerialExecutor {
     /// The serial queue; work that runs on it runs on the actor.
-    let queue: DispatchQueue
+    package let queue: DispatchQueue
     private let key = DispatchSpecificKey<ObjectIdentifier>()
     private static let anyKey = DispatchSpecificKey<Bool>()
 
-    init(label: String) {
+    package init(label: String) {
         queue = DispatchQueue(label: label)
         queue.setSpecific(key: key, value: ObjectIdentifier(self))
         queue.setSpecific(key: Self.anyKey, value: true)
@@ -18,21 +18,21 @@ final class DispatchQueueExecutor: SerialExecutor {
         DispatchQueue.getSpecific(key: key) == ObjectIdentifier(self)
     }
 
-    /// Whether the caller runs on the queue of any store.
+    /// Whether the caller runs on the queue of any such actor.
     static var isAnyCurrent: Bool {
         DispatchQueue.getSpecific(key: anyKey) == true
     }
 
-    func enqueue(_ job: consuming ExecutorJob) {
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 
-    func checkIsolated() {
+    package func checkIsolated() {
         dispatchPrecondition(condition: .onQueue(queue))
     }
 
-    func isIsolatingCurrentContext() -> Bool? {
+    package func isIsolatingCurrentContext() -> Bool? {
         isCurrent
     }
 }

@@ -42,14 +42,14 @@ struct EditLogHalf {
     /// - Parameters:
     ///   - size: the size of the edits, all of which the closure has to write.
     @inline(__always)
-    mutating func append(sequence: UInt64, count: Int, size: Int, _ write: (inout EditLogWriter) -> Void) -> Bool {
+    mutating func append(sequence: UInt64, count: Int, size: Int, _ write: (inout LogWriter) -> Void) -> Bool {
         let length = (Record.edits + size + 7) & ~7
         guard length <= end - position else { return false }
         // The padding, and bytes that are overwritten.
         position.storeBytes(of: 0, toByteOffset: length - 8, as: UInt64.self)
         position.storeBytes(of: sequence, toByteOffset: Record.sequence, as: UInt64.self)
         position.storeBytes(of: UInt32(truncatingIfNeeded: count), toByteOffset: Record.count, as: UInt32.self)
-        var writer = EditLogWriter(at: position + Record.edits)
+        var writer = LogWriter(at: position + Record.edits)
         write(&writer)
         precondition(writer.position == position + Record.edits + size, "an edit has another size than was announced")
         finish(length, sequence)

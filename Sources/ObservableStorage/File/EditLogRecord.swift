@@ -45,11 +45,6 @@ enum EditLogFormat {
         static let edits = 28
     }
 
-    /// The types of values.
-    enum Tag: UInt8 {
-        case removal, string, signed, unsigned, real, no, yes, date, data, array, dictionary, uid
-    }
-
     /// Whether a file is a log of another version, which only a library that knows it may replay or remove.
     static func isOtherVersion(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count >= Header.size else { return false }
@@ -57,8 +52,6 @@ enum EditLogFormat {
         return magic != Header.magic && withUnsafeBytes(of: magic) { $0.starts(with: "plEDIT".utf8) }
     }
 
-    /// How deep a value may be nested, and its path; a deeper one is not logged, because reading it could exhaust a small stack.
-    static let depth = 128
     /// The size of a half and that of a file, at most.
     static let smallestHalf = 64 << 10
     static let largestSize = 64 << 20

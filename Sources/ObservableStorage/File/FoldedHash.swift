@@ -97,11 +97,11 @@ extension PropertyListValue {
         case .data(let data): data.withUnsafeBytes { hash.combine($0, 8) }
         case .array(let elements):
             hash.combine(UInt64(elements.count), 9)
-            guard depth < EditLogFormat.depth else { break }
+            guard depth < LogWriter.depth else { break }
             for element in elements { hash.combine(element.fingerprint(depth: depth + 1)) }
         case .dictionary(let entries):
             hash.combine(UInt64(entries.count), 10)
-            guard depth < EditLogFormat.depth else { break }
+            guard depth < LogWriter.depth else { break }
             // Equal dictionaries may differ in order.
             var sum: UInt64 = 0
             for (key, value) in entries {

@@ -126,13 +126,9 @@ final class JournalFile: Sendable {
         }
     }
 
-    /// Whether nothing was written after an offset.
+    /// Whether the file reaches to an offset, and nothing was written after it.
     func isEnd(_ offset: Int) throws(StorageError) -> Bool {
-        do throws(SystemError) {
-            return try calls.bytes(of: descriptor, at: offset, count: 8).withUnsafeBytes(\.isZero)
-        } catch {
-            throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
-        }
+        try records(from: offset, after: 0).map { !$0.hasRemainder } ?? false
     }
 
     // MARK: Writing
@@ -177,13 +173,17 @@ final class JournalFile: Sendable {
         }
     }
 
+    /// Whether the records up to an offset are known to be on the medium.
+    func isSynchronized(to end: Int) -> Bool {
+        synchronized.withLock { $0.end >= end && $0.name && !$0.isDoubtful }
+    }
+
     /// Waits until the records up to an offset are on the medium.
     func synchronize(to end: Int) throws(StorageError) {
-        let known = synchronized.withLock { $0 }
-        if known.end >= end, known.name, !known.isDoubtful { return }
+        if isSynchronized(to: end) { return }
         do throws(SystemError) {
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronizeData(descriptor) }
-            if !known.name {
+            if !synchronized.withLock({ $0.name }) {
                 // Whoever renamed it may have been killed before.
                 let folder = try calls.openFolder(path.folder)
                 defer { calls.discard(folder) }

@@ -26,6 +26,15 @@ enum JournalFormat {
         static let body = 32
     }
 
+    /// The bits that tell about a list.
+    enum ListFlag {
+        /// There is a file.
+        static let file: UInt32 = 1
+        static let xml: UInt32 = 2
+        static let gap: UInt32 = 4
+        static let placed: UInt32 = 8
+    }
+
     /// The number of zero bytes that are written after the records when a journal grows: a commit that only replaces zeros is durable
     /// after 82 us rather than 120, and on a busy disk after 90 rather than 2,700, because the file system has nothing to note.
     static let room = 65_536

@@ -18,8 +18,10 @@ struct JournalCommit: Sendable, Equatable {
     var time: Date?
     var writer: String?
 
-    /// The values that were set, and nil for those that were removed.
-    var values: [String: PropertyListValue?] { edits.mapValues(\.newValue) }
+    /// Adds the values that were set, and nil for those that were removed, to those of earlier commits.
+    func apply(to values: inout EntryEdits) {
+        for (key, edit) in edits { values.updateValue(edit.newValue, forKey: key) }
+    }
 }
 
 /// A property list as a journal knows it: with everything up to a revision.
@@ -60,21 +62,20 @@ extension JournaledList.Identity {
     }
 }
 
-// MARK: - Writing
-
 extension JournalRecord {
     /// The bytes of the record, after another one.
     ///
     /// - Parameter chain: the checksum of the record before; afterwards that of this one.
     func encoded(after chain: inout UInt64) throws(PropertyListError) -> Data {
         typealias Record = JournalFormat.Record
-        let (kind, revision, body): (JournalFormat.Kind, UInt64, Data) =
+        let (kind, revision, body): (JournalFormat.Kind, UInt64, JournalBody?) =
             switch self {
-            case .commit(let commit): (.commit, commit.revision, try commit.propertyList.encoded(as: .binary))
-            case .list(let list): (.list, list.revision, try list.propertyList.encoded(as: .binary))
-            case .placed: (.placed, 0, Data())
+            case .commit(let commit): (.commit, commit.revision, try JournalBody(commit.edits, besides: commit.size))
+            case .list(let list): (.list, list.revision, try JournalBody(list.overrides, besides: JournaledList.size))
+            case .placed: (.placed, 0, nil)
             }
-        let length = (Record.body + body.count + 7) & ~7
+        let bodySize = body?.size ?? 0
+        let length = (Record.body + bodySize + 7) & ~7
         guard let size = UInt32(exactly: length) else {
             throw PropertyListError(offset: nil, reason: "a journal has no room for \(length) bytes at once")
         }
@@ -84,8 +85,16 @@ extension JournalRecord {
             bytes.storeBytes(of: size, toByteOffset: Record.length, as: UInt32.self)
             bytes.storeBytes(of: kind.rawValue, toByteOffset: Record.kind, as: UInt32.self)
             bytes.storeBytes(of: revision, toByteOffset: Record.revision, as: UInt64.self)
-            bytes.storeBytes(of: UInt64(body.count), toByteOffset: Record.bodyLength, as: UInt64.self)
-            body.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: bytes[Record.body...]).copyMemory(from: $0) }
+            bytes.storeBytes(of: UInt64(bodySize), toByteOffset: Record.bodyLength, as: UInt64.self)
+            if let body, let start = bytes.baseAddress {
+                var writer = LogWriter(at: start + Record.body)
+                switch self {
+                case .commit(let commit): commit.write(to: &writer)
+                case .list(let list): list.write(to: &writer)
+                case .placed: break
+                }
+                body.write(to: &writer)
+            }
             let checksum = JournalFormat.checksum(UnsafeRawBufferPointer(bytes), after: previous)
             bytes.storeBytes(of: checksum, toByteOffset: Record.checksum, as: UInt64.self)
             return checksum
@@ -94,151 +103,122 @@ extension JournalRecord {
     }
 }
 
-extension JournalCommit {
-    fileprivate var propertyList: PropertyListValue {
-        var root = edits.propertyList
-        root["time"] = time.map { .date($0) }
-        root["writer"] = writer.map { .string($0) }
-        return .dictionary(root)
-    }
-}
-
-extension JournaledList {
-    fileprivate var propertyList: PropertyListValue {
-        var root = overrides.propertyList
-        root["format"] = .string(format == .xml ? "xml" : "binary")
-        root["checksum"] = .integer(PropertyListInteger(checksum))
-        root["gap"] = .boolean(isGap)
-        root["placed"] = .boolean(isPlaced)
-        if let identity {
-            root["inode"] = .integer(PropertyListInteger(identity.inode))
-            root["size"] = .integer(PropertyListInteger(identity.size))
-            root["modified"] = .integer(PropertyListInteger(identity.modified))
-        }
-        return .dictionary(root)
-    }
-}
-
-extension [String: StorageCommit.Edit] {
-    // Not deeper than in the property list, except by one level: more would make values impossible that the list can have.
-    fileprivate var propertyList: [String: PropertyListValue] {
-        let removed = filter { $0.value.newValue == nil }.keys.sorted()
-        var root: [String: PropertyListValue] = ["set": .dictionary(compactMapValues(\.newValue))]
-        let old = compactMapValues(\.oldValue)
-        if !old.isEmpty { root["old"] = .dictionary(old) }
-        if !removed.isEmpty { root["removed"] = .array(removed.map { .string($0) }) }
-        return root
-    }
-
-    fileprivate init(_ root: [String: PropertyListValue]) {
-        let old = root["old"]?.dictionary ?? [:]
-        self = [:]
-        for (key, value) in root["set"]?.dictionary ?? [:] { self[key] = StorageCommit.Edit(from: old[key], to: value) }
-        for key in (root["removed"]?.array ?? []).compactMap(\.string) { self[key] = StorageCommit.Edit(from: old[key], to: nil) }
-    }
-}
-
-// MARK: - Reading
-
-/// Records of a journal, from some offset to the first one that is not whole.
-struct JournalRecords: Sendable {
-    /// The records with their offsets.
-    private(set) var records: [(offset: Int, record: JournalRecord)] = []
-    /// The offset after the last record.
-    private(set) var end: Int
-    /// The checksum of the last record.
-    private(set) var chain: UInt64
-    /// Whether something else than zeros is after the last record.
-    private(set) var hasRemainder = false
-
-    /// No records yet.
-    ///
-    /// - Parameters:
-    ///   - offset: the offset of the first record.
-    ///   - chain: the checksum of the record before it.
-    init(from offset: Int, after chain: UInt64) {
-        (end, self.chain) = (offset, chain)
-    }
-
-    /// Adds a record, and its bytes to those of the records before.
-    mutating func append(_ record: JournalRecord, to bytes: inout Data) throws(PropertyListError) {
-        let encoded = try record.encoded(after: &chain)
-        bytes += encoded
-        records.append((end, record))
-        end += encoded.count
-    }
-
-    /// Reads records.
-    ///
-    /// - Parameters:
-    ///   - bytes: the bytes from the offset on.
-    ///   - offset: the offset of the first record.
-    ///   - chain: the checksum of the record before it.
-    init(_ bytes: Data, from offset: Int, after chain: UInt64) {
-        self.init(from: offset, after: chain)
-        var rest = bytes[...]
-        while let (record, checksum, length) = rest.withUnsafeBytes({ Self.first(in: $0, after: self.chain) }) {
-            records.append((end, record))
-            (end, self.chain) = (end + length, checksum)
-            rest = rest.dropFirst(length)
-        }
-        hasRemainder = !rest.withUnsafeBytes(\.isZero)
-    }
-
-    private static func first(in bytes: UnsafeRawBufferPointer, after chain: UInt64) -> (JournalRecord, UInt64, Int)? {
-        typealias Record = JournalFormat.Record
-        guard bytes.count >= Record.body else { return nil }
-        let length = Int(bytes.loadUnaligned(fromByteOffset: Record.length, as: UInt32.self))
-        guard length >= Record.body, length.isMultiple(of: 8), length <= bytes.count else { return nil }
-        let record = UnsafeRawBufferPointer(rebasing: bytes[..<length])
-        let checksum = JournalFormat.checksum(record, after: chain)
-        guard record.loadUnaligned(fromByteOffset: Record.checksum, as: UInt64.self) == checksum,
-            let kind = JournalFormat.Kind(rawValue: record.loadUnaligned(fromByteOffset: Record.kind, as: UInt32.self)),
-            let count = Int(exactly: record.loadUnaligned(fromByteOffset: Record.bodyLength, as: UInt64.self)),
-            count <= length - Record.body
-        else { return nil }
-        let revision = record.loadUnaligned(fromByteOffset: Record.revision, as: UInt64.self)
-        let body = Data(record[Record.body..<Record.body + count])
-        guard let decoded = JournalRecord(kind, revision: revision, body) else { return nil }
-        return (decoded, checksum, length)
-    }
-}
-
 extension JournalRecord {
-    fileprivate init?(_ kind: JournalFormat.Kind, revision: UInt64, _ body: Data) {
-        if kind == .placed {
-            self = .placed
-            return
+    /// - Returns: nil if the body is not that of a record of the kind.
+    init?(_ kind: JournalFormat.Kind, revision: UInt64, _ body: UnsafeRawBufferPointer) {
+        var reader = LogReader(body)
+        switch kind {
+        case .placed: self = .placed
+        case .list:
+            guard let list = JournaledList(&reader, revision: revision) else { return nil }
+            self = .list(list)
+        case .commit:
+            guard let commit = JournalCommit(&reader, revision: revision) else { return nil }
+            self = .commit(commit)
         }
-        let root: [String: PropertyListValue]
-        do throws(PropertyListError) {
-            guard case .dictionary(let entries) = try PropertyListValue.decode(body).value else { return nil }
-            root = entries
-        } catch {
-            return nil
+    }
+}
+
+/// The edits of a record, with which its body ends.
+private struct JournalBody {
+    private enum Value {
+        case plain(PropertyListValue?)
+        /// The bytes of a binary property list, for a value that is nested too deep to be read otherwise.
+        case propertyList(Data)
+    }
+
+    private var edits: [(key: String, old: Value, new: Value)] = []
+    /// The size of the body, with what comes before the edits.
+    private(set) var size: Int
+
+    init(_ edits: [String: StorageCommit.Edit], besides others: Int) throws(PropertyListError) {
+        size = others + 4
+        for (key, edit) in edits {
+            size += key.loggedSize
+            self.edits.append((key, try value(edit.oldValue), try value(edit.newValue)))
         }
-        if kind == .list {
-            self = .list(JournaledList(root, revision: revision))
-            return
+    }
+
+    private mutating func value(_ value: PropertyListValue?) throws(PropertyListError) -> Value {
+        size += 1
+        guard let value else { return .plain(nil) }
+        if let count = value.loggedSize() {
+            size += count
+            return .plain(value)
         }
-        let edits = [String: StorageCommit.Edit](root)
-        self = .commit(JournalCommit(revision: revision, edits: edits, time: root["time"]?.date, writer: root["writer"]?.string))
+        let bytes = try PropertyListValue.array([value]).encoded(as: .binary)
+        size += 4 + bytes.count
+        return .propertyList(bytes)
+    }
+
+    func write(to writer: inout LogWriter) {
+        writer.put(UInt32(truncatingIfNeeded: edits.count))
+        for (key, old, new) in edits {
+            writer.put(key)
+            for value in [old, new] {
+                switch value {
+                case .plain(let value): writer.put(value)
+                case .propertyList(let bytes):
+                    writer.put(LogTag.propertyList)
+                    bytes.withUnsafeBytes { writer.put($0) }
+                }
+            }
+        }
+    }
+}
+
+extension JournalCommit {
+    /// The size of what comes before the edits.
+    fileprivate var size: Int { 8 + (writer ?? "").loggedSize }
+
+    fileprivate func write(to log: inout LogWriter) {
+        log.put((time?.timeIntervalSinceReferenceDate ?? .nan).bitPattern)
+        log.put(writer ?? "")
+    }
+
+    fileprivate init?(_ reader: inout LogReader, revision: UInt64) {
+        guard let time = reader.number(UInt64.self).map(Double.init(bitPattern:)), let writer = reader.text(), let edits = reader.edits()
+        else { return nil }
+        self.init(
+            revision: revision, edits: edits, time: time.isNaN ? nil : Date(timeIntervalSinceReferenceDate: time),
+            writer: writer.isEmpty ? nil : writer)
     }
 }
 
 extension JournaledList {
-    fileprivate init(_ root: [String: PropertyListValue], revision: UInt64) {
-        func number<Number: FixedWidthInteger>(_ name: String) -> Number? {
-            guard case .integer(let number)? = root[name] else { return nil }
-            return number.value()
+    private typealias Flag = JournalFormat.ListFlag
+    /// The size of what comes before the edits.
+    fileprivate static let size = 4 * 8 + 4
+
+    fileprivate func write(to log: inout LogWriter) {
+        log.put(identity?.inode ?? 0)
+        log.put(identity?.size ?? 0)
+        log.put(identity?.modified ?? 0)
+        log.put(checksum)
+        let flags = [(Flag.file, identity != nil), (Flag.xml, format == .xml), (Flag.gap, isGap), (Flag.placed, isPlaced)]
+        log.put(flags.reduce(UInt32(0)) { $1.1 ? $0 | $1.0 : $0 })
+    }
+
+    fileprivate init?(_ reader: inout LogReader, revision: UInt64) {
+        guard let inode = reader.number(UInt64.self), let size = reader.number(Int64.self), let modified = reader.number(Int64.self),
+            let checksum = reader.number(UInt64.self), let flags = reader.number(UInt32.self), let overrides = reader.edits()
+        else { return nil }
+        self.init(
+            identity: flags & Flag.file != 0 ? Identity(inode: inode, size: size, modified: modified) : nil, checksum: checksum,
+            revision: revision, format: flags & Flag.xml != 0 ? .xml : .binary, overrides: overrides, isGap: flags & Flag.gap != 0,
+            isPlaced: flags & Flag.placed != 0)
+    }
+}
+
+extension LogReader {
+    /// The edits with which a body ends; nil if they are not whole.
+    fileprivate mutating func edits() -> [String: StorageCommit.Edit]? {
+        guard let count = number(UInt32.self) else { return nil }
+        var edits: [String: StorageCommit.Edit] = [:]
+        for _ in 0..<count {
+            guard let key = text(), let old = value(), let new = value() else { return nil }
+            edits[key] = StorageCommit.Edit(from: old, to: new)
         }
-        self.revision = revision
-        checksum = number("checksum") ?? 0
-        format = root["format"] == "xml" ? .xml : .binary
-        if let inode: UInt64 = number("inode"), let size: Int64 = number("size"), let modified: Int64 = number("modified") {
-            identity = Identity(inode: inode, size: size, modified: modified)
-        }
-        overrides = [String: StorageCommit.Edit](root)
-        (isGap, isPlaced) = (root["gap"] == true, root["placed"] == true)
+        return edits
     }
 }

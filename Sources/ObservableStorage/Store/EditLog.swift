@@ -125,7 +125,7 @@ struct EditLog: Sendable {
     mutating func install(_ new: EditLogFile) -> EditLogFile? {
         guard isOn, isBehind || growth == .wanted else { return new }
         if let deep = waiting.first(where: { $0.size == nil }) {
-            let reason = "the value of \"\(deep.key)\" is nested more than \(EditLogFormat.depth) deep, too deep for the log of edits"
+            let reason = "the value of \"\(deep.key)\" is nested more than \(LogWriter.depth) deep, too deep for the log of edits"
             refuse(EditLogRefusal(error: .unwritable(file: new.list.path, reason: reason)))
             return new
         }

@@ -107,6 +107,14 @@ extension ObservableStore {
         }
     }
 
+    /// Waits until the edits that were written behind are durable.
+    func makeDurable() async throws {
+        guard let file, file.needsSynchronization else { return }
+        try await inTurn {
+            try await interruption.cover { try file.synchronizeJournal() }
+        }
+    }
+
     /// Writes the edits that are in the journal into the property list.
     func checkpoint() async throws(StorageError) {
         guard let file, file.needsCheckpoint else { return }

@@ -82,7 +82,8 @@ extension ObservableStore {
         of names: [String] = [], since revision: StorageRevision,
         subscribing subscribe: @Sendable ((EntryCacheState) -> EditsInMemory) -> EditsInMemory
     ) async throws(StorageError) -> PastEdits? {
-        if base.revision.map({ $0.history != revision.history || revision.isNewer(than: $0) }) ?? !availabilityState.isOpened {
+        // Without a revision, it may have got one since: a file gets a journal by the first commit of a store that wants one.
+        if base.revision.map({ $0.history != revision.history || revision.isNewer(than: $0) }) ?? true {
             if cache.update({ $0.isClosed }) { throw .closed }
             try await load()
         }

@@ -115,16 +115,16 @@ extension ObservableStore {
 
     private func writeEditsBehind() async {
         do {
-            try await writeEdits()
+            try await writeEdits(isBehind: true)
         } catch {
             // The error was already reported.
             scheduleFlush(after: flushBackoff.fail())
         }
     }
 
-    private func writeEdits() async throws(StorageError) {
+    private func writeEdits(isBehind: Bool = false) async throws(StorageError) {
         do throws(StorageError) {
-            try await commitEdits()
+            try await commitEdits(isBehind: isBehind)
         } catch {
             let failure = error.with(.kept)
             noteUnwritten(failure)

@@ -70,24 +70,28 @@ extension ObservableStore {
     }
 
     /// Writes the edits that are pending when it is called, in as many commits as the limits of the storage require.
-    func commitEdits() async throws(StorageError) {
+    ///
+    /// - Parameter isBehind: whether nobody waits until they are durable.
+    func commitEdits(isBehind: Bool = false) async throws(StorageError) {
         let last = cache.update { $0.revision }
         do {
             while cache.update({ $0.entries.isPending(upTo: last) }) {
                 let deliveries = try await inTurn {
                     // Another commit may have written them meanwhile.
                     guard cache.update({ $0.entries.isPending(upTo: last) }) else { return Deliveries() }
-                    return try await commitNow(.local) { _ in }.1
+                    return try await commitNow(.local, isBehind: isBehind) { _ in }.1
                 }
                 cache.deliver(deliveries)
             }
+            if !isBehind { try await makeDurable() }
         } catch {
             throw StorageError.writing(backend.name, error)
         }
     }
 
     private func commitNow<Result: Sendable>(
-        _ origin: ChangeOrigin, includingEdits: Bool = true, _ body: @Sendable (inout StoreTransaction) throws -> Result
+        _ origin: ChangeOrigin, includingEdits: Bool = true, isBehind: Bool = false,
+        _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> (Result, Deliveries) {
         if isSuspended { throw StorageError.suspended(file: backend.name) }
         let assertion = activity.map { FlushAssertion($0, of: backend.name, interruption) }
@@ -95,7 +99,7 @@ extension ObservableStore {
         while true {
             let (pending, revision) = cache.update { $0.beginCommit() }
             let edits = includingEdits ? try backend.limits.batch(of: pending) : [:]
-            let attempt = CommitAttempt<Result>(edits, upTo: revision)
+            let attempt = CommitAttempt<Result>(edits, upTo: revision, isBehind: isBehind)
             do {
                 return try await commit(attempt, origin, body)
             } catch let error as StorageError {
@@ -115,7 +119,7 @@ extension ObservableStore {
         let stored = try await interruption.cover {
             try await backend.edit { entries in
                 var outcome = CommitOutcome<Result>(found: entries)
-                entries.whenStored = release
+                (entries.whenStored, entries.areWrittenBehind) = (release, attempt.isBehind)
                 attempt.note(outcome)
                 outcome.counting = own.filter { $0.value.counts { outcome.found[$0] } }
                 do throws(StorageError) {
@@ -198,11 +202,13 @@ private final class CommitAttempt<Result: Sendable>: Sendable {
     let own: [String: PendingEdit]
     /// The revision up to which they were made.
     let revision: UInt64
+    /// Whether nobody waits until they are durable.
+    let isBehind: Bool
     /// What the last run has found and made; nil before the first.
     let outcome = Lock<CommitOutcome<Result>?>(nil)
 
-    init(_ own: [String: PendingEdit], upTo revision: UInt64) {
-        (self.own, self.revision) = (own, revision)
+    init(_ own: [String: PendingEdit], upTo revision: UInt64, isBehind: Bool) {
+        (self.own, self.revision, self.isBehind) = (own, revision, isBehind)
     }
 
     func note(_ outcome: CommitOutcome<Result>) {

@@ -8,7 +8,7 @@ struct FoundationImportTests {
 
     @Test(
         "A target that the tool links imports all of Foundation only where there is no FoundationEssentials",
-        arguments: ["FoundationSubset", "PropertyListCoding", "ObservableStorage", "prefs"])
+        arguments: ["FoundationSubset", "PropertyListCoding", "ObservableStorage", "EtcdStorage", "prefs"])
     func targets(_ target: String) throws {
         let folder = Self.sources.appendingPathComponent(target)
         let paths = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".swift") }

@@ -1,15 +1,17 @@
 import Foundation
 import Testing
 
-/// The Swift code of the articles is code of the tests in this folder, between `// snippet: ` with the article's name, and `// end`; or of
-/// the files that `Tests/AppleStandIns/check` compiles. Code of another library, after a line `<!-- another library -->`, is not: it needs
-/// that library.
+/// The Swift code of the articles is code of the tests in this folder, and of those of stores on etcd, between `// snippet: ` with the
+/// article's name, and `// end`; or of the files that `Tests/AppleStandIns/check` compiles. Code of another library, after a line
+/// `<!-- another library -->`, is not: it needs that library.
 @Suite("Code in the articles", .timeLimit(.minutes(10)))
 struct SnippetTests {
     private static let source = URL(filePath: #filePath).deletingLastPathComponent()
     private static let package = source.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     private static let articles = files(below: package.appending(path: "Sources"), "md")
-    private static let tests = files(below: source, "swift").filter { $0.lastPathComponent != "SnippetTests.swift" }
+    private static let tests =
+        files(below: source, "swift").filter { $0.lastPathComponent != "SnippetTests.swift" }
+        + files(below: package.appending(path: "Tests/EtcdStorageTests/Backend"), "swift")
     private static let uses = files(below: package.appending(path: "Tests/AppleStandIns/Uses"), "swift")
 
     @Test("Every block of an article is a snippet of a test", arguments: articles)

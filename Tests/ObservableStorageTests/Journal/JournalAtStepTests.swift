@@ -180,7 +180,7 @@ struct JournalAtStepTests {
             let records = JournalRecords(Data(mutated.dropFirst(JournalFormat.Header.size)), from: 64, after: header.chain)
             var entries: [String: PropertyListValue] = ["a": 0]
             for case .commit(let commit) in records.records.map(\.record) {
-                for (key, value) in commit.values { entries[key] = value }
+                for (key, edit) in commit.edits { entries[key] = edit.newValue }
             }
             #expect(states.contains(entries), "round \(round)")
         }

@@ -219,6 +219,22 @@ struct JournalLimitsTests {
         #expect(try fixture.backend().load().values == ["a": 2, "b": 1])
     }
 
+    @Test("A journal that is cut during an edit is made again, and nothing is added after the gap")
+    func cutDuringEdit() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try fixture.backend().set(["a": 2])
+        let end = try fixture.journalEnd()
+        // One that knows no entries yet runs the edit under the lock.
+        var runs = 0
+        _ = try fixture.backend().edit { entries in
+            runs += 1
+            if runs == 1 { #expect(truncate(fixture.journal.path, off_t(end - 8)) == 0) }
+            entries["b"] = 1
+        }
+        #expect(runs == 2)
+        #expect(try fixture.backend().load().values == ["a": 2, "b": 1])
+    }
+
     @Test("A journal that is larger than any can be is told, and replaced by the next commit")
     func huge() throws {
         let fixture = try JournalFixture(["a": 1])

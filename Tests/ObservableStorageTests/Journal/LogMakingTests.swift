@@ -84,7 +84,7 @@ struct LogMakingTests {
                 _ = cache.change { $0.merge(["k": 5, "other": 5], origin: .external) }
             }
             // Only a failure takes that long.
-            outcome.withLock { $0 = merged.wait(timeout: .now() + 20) }
+            outcome.withLock { $0 = merged.wait(timeout: .now() + 60) }
         }
         try logged.set("k", 2)
         #expect(outcome.withLock { $0 } == .success)

@@ -13,7 +13,11 @@ struct PowerFailureTests {
     /// What a process does.
     enum Step: Sendable {
         case set([String: PropertyListValue?])
+        /// Nobody waits until it is durable.
+        case behind([String: PropertyListValue?])
         case checkpoint
+        /// Another process of this library commits during a checkpoint, after the list was encoded.
+        case late([String: PropertyListValue?])
         /// Another program replaces the list, without a lock and without synchronizing the folder.
         case foreign([String: PropertyListValue?], isSynchronized: Bool = true)
         /// Another process of this library, with the same disk, that is not stopped.
@@ -23,7 +27,10 @@ struct PowerFailureTests {
     }
 
     enum Script: String, CaseIterable, Sendable {
-        case commits, checkpoints, long, foreign, two, unsynchronized
+        case commits, checkpoints, long, foreign, two, unsynchronized, behind, late
+
+        /// A journal that keeps little is made again, durably, at each checkpoint.
+        var mode: JournalMode { .full(keeping: self == .behind ? 1 << 20 : 256) }
 
         var steps: [Step] {
             let text = PropertyListValue.string(String(repeating: "x", count: 150))
@@ -46,6 +53,13 @@ struct PowerFailureTests {
                 return [.set(["a": 1]), .other(["b": 1]), .checkpoint, .other(["b": 2]), .set(["a": 2]), .checkpoint, .other(["b": 3])]
             case .unsynchronized:
                 return [.set(["a": 1]), .foreign(["f": 1, "a": 1], isSynchronized: false), .set(["b": 2]), .set(["b": 3])]
+            case .behind:
+                // Without the last of its commits, a journal tells to undo what the list has.
+                return [
+                    .set(["a": 1]), .checkpoint, .set(["a": 2]), .behind(["a": 1]), .checkpoint, .behind(["b": 1]), .behind(["b": 2]),
+                    .set(["c": 1]), .behind(["c": 2]), .reopen, .checkpoint,
+                ]
+            case .late: return [.set(["a": 1]), .late(["a": 2]), .set(["b": 1]), .late(["b": 2, "a": 1]), .checkpoint]
             }
         }
     }
@@ -67,9 +81,20 @@ struct PowerFailureTests {
         let start: Values = ["a": 0, "b": 0, "c": 0]
         let fixture = try JournalFixture(start)
         var run = Run(fixture: fixture, disk: try PowerFailure(of: fixture.folder.url), states: [start])
-        let calls = run.disk.calls(count)
-        var backend = fixture.backend(.full(keeping: 256), calls: calls)
-        let other = fixture.backend(.full(keeping: 256), calls: calls)
+        var calls = run.disk.calls(count)
+        let duringCheckpoint = Lock<[String: PropertyListValue?]?>(nil)
+        let synchronize = calls.synchronize
+        calls.synchronize = { [calls] descriptor throws(SystemError) in
+            try synchronize(descriptor)
+            guard let edits = duringCheckpoint.take({ $0.take() }) else { return }
+            do {
+                try fixture.backend(script.mode, calls: calls).set(edits)
+            } catch {
+                throw SystemError(EIO)
+            }
+        }
+        var backend = fixture.backend(script.mode, calls: calls)
+        let other = fixture.backend(script.mode, calls: calls)
         func begin(_ edits: [String: PropertyListValue?]) {
             var state = run.states[run.states.count - 1]
             for (key, value) in edits { state[key] = value }
@@ -84,14 +109,26 @@ struct PowerFailureTests {
                     try backend.set(edits)
                     run.returned = run.begun
                     run.isUnsynchronized = false
+                case .behind(let edits):
+                    begin(edits)
+                    _ = try backend.edit { entries in
+                        entries.areWrittenBehind = true
+                        for (key, value) in edits { entries[key] = value }
+                    }
                 case .other(let edits):
                     begin(edits)
                     try other.set(edits)
                     run.returned = run.begun
+                case .late(let edits):
+                    begin(edits)
+                    duringCheckpoint.withLock { $0 = edits }
+                    try backend.checkpoint()
+                    #expect(duringCheckpoint.withLock { $0 == nil })
+                    run.returned = run.begun
                 case .checkpoint:
                     try backend.checkpoint()
                     run.returned = run.begun
-                case .reopen: backend = fixture.backend(.full(keeping: 256), calls: calls)
+                case .reopen: backend = fixture.backend(script.mode, calls: calls)
                 case .foreign(let edits, let isSynchronized):
                     if run.disk.made.count > count { break }
                     begin(edits)
@@ -135,7 +172,7 @@ struct PowerFailureTests {
         let all = try run(script, calls: .max)
         for count in stride(from: 0, to: all.calls, by: isLong ? 1 : 3) {
             let run = try run(script, calls: count)
-            let next = run.fixture.backend(.full(keeping: 256), calls: run.disk.calls())
+            let next = run.fixture.backend(script.mode, calls: run.disk.calls())
             var expected = try next.load().values
             expected["next"] = 1
             try next.set(["next": 1])

@@ -1,5 +1,6 @@
 import Foundation
 import ObservableStorage
+import PropertyListCoding
 import TestSupport
 
 enum Committing {
@@ -22,6 +23,23 @@ enum Committing {
             let sample = try SampleStore(1_000, journal: .full(), in: place)
             let baseline = try bareCommit(of: Data(contentsOf: sample.file), in: place)
             return Pair(subject: commit(to: sample.store, .journal), baseline: baseline, tearDown: sample.close)
+        },
+        Row(
+            "commit.journal.file.1000", "the same by the file alone, without a store and its threads", against: "the same", goal: 0.6
+        ) { place in
+            let bytes = try PropertyListValue.dictionary(SampleList.make(1_000)).encoded(as: .binary)
+            let folder = try place.folder()
+            let list = folder.file("settings.plist")
+            try bytes.write(to: list)
+            let file = PropertyListFile(at: list, journal: .full())
+            var value = 0 as Int64
+            let subject = Work.loop { count in
+                for _ in 0..<count {
+                    value += 1
+                    _ = try file.edit { $0[SampleList.name(0)] = .integer(PropertyListInteger(value)) }
+                }
+            }
+            return Pair(subject: subject, baseline: try bareCommit(of: bytes, in: place)) { _ = folder }
         },
         Row(
             "commit.checkpoint.1000", "a checkpoint of a journal, 1,000 keys", against: "durable commit without a journal", goal: 1

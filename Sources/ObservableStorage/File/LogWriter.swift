@@ -1,8 +1,18 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// Writes edits straight into memory, for which ``LoggedEdit/size`` has shown that there is room: it is not checked for each number.
-struct EditLogWriter {
+/// The types of values in an edit log or a journal.
+enum LogTag: UInt8 {
+    case none, string, signed, unsigned, real, no, yes, date, data, array, dictionary, uid
+    /// A binary property list of an array with the value.
+    case propertyList
+}
+
+/// Writes edits straight into memory, whose size shows before that there is room: it is not checked for each number.
+struct LogWriter {
+    // How deep a value may be nested that is read without limiting the stack otherwise.
+    static let depth = 128
+
     private(set) var position: UnsafeMutableRawPointer
 
     init(at start: UnsafeMutableRawPointer) {
@@ -15,34 +25,40 @@ struct EditLogWriter {
         put(key)
         put(UInt32(truncatingIfNeeded: path.count))
         for step in path { put(step) }
+        put(value)
+    }
+
+    /// Writes the type of a value, and the value; for nil only that there is none.
+    @inline(__always)
+    mutating func put(_ value: PropertyListValue?) {
         switch value {
-        case nil: put(EditLogFormat.Tag.removal)
+        case nil: put(LogTag.none)
         case .integer(let number)?: put(number)
         case .string(let text)?:
-            put(EditLogFormat.Tag.string)
+            put(LogTag.string)
             put(text)
-        case let value?: put(value)
+        case let value?: put(whole: value)
         }
     }
 
     @inline(__always)
-    private mutating func put<Number: FixedWidthInteger>(_ number: Number) {
+    mutating func put<Number: FixedWidthInteger>(_ number: Number) {
         position.storeBytes(of: number, as: Number.self)
         position += MemoryLayout<Number>.size
     }
 
     @inline(__always)
-    private mutating func put(_ tag: EditLogFormat.Tag) {
+    mutating func put(_ tag: LogTag) {
         put(tag.rawValue)
     }
 
     @inline(__always)
-    private mutating func put(_ text: String) {
+    mutating func put(_ text: String) {
         text.withBytes { put($0) }
     }
 
     @inline(__always)
-    private mutating func put(_ bytes: UnsafeRawBufferPointer) {
+    mutating func put(_ bytes: UnsafeRawBufferPointer) {
         put(UInt32(truncatingIfNeeded: bytes.count))
         if let start = bytes.baseAddress { position.copyMemory(from: start, byteCount: bytes.count) }
         position += bytes.count
@@ -51,44 +67,44 @@ struct EditLogWriter {
     @inline(__always)
     private mutating func put(_ number: PropertyListInteger) {
         if let signed = number.value(as: Int64.self) {
-            put(EditLogFormat.Tag.signed)
+            put(LogTag.signed)
             put(signed)
         } else {
-            put(EditLogFormat.Tag.unsigned)
+            put(LogTag.unsigned)
             put(number.value(as: UInt64.self) ?? 0)
         }
     }
 
     @inline(never)
-    private mutating func put(_ value: PropertyListValue) {
+    private mutating func put(whole value: PropertyListValue) {
         switch value {
         case .integer(let number): put(number)
         case .string(let text):
-            put(EditLogFormat.Tag.string)
+            put(LogTag.string)
             put(text)
         case .real(let number):
-            put(EditLogFormat.Tag.real)
+            put(LogTag.real)
             put(number.bitPattern)
-        case .boolean(let isTrue): put(isTrue ? EditLogFormat.Tag.yes : .no)
+        case .boolean(let isTrue): put(isTrue ? LogTag.yes : .no)
         case .date(let date):
-            put(EditLogFormat.Tag.date)
+            put(LogTag.date)
             put(date.timeIntervalSinceReferenceDate.bitPattern)
         case .data(let data):
-            put(EditLogFormat.Tag.data)
+            put(LogTag.data)
             data.withUnsafeBytes { put($0) }
         case .array(let elements):
-            put(EditLogFormat.Tag.array)
+            put(LogTag.array)
             put(UInt32(truncatingIfNeeded: elements.count))
-            for element in elements { put(element) }
+            for element in elements { put(whole: element) }
         case .dictionary(let entries):
-            put(EditLogFormat.Tag.dictionary)
+            put(LogTag.dictionary)
             put(UInt32(truncatingIfNeeded: entries.count))
             for (key, value) in entries {
                 put(key)
-                put(value)
+                put(whole: value)
             }
         case .uid(let number):
-            put(EditLogFormat.Tag.uid)
+            put(LogTag.uid)
             put(number)
         }
     }
@@ -99,7 +115,7 @@ struct EditLogWriter {
 extension LoggedEdit {
     /// The size of the edit in a record; nil if its value is nested too deep for a log.
     var size: Int? {
-        guard path.count <= EditLogFormat.depth, let size = Self.size(key, value) else { return nil }
+        guard path.count <= LogWriter.depth, let size = Self.size(key, value) else { return nil }
         return path.reduce(size) { $0 + $1.loggedSize }
     }
 
@@ -112,21 +128,22 @@ extension LoggedEdit {
         case nil: return size
         case .integer?: return size + 8
         case .string(let text)?: return size + text.loggedSize
-        case let value?: return value.loggedSize(depth: 0).map { size + $0 }
+        case let value?: return value.loggedSize().map { size + $0 }
         }
     }
 }
 
 extension String {
+    /// The size of the text with its length.
     @inline(__always)
-    fileprivate var loggedSize: Int { 4 + utf8.count }
+    var loggedSize: Int { 4 + utf8.count }
 }
 
 extension PropertyListValue {
     /// The size of the value without its type; nil if it is nested too deep.
     @inline(never)
-    fileprivate func loggedSize(depth: Int) -> Int? {
-        guard depth <= EditLogFormat.depth else { return nil }
+    func loggedSize(depth: Int = 0) -> Int? {
+        guard depth <= LogWriter.depth else { return nil }
         switch self {
         case .boolean: return 0
         case .integer, .real, .date, .uid: return 8

@@ -57,7 +57,7 @@ struct EditLogContent: Sendable {
             let place = number * half.count + offset
             let checksum = EditLogFormat.checksum(record, length: length, offset: place, seed: seed)
             guard record.loadUnaligned(fromByteOffset: Record.checksum, as: UInt64.self) == checksum else { break }
-            var reader = EditLogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
+            var reader = LogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
             let sequence = record.loadUnaligned(fromByteOffset: Record.sequence, as: UInt64.self)
             let count = record.loadUnaligned(fromByteOffset: Record.count, as: UInt32.self)
             guard let edits = reader.edits(count: Int(count), sequence: sequence) else { break }
@@ -68,19 +68,12 @@ struct EditLogContent: Sendable {
     }
 }
 
-/// Reads the edits of a record. No bytes make it read beyond them, or exhaust the stack or the memory.
-private struct EditLogReader {
-    private var rest: UnsafeRawBufferPointer
-
-    init(_ bytes: UnsafeRawBufferPointer) {
-        rest = bytes
-    }
-
+extension LogReader {
     /// The edits; nil if they are not whole.
-    mutating func edits(count: Int, sequence: UInt64) -> [LoggedEdit]? {
+    fileprivate mutating func edits(count: Int, sequence: UInt64) -> [LoggedEdit]? {
         var edits: [LoggedEdit] = []
         for _ in 0..<count {
-            guard let over = number(UInt64.self), let key = text(), let steps = number(UInt32.self), steps <= EditLogFormat.depth else {
+            guard let over = number(UInt64.self), let key = text(), let steps = number(UInt32.self), steps <= LogWriter.depth else {
                 return nil
             }
             var path: [String] = []
@@ -88,66 +81,9 @@ private struct EditLogReader {
                 guard let step = text() else { return nil }
                 path.append(step)
             }
-            guard let tag = tag() else { return nil }
-            var value: PropertyListValue?
-            if tag != .removal {
-                guard let set = self.value(tag, depth: 0) else { return nil }
-                value = set
-            }
+            guard let value = value() else { return nil }
             edits.append(LoggedEdit(key: key, path: path, over: over, value: value, sequence: sequence))
         }
         return edits
-    }
-
-    private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
-        guard rest.count >= MemoryLayout<Number>.size else { return nil }
-        defer { rest = UnsafeRawBufferPointer(rebasing: rest[MemoryLayout<Number>.size...]) }
-        return rest.loadUnaligned(as: Number.self)
-    }
-
-    private mutating func tag() -> EditLogFormat.Tag? {
-        number(UInt8.self).flatMap(EditLogFormat.Tag.init)
-    }
-
-    private mutating func bytes() -> UnsafeRawBufferPointer? {
-        guard let count = number(UInt32.self), count <= rest.count else { return nil }
-        defer { rest = UnsafeRawBufferPointer(rebasing: rest[Int(count)...]) }
-        return UnsafeRawBufferPointer(rebasing: rest[..<Int(count)])
-    }
-
-    private mutating func text() -> String? {
-        bytes().flatMap { String(validating: $0, as: UTF8.self) }
-    }
-
-    private mutating func value(_ tag: EditLogFormat.Tag, depth: Int) -> PropertyListValue? {
-        guard depth <= EditLogFormat.depth else { return nil }
-        switch tag {
-        case .removal: return nil
-        case .string: return text().map { .string($0) }
-        case .signed: return number(Int64.self).map { .integer(PropertyListInteger($0)) }
-        case .unsigned: return number(UInt64.self).map { .integer(PropertyListInteger($0)) }
-        case .real: return number(UInt64.self).map { .real(Double(bitPattern: $0)) }
-        case .no: return .boolean(false)
-        case .yes: return .boolean(true)
-        case .date: return number(UInt64.self).map { .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: $0))) }
-        case .data: return bytes().map { .data(Data($0)) }
-        case .uid: return number(UInt64.self).map { .uid($0) }
-        case .array:
-            guard let count = number(UInt32.self) else { return nil }
-            var elements: [PropertyListValue] = []
-            for _ in 0..<count {
-                guard let tag = self.tag(), let element = value(tag, depth: depth + 1) else { return nil }
-                elements.append(element)
-            }
-            return .array(elements)
-        case .dictionary:
-            guard let count = number(UInt32.self) else { return nil }
-            var entries: [String: PropertyListValue] = [:]
-            for _ in 0..<count {
-                guard let key = text(), let tag = self.tag(), let value = value(tag, depth: depth + 1) else { return nil }
-                entries[key] = value
-            }
-            return .dictionary(entries)
-        }
     }
 }

@@ -1,0 +1,68 @@
+import FoundationSubset
+import PropertyListCoding
+
+/// Records of a journal, from some offset to the first one that is not whole.
+struct JournalRecords: Sendable {
+    /// The records with their offsets.
+    private(set) var records: [(offset: Int, record: JournalRecord)] = []
+    /// The offset after the last record.
+    private(set) var end: Int
+    /// The checksum of the last record.
+    private(set) var chain: UInt64
+    /// Whether something else than zeros is after the last record.
+    private(set) var hasRemainder = false
+
+    /// No records yet.
+    ///
+    /// - Parameters:
+    ///   - offset: the offset of the first record.
+    ///   - chain: the checksum of the record before it.
+    init(from offset: Int, after chain: UInt64) {
+        (end, self.chain) = (offset, chain)
+    }
+
+    /// Adds a record, and its bytes to those of the records before.
+    mutating func append(_ record: JournalRecord, to bytes: inout Data) throws(PropertyListError) {
+        let encoded = try record.encoded(after: &chain)
+        bytes += encoded
+        records.append((end, record))
+        end += encoded.count
+    }
+
+    /// Reads records.
+    ///
+    /// - Parameters:
+    ///   - bytes: the bytes from the offset on.
+    ///   - offset: the offset of the first record.
+    ///   - chain: the checksum of the record before it.
+    init(_ bytes: Data, from offset: Int, after chain: UInt64) {
+        self.init(from: offset, after: chain)
+        bytes.withUnsafeBytes { bytes in
+            var rest = bytes
+            while let (record, checksum, length) = Self.first(in: rest, after: self.chain) {
+                records.append((end, record))
+                (end, self.chain) = (end + length, checksum)
+                rest = UnsafeRawBufferPointer(rebasing: rest[length...])
+            }
+            hasRemainder = !rest.isZero
+        }
+    }
+
+    private static func first(in bytes: UnsafeRawBufferPointer, after chain: UInt64) -> (JournalRecord, UInt64, Int)? {
+        typealias Record = JournalFormat.Record
+        guard bytes.count >= Record.body else { return nil }
+        let length = Int(bytes.loadUnaligned(fromByteOffset: Record.length, as: UInt32.self))
+        guard length >= Record.body, length.isMultiple(of: 8), length <= bytes.count else { return nil }
+        let record = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+        let checksum = JournalFormat.checksum(record, after: chain)
+        guard record.loadUnaligned(fromByteOffset: Record.checksum, as: UInt64.self) == checksum,
+            let kind = JournalFormat.Kind(rawValue: record.loadUnaligned(fromByteOffset: Record.kind, as: UInt32.self)),
+            let count = Int(exactly: record.loadUnaligned(fromByteOffset: Record.bodyLength, as: UInt64.self)),
+            count <= length - Record.body
+        else { return nil }
+        let revision = record.loadUnaligned(fromByteOffset: Record.revision, as: UInt64.self)
+        let body = UnsafeRawBufferPointer(rebasing: record[Record.body..<Record.body + count])
+        guard let decoded = JournalRecord(kind, revision: revision, body) else { return nil }
+        return (decoded, checksum, length)
+    }
+}
