@@ -25,6 +25,7 @@ let package = Package(
     products: [
         .library(name: "ObservableStorage", targets: ["ObservableStorage"]),
         .library(name: "UserDefaultsStorage", targets: ["UserDefaultsStorage"]),
+        .library(name: "EtcdStorage", targets: ["EtcdStorage"]),
         .library(name: "PropertyListCoding", targets: ["PropertyListCoding"]),
         .executable(name: "prefs", targets: ["prefs"]),
     ],
@@ -37,8 +38,11 @@ let package = Package(
         .target(
             name: "UserDefaultsStorage", dependencies: ["ObservableStorage", "PropertyListCoding"], exclude: excluded, resources: privacy,
             swiftSettings: settings),
+        .target(
+            name: "EtcdStorage", dependencies: ["FoundationSubset", "ObservableStorage", "PropertyListCoding"], swiftSettings: settings),
         .executableTarget(
-            name: "prefs", dependencies: ["FoundationSubset", "ObservableStorage", "PropertyListCoding"], swiftSettings: settings),
+            name: "prefs", dependencies: ["EtcdStorage", "FoundationSubset", "ObservableStorage", "PropertyListCoding"],
+            swiftSettings: settings),
         example("AsyncObservation"),
         example("UpdateListeners"),
         example("SwiftUIApp"),
@@ -65,6 +69,10 @@ let package = Package(
             dependencies: [
                 "Daemon", "Peer", "Workers", "ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage",
             ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "EtcdStorageTests",
+            dependencies: ["EtcdStorage", "FoundationSubset", "ObservableStorage", "PropertyListCoding", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "prefsTests", dependencies: ["prefs", "Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],

@@ -46,8 +46,8 @@ enum CommandError: Error, Equatable {
         }
     }
 
-    /// Prints a text on a single line, even if a file's name contains line breaks.
-    private static func print(_ text: String) {
+    /// Prints a text on standard error, on a single line even if a file's name contains line breaks.
+    static func print(_ text: String) {
         do {
             try Output(descriptor: STDERR_FILENO, isColoured: false).write(line: String(text.map { $0.isNewline ? " " : $0 }))
         } catch {

@@ -6,7 +6,8 @@ struct Prefs {
     /// The commands, in the order in which help lists them.
     static let commands: [any Command.Type] = [
         ReadCommand.self, TypeCommand.self, ListCommand.self, WriteCommand.self, DeleteCommand.self, RenameCommand.self,
-        IncrementCommand.self, EditCommand.self, WatchCommand.self, LogCommand.self, ExportCommand.self, ImportCommand.self,
+        IncrementCommand.self, EditCommand.self, WatchCommand.self, LogCommand.self, MirrorCommand.self, ExportCommand.self,
+        ImportCommand.self,
         ConvertCommand.self, LintCommand.self, DiffCommand.self, FindCommand.self, DomainsCommand.self, CompletionsCommand.self,
         ManualCommand.self, HelpCommand.self,
     ]

@@ -9,6 +9,13 @@ struct FileLayers {
 
     private let layers: [Layer]
 
+    /// The layers of the operand FILE if an option asks for them, and otherwise nil.
+    static func requested(by option: String, _ arguments: Arguments) throws(CommandError) -> FileLayers? {
+        guard arguments.has(option) else { return nil }
+        guard arguments.etcdOption == nil else { throw .usage("--\(option) needs a file: there are no layers in etcd") }
+        return FileLayers(operand: arguments.operands[0])
+    }
+
     /// The layers of the operand FILE: only the file itself if it is a path.
     init(operand: String) {
         let file = PropertyListFile(operand: operand)

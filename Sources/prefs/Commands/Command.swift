@@ -1,3 +1,5 @@
+import EtcdStorage
+
 /// One of the tool's commands, with its parsed arguments.
 protocol Command: Sendable {
     static var name: String { get }
@@ -7,6 +9,8 @@ protocol Command: Sendable {
     static var operandCount: ClosedRange<Int> { get }
     /// The options as shown in the usage: with a placeholder after the name, as in `--count N`, for an option that has a value.
     static var options: [String] { get }
+    /// Whether `--etcd` may take the place of the first operand, FILE.
+    static var takesEtcd: Bool { get }
     /// The command with its operands and options.
     static var usage: String { get }
     /// The function of the command, in one line.
@@ -23,7 +27,13 @@ protocol Command: Sendable {
 
 extension Command {
     static var options: [String] { [] }
+    static var takesEtcd: Bool { false }
     static var details: String { "" }
+
+    /// The options with those of etcd, if the command takes them.
+    static var allOptions: [String] {
+        takesEtcd ? options + EtcdConfiguration.options : options
+    }
 
     static var usage: String {
         (["prefs", name, operands] + options.map { "[\($0)]" }).filter { !$0.isEmpty }.joined(separator: " ")
@@ -32,8 +42,12 @@ extension Command {
     /// Parses the arguments after the command's name.
     static func parse(_ arguments: [String]) throws(CommandError) -> any Command {
         do throws(CommandError) {
-            let arguments = try Arguments(parsing: arguments, options: options)
+            var arguments = try Arguments(parsing: arguments, options: options + EtcdConfiguration.options)
             if arguments.has("help") { return HelpCommand(about: self) }
+            if !takesEtcd, let option = arguments.etcdOption {
+                throw .usage("\(name) works on files only, and takes no --\(option)")
+            }
+            arguments.insertEtcdOperand()
             try check(arguments.operands)
             return try Self(arguments)
         } catch .usage(let reason, _) {

@@ -1,3 +1,4 @@
+import EtcdStorage
 import ObservableStorage
 import PropertyListCoding
 
@@ -82,28 +83,32 @@ extension CompletionsCommand {
         guard let command = Prefs.commands.first(where: { $0.name == name }) else { return [] }
         let arguments = words.dropFirst()
         let endsOptions = arguments.contains("--")
-        if !endsOptions, let option = command.options.first(where: { $0.hasPrefix((arguments.last ?? "") + " ") }) {
+        if !endsOptions, let option = command.allOptions.first(where: { $0.hasPrefix((arguments.last ?? "") + " ") }) {
             return choices(option.split(separator: " ").last ?? "")
         }
-        if isOption, !endsOptions { return command.options.compactMap { $0.split(separator: " ").first.map(String.init) } + ["--help"] }
-        let operands = operands(arguments, of: command)
+        if isOption, !endsOptions { return command.allOptions.compactMap { $0.split(separator: " ").first.map(String.init) } + ["--help"] }
+        let parsed = parsed(arguments, of: command)
         let kinds = command.operands.split(separator: " ").map { $0.filter { !"[]".contains($0) } }.filter { !$0.hasPrefix("--") }
-        return candidates(kind(at: operands.count, of: kinds), operands)
+        return candidates(kind(at: parsed.operands.count, of: kinds), parsed)
     }
 
-    /// The arguments that are neither options nor their values.
-    private static func operands(_ arguments: ArraySlice<String>, of command: any Command.Type) -> [String] {
-        var operands: [String] = []
+    /// The arguments as far as they can be recognized, with the value of `--etcd` as the first operand.
+    private static func parsed(_ arguments: ArraySlice<String>, of command: any Command.Type) -> Arguments {
+        var parsed = Arguments()
         var rest = arguments
         while let argument = rest.popFirst() {
-            if argument == "--" { return operands + rest }
-            if command.options.contains(where: { $0.hasPrefix(argument + " ") }) {
-                _ = rest.popFirst()
+            if argument == "--" {
+                parsed.operands += rest
+                break
+            }
+            if command.allOptions.contains(where: { $0.hasPrefix(argument + " ") }) {
+                parsed.options[String(argument.dropFirst(2))] = rest.popFirst()
             } else if !argument.hasPrefix("-") {
-                operands.append(argument)
+                parsed.operands.append(argument)
             }
         }
-        return operands
+        parsed.insertEtcdOperand()
+        return parsed
     }
 
     /// The placeholder of an operand; those before `...` repeat.
@@ -119,25 +124,24 @@ extension CompletionsCommand {
         placeholder.contains("|") ? placeholder.split(separator: "|").map { String($0) } : []
     }
 
-    private static func candidates(_ kind: String, _ operands: [String]) -> [String] {
+    private static func candidates(_ kind: String, _ arguments: Arguments) -> [String] {
         do {
             switch kind {
             case "FILE": return try PropertyListFile.domains()
-            case "KEY": return try keys(of: operands.first ?? "")
+            case "KEY": return try keys(of: EntryStorage(arguments, requestTimeout: .seconds(1)))
             case "COMMAND": return Prefs.commands.map { $0.name }
             default: return choices(kind)
             }
         } catch {
-            // A file that cannot be read has no keys to complete.
+            // A storage that cannot be read has no keys to complete.
             return []
         }
     }
 
-    /// The names of a file's entries, and the paths of the entries of dictionaries.
-    private static func keys(of operand: String) throws -> [String] {
+    /// The names of a storage's entries, and the paths of the entries of dictionaries.
+    private static func keys(of storage: EntryStorage) throws -> [String] {
         var paths: [String] = []
-        let entries = try PropertyListFile(operand: operand).existingEntries()
-        entries.forEachNested { path, _, _ in paths.append(path) }
+        try storage.existingEntries().forEachNested { path, _, _ in paths.append(path) }
         return paths
     }
 }

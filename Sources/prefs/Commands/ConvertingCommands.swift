@@ -8,23 +8,24 @@ struct ExportCommand: Command {
     static let operands = "FILE --format xml|binary|json"
     static let operandCount = 1...1
     static let options = ["--format xml|binary|json"]
+    static let takesEtcd = true
     static let summary = "Write the property list to standard output."
     static let usage = "prefs export FILE --format xml|binary|json"
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let format: DocumentFormat
 
     init(_ arguments: Arguments) throws(CommandError) {
         format = try DocumentFormat(option: "format", of: arguments)
-        file = PropertyListFile(operand: arguments.operands[0])
+        storage = try EntryStorage(arguments)
     }
 
     func run(_ output: Output) throws {
-        let entries = try file.existingEntries()
+        let entries = try storage.existingEntries()
         if format == .json {
             try output.write(entries.json(key: output.key))
         } else {
-            try output.write(format.encoded(entries, of: file.name))
+            try output.write(format.encoded(entries, of: storage.name))
         }
     }
 }
@@ -34,24 +35,25 @@ struct ImportCommand: Command {
     static let name = "import"
     static let operands = "FILE [SOURCE]"
     static let operandCount = 1...2
+    static let takesEtcd = true
     static let summary = "Set every entry of a property list or JSON object, from standard input or a file, as one transaction."
     static let details = """
         SOURCE is a path, or - for standard input. The format (binary, XML or JSON) is recognized by the content. JSON is read as by
         prefs write --json.
         """
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let source: String
 
     init(_ arguments: Arguments) throws(CommandError) {
-        file = PropertyListFile(operand: arguments.operands[0])
+        storage = try EntryStorage(arguments)
         source = arguments.operands.count > 1 ? arguments.operands[1] : "-"
         guard !source.isEmpty else { throw .usage("the name of the source is empty") }
     }
 
     func run(_ output: Output) throws {
         let imported = try entries(of: readInput(source))
-        _ = try file.editList { entries in
+        try storage.edit { entries in
             for (key, value) in imported { entries[key] = value }
         }
     }

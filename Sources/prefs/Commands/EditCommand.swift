@@ -7,6 +7,7 @@ struct EditCommand: Command {
     static let name = "edit"
     static let operands = "FILE"
     static let operandCount = 1...1
+    static let takesEtcd = true
     static let summary = "Edit the property list as XML in $VISUAL or $EDITOR; what was changed is stored in one transaction."
     static let details = """
         The editor gets a copy in a private folder. Only the values that differ from the copy as it was are changed, so that what others
@@ -15,17 +16,17 @@ struct EditCommand: Command {
         an error, nothing is stored.
         """
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
 
-    init(_ arguments: Arguments) {
-        file = PropertyListFile(operand: arguments.operands[0])
+    init(_ arguments: Arguments) throws(CommandError) {
+        storage = try EntryStorage(arguments)
     }
 
     func run(_ output: Output) throws {
-        let original = try file.existingEntries()
-        let bytes = try DocumentFormat.xml.encoded(original, of: file.name)
+        let original = try storage.existingEntries()
+        let bytes = try DocumentFormat.xml.encoded(original, of: storage.name)
         let copied = try entries(of: bytes)
-        let copy = try EditedCopy(of: file.name, bytes)
+        let copy = try EditedCopy(of: storage.name, bytes)
         do {
             repeat {
                 try copy.openEditor()
@@ -46,12 +47,12 @@ struct EditCommand: Command {
             let edited = try entries(of: readInput(copy.path))
             let merge = Merge(original: merge.original, copied: merge.copied, edited: edited)
             guard !merge.editedKeys.isEmpty else { return true }
-            _ = try file.editList { entries in
+            try storage.edit { entries in
                 for key in merge.editedKeys { entries[key] = try merge.value(of: key, present: entries[key]) }
             }
             return true
         } catch let conflict as Merge.Conflict {
-            throw CommandError.failed("\(file.name): key \(conflict.path.quoted) was changed by another process meanwhile")
+            throw CommandError.failed("\(storage.name): key \(conflict.path.quoted) was changed by another process meanwhile")
         } catch {
             guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else { throw error }
             CommandError(error).report()
@@ -68,7 +69,7 @@ struct EditCommand: Command {
             }
             return entries
         } catch {
-            throw .failed("\(file.name): the edited copy is not a property list: \(error)")
+            throw .failed("\(storage.name): the edited copy is not a property list: \(error)")
         }
     }
 

@@ -14,6 +14,15 @@ struct HelpCommand: Command {
             """
         ),
         (
+            "etcd",
+            """
+            \(Prefs.commands.filter { $0.takesEtcd }.map { $0.name }.joined(separator: ", ")) take --etcd ENDPOINTS/PREFIX in place of their first operand, for \
+            the keys PREFIX/NAME of an etcd cluster. ENDPOINTS are host:port of its members, separated by commas; the prefix is all that \
+            follows the first slash. --etcd-user NAME logs in with the password in the environment variable ETCD_PASSWORD. --etcd-cacert \
+            FILE (the trusted authority) encrypts connections, and --etcd-cert FILE with --etcd-key FILE is the certificate of the client.
+            """
+        ),
+        (
             "Keys",
             """
             KEY is the name of an entry, or a path into its value: server.hosts.0 is the first element of the array hosts in the dictionary \
@@ -51,7 +60,8 @@ struct HelpCommand: Command {
     }
 
     private static func explanation(of command: any Command.Type) -> String {
-        ["usage: \(command.usage)", command.summary, command.details].filter { !$0.isEmpty }.joined(separator: "\n\n")
+        let etcd = command.takesEtcd ? "--etcd ENDPOINTS/PREFIX can take the place of the first operand: see etcd in prefs help." : ""
+        return ["usage: \(command.usage)", command.summary, command.details, etcd].filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
     private static var overview: String {

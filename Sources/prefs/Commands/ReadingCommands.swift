@@ -8,6 +8,7 @@ struct ReadCommand: Command {
     static let operands = "FILE [KEY]"
     static let operandCount = 1...2
     static let options = ["--json", "--raw", "--origin", EntryPath.literalOption]
+    static let takesEtcd = true
     static let summary = "Print all entries as one JSON object, or the value of one key."
     static let details = """
         A single string, number, boolean, date (ISO 8601) or data (base64) is printed bare. An array or dictionary is printed as JSON, in
@@ -21,15 +22,15 @@ struct ReadCommand: Command {
         All entries together are always printed as plain JSON.
         """
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let path: EntryPath?
     private let isJSON: Bool
     private let isRaw: Bool
     private let layers: FileLayers?
 
     init(_ arguments: Arguments) throws(CommandError) {
-        layers = arguments.has("origin") ? FileLayers(operand: arguments.operands[0]) : nil
-        file = PropertyListFile(operand: arguments.operands[0])
+        layers = try FileLayers.requested(by: "origin", arguments)
+        storage = try EntryStorage(arguments)
         path = arguments.operands.count > 1 ? EntryPath(arguments, operand: 1) : nil
         isJSON = arguments.has("json")
         isRaw = arguments.has("raw")
@@ -44,7 +45,7 @@ struct ReadCommand: Command {
             guard let (layer, value) = try layers.first(path) else { throw CommandError.noSuchKey(path.text) }
             return try output.write(line: "\(layer.origin)\t\(layer.file.name)\t\(isJSON ? value.json : value.bareText)")
         }
-        let entries = try file.existingEntries()
+        let entries = try storage.existingEntries()
         guard let path else { return try output.write(entries.json(key: output.key)) }
         guard let value = path.value(in: entries) else { throw CommandError.noSuchKey(path.text) }
         switch value {
@@ -61,19 +62,20 @@ struct TypeCommand: Command {
     static let operands = "FILE KEY"
     static let operandCount = 2...2
     static let options = [EntryPath.literalOption]
+    static let takesEtcd = true
     static let summary = "Print the type of a key's value."
     static let details = "The type is string, integer, real, boolean, date, data, array, dictionary or uid."
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let path: EntryPath
 
-    init(_ arguments: Arguments) {
-        file = PropertyListFile(operand: arguments.operands[0])
+    init(_ arguments: Arguments) throws(CommandError) {
+        storage = try EntryStorage(arguments)
         path = EntryPath(arguments, operand: 1)
     }
 
     func run(_ output: Output) throws {
-        guard let value = path.value(in: try file.existingEntries()) else { throw CommandError.noSuchKey(path.text) }
+        guard let value = path.value(in: try storage.existingEntries()) else { throw CommandError.noSuchKey(path.text) }
         try output.write(line: value.typeName)
     }
 }
@@ -84,6 +86,7 @@ struct ListCommand: Command {
     static let operands = "FILE"
     static let operandCount = 1...1
     static let options = ["--nested", "--layers"]
+    static let takesEtcd = true
     static let summary = "Print the names of all keys with their types, sorted, with a tab in between."
     static let details = """
           --nested   also print the values in arrays and dictionaries, by their paths
@@ -93,14 +96,14 @@ struct ListCommand: Command {
         A name with a space, a line break or another unusual character is printed as a JSON string.
         """
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let isNested: Bool
     private let layers: FileLayers?
 
     init(_ arguments: Arguments) throws(CommandError) {
-        file = PropertyListFile(operand: arguments.operands[0])
+        storage = try EntryStorage(arguments)
         isNested = arguments.has("nested")
-        layers = arguments.has("layers") ? FileLayers(operand: arguments.operands[0]) : nil
+        layers = try FileLayers.requested(by: "layers", arguments)
         guard layers == nil || !isNested else { throw .usage("--layers and --nested exclude each other") }
     }
 
@@ -113,7 +116,7 @@ struct ListCommand: Command {
             return try output.write(Array(text.utf8))
         }
         let add = { (name: String, value: PropertyListValue) in text += "\(output.key(name.displayName))\t\(value.typeName)\n" }
-        let entries = try file.existingEntries()
+        let entries = try storage.existingEntries()
         if isNested {
             entries.forEachNested { path, _, value in add(path, value) }
         } else {

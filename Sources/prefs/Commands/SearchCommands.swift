@@ -59,21 +59,22 @@ struct DiffCommand: Command {
     static let name = "diff"
     static let operands = "FILE FILE"
     static let operandCount = 2...2
+    static let takesEtcd = true
     static let summary = "Print the values that differ between two property lists, by path; exit with 1 if there are any."
     static let details = """
         Each line begins with - for a value of the first file, or + for one of the second. Arrays are compared element by element. Values
         are typed JSON, as in prefs read, so that values of different types never look the same.
         """
 
-    private let files: [PropertyListFile]
+    private let storages: [EntryStorage]
 
     init(_ arguments: Arguments) throws(CommandError) {
         guard !arguments.operands[1].isEmpty else { throw .usage("the name of the file is empty") }
-        files = arguments.operands.map { PropertyListFile(operand: $0) }
+        storages = [try EntryStorage(arguments), .file(PropertyListFile(operand: arguments.operands[1]))]
     }
 
     func run(_ output: Output) throws {
-        let differences = Difference.all(from: try files[0].existingEntries(), to: try files[1].existingEntries())
+        let differences = Difference.all(from: try storages[0].existingEntries(), to: try storages[1].existingEntries())
         for difference in differences {
             let name = difference.path.displayName
             if let old = difference.old { try output.write(line: output.removed("- \(name): \(old.typedJSON)")) }

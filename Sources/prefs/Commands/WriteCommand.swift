@@ -10,6 +10,7 @@ struct WriteCommand: Command {
     static let options =
         ValueSyntax.allCases.map { "--\($0.rawValue)" } + ["--type \(ValueSyntax.typeNames.joined(separator: "|"))"]
         + Container.allCases.map { "--\($0.rawValue)" } + ["--raw", EntryPath.literalOption]
+    static let takesEtcd = true
     static let usage = """
         prefs write FILE KEY VALUE [KEY VALUE ...] [--array | --array-add | --dict | --dict-add] \
         [\(ValueSyntax.allCases.map { "--\($0.rawValue)" }.joined(separator: " | ")) | --type TYPE] [--raw] [--literal]
@@ -51,7 +52,7 @@ struct WriteCommand: Command {
         case merge([String: PropertyListValue])
     }
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let edits: [(path: EntryPath, edit: Edit)]
 
     init(_ arguments: Arguments) throws(CommandError) {
@@ -60,7 +61,7 @@ struct WriteCommand: Command {
         let parse = try Self.parser(arguments)
         var values = arguments.operands.dropFirst()
         guard values.count(where: { $0 == "-" }) < 2 else { throw .usage("standard input can be only one value") }
-        file = PropertyListFile(operand: arguments.operands[0])
+        storage = try EntryStorage(arguments)
         if let container = containers.first {
             values.removeFirst()
             edits = [(EntryPath(arguments, operand: 1), try Self.edit(container, values, parse))]
@@ -71,9 +72,9 @@ struct WriteCommand: Command {
     }
 
     func run(_ output: Output) throws {
-        _ = try file.editList { entries in
+        try storage.edit { entries in
             for (path, edit) in edits {
-                try path.update(&entries, of: file.name) { try edited($0, edit, of: path) }
+                try path.update(&entries, of: storage.name) { try edited($0, edit, of: path) }
             }
         }
     }
@@ -85,8 +86,8 @@ struct WriteCommand: Command {
         case (.append(let new), .array(let old)?): return .array(old + new)
         case (.merge(let new), nil): return .dictionary(new)
         case (.merge(let new), .dictionary(let old)?): return .dictionary(old.merging(new) { $1 })
-        case (.append, let value?): throw .failed("\(file.name): key \(path.text.quoted) is of type \(value.typeName), not an array")
-        case (.merge, let value?): throw .failed("\(file.name): key \(path.text.quoted) is of type \(value.typeName), not a dictionary")
+        case (.append, let value?): throw .failed("\(storage.name): key \(path.text.quoted) is of type \(value.typeName), not an array")
+        case (.merge, let value?): throw .failed("\(storage.name): key \(path.text.quoted) is of type \(value.typeName), not a dictionary")
         }
     }
 }

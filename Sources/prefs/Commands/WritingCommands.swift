@@ -1,6 +1,7 @@
 import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
+import Synchronization
 
 /// `prefs delete`: removes one entry, or all of them.
 struct DeleteCommand: Command {
@@ -8,26 +9,27 @@ struct DeleteCommand: Command {
     static let operands = "FILE [KEY]"
     static let operandCount = 1...2
     static let options = [EntryPath.literalOption]
+    static let takesEtcd = true
     static let summary = "Remove one key, or all of them; the file stays."
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let path: EntryPath?
 
-    init(_ arguments: Arguments) {
-        file = PropertyListFile(operand: arguments.operands[0])
+    init(_ arguments: Arguments) throws(CommandError) {
+        storage = try EntryStorage(arguments)
         path = arguments.operands.count > 1 ? EntryPath(arguments, operand: 1) : nil
     }
 
     func run(_ output: Output) throws {
         // Editing creates a lock file, which must not appear next to a misspelt name.
-        _ = try file.existingEntries()
-        _ = try file.editList { entries in
+        _ = try storage.existingEntries()
+        try storage.edit { entries in
             guard let path else {
                 for key in entries.values.keys { entries[key] = nil }
                 return
             }
             guard path.value(in: entries.values) != nil else { throw CommandError.noSuchKey(path.text) }
-            try path.update(&entries, of: file.name) { _ in nil }
+            try path.update(&entries, of: storage.name) { _ in nil }
         }
     }
 }
@@ -38,10 +40,11 @@ struct IncrementCommand: Command {
     static let operands = "FILE KEY [BY]"
     static let operandCount = 2...3
     static let options = [EntryPath.literalOption]
+    static let takesEtcd = true
     static let summary = "Add 1 or BY to an integer, atomically, and print the sum."
     static let details = "A missing key counts from 0. BY may be negative. A sum that is out of range changes nothing."
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let path: EntryPath
     private let step: Int128
 
@@ -51,27 +54,28 @@ struct IncrementCommand: Command {
             throw .usage("not a whole number in range: \(text)")
         }
         self.step = step
-        file = PropertyListFile(operand: arguments.operands[0])
+        storage = try EntryStorage(arguments)
         path = EntryPath(arguments, operand: 1)
     }
 
     func run(_ output: Output) throws {
-        var sum: PropertyListInteger = 0
-        _ = try file.editList { entries in
-            try path.update(&entries, of: file.name) { value in
-                sum = try self.sum(value ?? 0)
-                return .integer(sum)
+        let sum = Mutex<PropertyListInteger>(0)
+        try storage.edit { entries in
+            try path.update(&entries, of: storage.name) { value in
+                let newSum = try self.sum(value ?? 0)
+                sum.withLock { $0 = newSum }
+                return .integer(newSum)
             }
         }
-        try output.write(line: sum.description)
+        try output.write(line: sum.withLock { $0 }.description)
     }
 
     private func sum(_ stored: PropertyListValue) throws(CommandError) -> PropertyListInteger {
         guard case .integer(let integer) = stored, let count = integer.value(as: Int128.self) else {
-            throw .failed("\(file.name): key \(path.text.quoted) cannot be incremented: it is of type \(stored.typeName)")
+            throw .failed("\(storage.name): key \(path.text.quoted) cannot be incremented: it is of type \(stored.typeName)")
         }
         guard let sum = PropertyListInteger(exactly: count + step) else {
-            throw .failed("\(file.name): key \(path.text.quoted) cannot be incremented: \(count + step) is out of range")
+            throw .failed("\(storage.name): key \(path.text.quoted) cannot be incremented: \(count + step) is out of range")
         }
         return sum
     }
@@ -83,27 +87,28 @@ struct RenameCommand: Command {
     static let operands = "FILE KEY NEWKEY"
     static let operandCount = 3...3
     static let options = [EntryPath.literalOption]
+    static let takesEtcd = true
     static let summary = "Move the value of KEY to NEWKEY, which must not exist, in one transaction."
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let old: EntryPath
     private let new: EntryPath
 
-    init(_ arguments: Arguments) {
-        file = PropertyListFile(operand: arguments.operands[0])
+    init(_ arguments: Arguments) throws(CommandError) {
+        storage = try EntryStorage(arguments)
         old = EntryPath(arguments, operand: 1)
         new = EntryPath(arguments, operand: 2)
     }
 
     func run(_ output: Output) throws {
-        _ = try file.existingEntries()
-        _ = try file.editList { entries in
+        _ = try storage.existingEntries()
+        try storage.edit { entries in
             guard let value = old.value(in: entries.values) else { throw CommandError.noSuchKey(old.text) }
             guard new.value(in: entries.values) == nil else {
-                throw CommandError.failed("\(file.name): key \(new.text.quoted) exists; delete it first")
+                throw CommandError.failed("\(storage.name): key \(new.text.quoted) exists; delete it first")
             }
-            try old.update(&entries, of: file.name) { _ in nil }
-            try new.update(&entries, of: file.name) { _ in value }
+            try old.update(&entries, of: storage.name) { _ in nil }
+            try new.update(&entries, of: storage.name) { _ in value }
         }
     }
 }

@@ -9,6 +9,7 @@ struct LogCommand: Command {
     static let operands = "FILE [KEY]"
     static let operandCount = 1...2
     static let options = ["--json", EntryPath.literalOption]
+    static let takesEtcd = true
     static let summary = "Print who has changed what and when, as far as the file's journal remembers, the oldest change first."
     static let details = """
         A line has the time, the key, the old and the new value, the writer and the revision of the file. Changes of one revision were made
@@ -19,22 +20,22 @@ struct LogCommand: Command {
         The exit status is 4 if the file has no journal. prefs watch --since REVISION continues from a revision.
         """
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     private let path: EntryPath?
     private let isJSON: Bool
 
     init(_ arguments: Arguments) throws(CommandError) {
-        file = PropertyListFile(operand: arguments.operands[0])
+        storage = try EntryStorage(arguments)
         path = arguments.operands.count > 1 ? EntryPath(arguments, operand: 1) : nil
         isJSON = arguments.has("json")
         guard path != nil || !arguments.has("literal") else { throw .usage("\(EntryPath.literalOption) needs a key") }
     }
 
     func run(_ output: Output) throws {
-        _ = try file.existingEntries()
+        _ = try storage.existingEntries()
         Task {
             do {
-                try await print(file, output)
+                try await print(storage.backend, output)
                 exit(0)
             } catch {
                 Prefs.fail(error)

@@ -9,6 +9,7 @@ struct WatchCommand: Command {
     static let operands = "FILE [KEY ...]"
     static let operandCount = 1...Int.max
     static let options = ["--json", "--initial", "--since REVISION", "--count N", "--lines"]
+    static let takesEtcd = true
     static let summary = "Print a line for each change of the keys, or of all, until interrupted; on a terminal, show a live table."
     static let details = """
           --json      print objects: {"key","old","new","kind","origin","revision","storageRevision"}. old and new are null where nothing
@@ -29,7 +30,7 @@ struct WatchCommand: Command {
         Lines that nobody reads from a pipe wait in memory.
         """
 
-    private let file: PropertyListFile
+    private let storage: EntryStorage
     /// The keys to watch, each once and in the order given; all keys if empty.
     private let keys: [String]
     private let keySet: Set<String>
@@ -43,7 +44,7 @@ struct WatchCommand: Command {
         let text = arguments.options["count"] ?? String(Int.max)
         guard let count = Int(text), count > 0 else { throw .usage("not a number of lines: \(text)") }
         lineLimit = count
-        file = PropertyListFile(operand: arguments.operands[0])
+        storage = try EntryStorage(arguments)
         var keySet: Set<String> = []
         keys = arguments.operands.dropFirst().filter { keySet.insert($0).inserted }
         self.keySet = keySet
@@ -57,12 +58,10 @@ struct WatchCommand: Command {
         isTable = !["json", "initial", "since", "count", "lines"].contains(where: arguments.has) && Terminal.isAvailable
     }
 
-    // Only this command and `log` suspend: the others start without Dispatch and the concurrency runtime.
     func run(_ output: Output) throws {
-        let store = try ObservableStore(backend: file)
         Task {
             do {
-                try await watch(store, output)
+                try await watch(try await ObservableStore.open(storage.backend), output)
                 exit(0)
             } catch {
                 Prefs.fail(error)
@@ -173,7 +172,7 @@ extension WatchCommand {
             group.addTask { [failures = store.failures] in
                 for await failure in failures { terminal.send(.failure("\(failure)")) }
             }
-            await terminal.display(WatchTable(title: file.name, entries: entries, keys: keys))
+            await terminal.display(WatchTable(title: storage.name, entries: entries, keys: keys))
             group.cancelAll()
         }
     }

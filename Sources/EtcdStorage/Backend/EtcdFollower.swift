@@ -1,0 +1,221 @@
+import ObservableStorage
+import Synchronization
+
+/// Follows the keys under a prefix: keeps the newest entries, reports differences, and lets edits wait until their own are among them.
+final class EtcdFollower: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    fileprivate struct State {
+        /// Nil before everything was read for the first time.
+        var replica: EtcdReplica?
+        var generation = 0
+        /// Why no member serves at present; nil if one does, or if that is not known yet.
+        var failure: (any Error)?
+        /// Attempts of transactions whose results are awaited, with the entries at their revision once they are known.
+        var attempts: [String: StorageEntries?] = [:]
+        /// Those who wait for something; nil for one that does not wait yet.
+        var waiting: [Int: Waiter?] = [:]
+        var lastNumber = 0
+        var task: Task<Void, Never>?
+        var isStopped = false
+    }
+
+    /// Somebody who waits for something.
+    fileprivate struct Waiter: Sendable {
+        typealias Check = @Sendable (inout State) -> (@Sendable () -> Void)?
+
+        /// Called after each change; returns what to do outside the lock if it was found.
+        let check: Check
+        /// Ends the waiting without it.
+        let cancel: @Sendable () -> Void
+    }
+
+    /// The events of the storage, in the order of the revisions.
+    let events = ChangePublisher<StorageEvent>()
+    private let name: String
+    private let keys: EntryKeys
+    private let transport: any EtcdWatchTransport
+    private let timing: EtcdWatch.Timing
+    private let state = Mutex(State())
+
+    init(_ transport: any EtcdWatchTransport, _ keys: EntryKeys, named name: String, timing: EtcdWatch.Timing = EtcdWatch.Timing()) {
+        (self.transport, self.keys, self.name, self.timing) = (transport, keys, name, timing)
+    }
+
+    /// Begins to follow, unless it has begun. It is retained until ``stop()``.
+    func start() {
+        state.withLock { state in
+            guard state.task == nil, !state.isStopped else { return }
+            state.task = Task {
+                var watch = EtcdWatch(self.transport, from: self.keys.rangeStart, to: self.keys.rangeEnd, timing: self.timing)
+                await watch.run { await self.receive($0) }
+            }
+        }
+    }
+
+    /// Ends to follow.
+    func stop() {
+        let task = state.withLock { state in
+            state.isStopped = true
+            defer { state.task = nil }
+            return state.task
+        }
+        task?.cancel()
+    }
+
+    // MARK: Following
+
+    // Called by one task, step by step, which determines the order of events.
+    private func receive(_ step: WatchStep) async {
+        let (events, actions) = state.withLock { state in (follow(step, &state), state.ready()) }
+        for action in actions { action() }
+        for event in events { self.events.publish(event) }
+    }
+
+    private func follow(_ step: WatchStep, _ state: inout State) -> [StorageEvent] {
+        switch step {
+        case .connected:
+            guard state.failure != nil else { return [] }
+            state.failure = nil
+            return [.reachable(true)]
+        case .disconnected(let error):
+            defer { state.failure = error }
+            return state.failure == nil && state.replica != nil ? [.reachable(false)] : []
+        case .events(let revision, let events):
+            guard let outcome = state.replica?.apply(events, at: revision) else { return [] }
+            for attempt in outcome.attempts where state.attempts[attempt] != nil { state.attempts[attempt] = state.replica?.entries }
+            return (outcome.changes.map { [.changes($0)] } ?? []) + outcome.failures.map { .failed($0) }
+        case .reset(let snapshot):
+            let earlier = state.replica
+            if let earlier, earlier.clusterID == snapshot.clusterID, snapshot.revision < earlier.revision { state.generation += 1 }
+            var failures: [StorageError] = []
+            var replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation, failures: &failures)
+            defer { state.replica = replica }
+            // What has happened meanwhile is not told in steps.
+            for case let attempt? in snapshot.keyValues.map({ self.keys.attempt($0) }) where state.attempts[attempt] != nil {
+                state.attempts[attempt] = replica.entries
+            }
+            guard let earlier else { return failures.map { .failed($0) } }
+            // Of another history, the stores read everything.
+            let changes: StorageEvent? =
+                if replica.history != earlier.history {
+                    .changed
+                } else {
+                    // Without a newer revision, events were lost, which a store has to read.
+                    replica.changes(after: earlier).map { replica.revision > earlier.revision ? .changes($0) : .changed }
+                }
+            return (changes.map { [$0] } ?? []) + failures.map { .failed($0) }
+        }
+    }
+
+    // MARK: Reading
+
+    /// What is known at present, which waits for the first time that everything is read.
+    ///
+    /// - Throws: the reason why that is not possible.
+    func current(until deadline: Instant) async throws -> EtcdReplica.View {
+        let result = await wait(until: deadline) { state -> Result<EtcdReplica.View, any Error>? in
+            if let replica = state.replica { return .success(replica.view) }
+            return state.failure.map { .failure($0) }
+        }
+        try Task.checkCancellation()
+        guard let result else { throw EtcdFailure(code: nil, message: "no member has answered in time") }
+        return try result.get()
+    }
+
+    /// What is known after another revision has come; nil if none does in time.
+    func newer(than revision: StorageRevision?, until deadline: Instant) async -> EtcdReplica.View? {
+        await wait(until: deadline) { state in state.replica.flatMap { $0.entries.revision == revision ? nil : $0.view } }
+    }
+
+    /// What is known at present; nil if nothing is yet.
+    var known: EtcdReplica.View? {
+        read { $0.view }
+    }
+
+    /// Looks at what is known, under the lock; returns nil if nothing is yet.
+    func read<Value: Sendable>(_ body: @Sendable (EtcdReplica) -> Value?) -> Value? {
+        state.withLock { $0.replica.flatMap(body) }
+    }
+
+    /// The entries of a snapshot, or newer ones that are known.
+    func entries(of snapshot: EtcdSnapshot) -> StorageEntries {
+        let (known, generation) = state.withLock { ($0.replica?.view, $0.generation) }
+        if let known, known.clusterID == snapshot.clusterID, known.revision >= snapshot.revision { return known.entries }
+        // Reported when the watch comes to them.
+        var failures: [StorageError] = []
+        return EtcdReplica(of: snapshot, keys, named: name, generation: generation, failures: &failures).entries
+    }
+
+    // MARK: Awaiting results
+
+    /// Expects the event of a transaction, by the value of its token.
+    func expect(_ attempt: String) {
+        state.withLock { $0.attempts[attempt] = .some(nil) }
+    }
+
+    /// Expects it no longer.
+    func forget(_ attempt: String) {
+        state.withLock { _ = $0.attempts.removeValue(forKey: attempt) }
+    }
+
+    /// The entries at the revision of a transaction that is expected; nil if its event does not come in time.
+    func entries(after attempt: String, until deadline: Instant) async -> StorageEntries? {
+        await wait(until: deadline) { $0.attempts[attempt] ?? nil }
+    }
+
+    /// Waits until a closure finds what it looks for; returns nil at the deadline, or when the task is cancelled.
+    private func wait<Value: Sendable>(until deadline: Instant, for find: @escaping @Sendable (inout State) -> Value?) async -> Value? {
+        if let value = state.withLock({ find(&$0) }) { return value }
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            state.waiting.updateValue(nil, forKey: state.lastNumber)
+            return state.lastNumber
+        }
+        let timer = Task {
+            do {
+                try await Task.sleep(until: deadline, clock: .continuous)
+                self.giveUp(number)
+            } catch {
+                // It is not needed any more.
+            }
+        }
+        defer { timer.cancel() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
+                let isOver = state.withLock { state -> Bool in
+                    guard state.waiting.keys.contains(number) else { return true }
+                    let check: Waiter.Check = { state in
+                        guard let value = find(&state) else { return nil }
+                        return { continuation.resume(returning: value) }
+                    }
+                    state.waiting[number] = Waiter(check: check, cancel: { continuation.resume(returning: nil) })
+                    return false
+                }
+                if isOver { return continuation.resume(returning: nil) }
+                // It may have come meanwhile.
+                for action in state.withLock({ $0.ready() }) { action() }
+            }
+        } onCancel: {
+            giveUp(number)
+        }
+    }
+
+    private func giveUp(_ number: Int) {
+        let waiter = state.withLock { $0.waiting.removeValue(forKey: number) }
+        waiter??.cancel()
+    }
+}
+
+extension EtcdFollower.State {
+    /// What to do for those who have found what they wait for.
+    fileprivate mutating func ready() -> [@Sendable () -> Void] {
+        var actions: [@Sendable () -> Void] = []
+        for (number, waiter) in waiting {
+            guard let action = waiter?.check(&self) else { continue }
+            waiting.removeValue(forKey: number)
+            actions.append(action)
+        }
+        return actions
+    }
+}

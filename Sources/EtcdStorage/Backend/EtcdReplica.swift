@@ -1,0 +1,209 @@
+import FoundationSubset
+import ObservableStorage
+import PropertyListCoding
+
+/// What is known of the keys under a prefix, as of one revision: the entries, and what a transaction compares.
+struct EtcdReplica: Sendable {
+    /// The effect of one revision.
+    struct Outcome: Sendable {
+        /// The differences, to be reported to stores; nil if no entry has changed.
+        var changes: StorageChanges?
+        /// The attempts of transactions that the revision contains, by the values of their tokens.
+        var attempts: [String] = []
+        /// What people should know.
+        var failures: [StorageError] = []
+    }
+
+    // More comparisons than these are replaced by one of the whole range.
+    private static let mostCompares = 100
+
+    private let name: String
+    private let keys: EntryKeys
+    /// The cluster whose history this is.
+    let clusterID: UInt64
+    /// Identifies the history in revisions of the storage.
+    let history: String
+    /// The revision up to which every event is included.
+    private(set) var revision: Int64
+    /// The entries at that revision.
+    private(set) var entries: StorageEntries
+    /// The number of keys that are not reserved, those included that are no entries.
+    private(set) var keyCount = 0
+    // The revision in which each entry was written last. Its name has the bytes of its key, which are not those of every equal string.
+    private var modRevisions: [String: Int64] = [:]
+    // Up to where stores were told differences.
+    private var told: StorageRevision
+
+    /// What an edit is made on, without what it is compared with: an edit that holds that would have it copied by the next event.
+    struct View: Sendable {
+        /// The entries at the revision.
+        let entries: StorageEntries
+        /// The cluster.
+        let clusterID: UInt64
+        /// Identifies the history in revisions of the storage.
+        let history: String
+        /// The revision of etcd.
+        let revision: Int64
+        /// The number of keys that are not reserved.
+        let keyCount: Int
+    }
+
+    /// What an edit is made on.
+    var view: View { View(entries: entries, clusterID: clusterID, history: history, revision: revision, keyCount: keyCount) }
+
+    /// Begins at a snapshot.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the storage in errors.
+    ///   - generation: how many times the cluster has gone back to an older revision, which begins another history.
+    ///   - failures: afterwards with what people should know.
+    init(of snapshot: EtcdSnapshot, _ keys: EntryKeys, named name: String, generation: Int, failures: inout [StorageError]) {
+        (self.name, self.keys, clusterID, revision) = (name, keys, snapshot.clusterID, snapshot.revision)
+        history = String(snapshot.clusterID, radix: 16) + (generation > 0 ? ".\(generation)" : "")
+        told = StorageRevision(history: history, number: UInt64(clamping: snapshot.revision))
+        entries = StorageEntries(revision: told)
+        var values: [String: PropertyListValue] = [:]
+        for keyValue in snapshot.keyValues {
+            guard let name = count(keyValue.key, adding: 1) else { continue }
+            guard isKey(keyValue.key, of: name, &failures) else { continue }
+            modRevisions[name] = keyValue.modRevision
+            values[name] = Self.value(keyValue.value, of: name)
+        }
+        entries = StorageEntries(values, revision: told)
+    }
+
+    /// The present revision of the storage.
+    private var storageRevision: StorageRevision { StorageRevision(history: history, number: UInt64(clamping: revision)) }
+
+    // MARK: Following
+
+    /// Includes all events of the next revision with any.
+    mutating func apply(_ events: [WatchEvent], at revision: Int64) -> Outcome {
+        var outcome = Outcome()
+        var values: [String: PropertyListValue?] = [:]
+        for event in events {
+            let keyValue = event.keyValue
+            if !event.isDelete, let attempt = keys.attempt(keyValue) { outcome.attempts.append(attempt) }
+            let isCreated = !event.isDelete && keyValue.createRevision == keyValue.modRevision
+            guard let name = count(keyValue.key, adding: event.isDelete ? -1 : isCreated ? 1 : 0) else { continue }
+            guard isKey(keyValue.key, of: name, &outcome.failures) else { continue }
+            modRevisions[name] = event.isDelete ? nil : keyValue.modRevision
+            values.updateValue(event.isDelete ? nil : Self.value(keyValue.value, of: name), forKey: name)
+        }
+        self.revision = revision
+        guard !values.isEmpty else {
+            entries = entries.stored(at: storageRevision)
+            return outcome
+        }
+        entries = StorageEntries(entries, with: values, revision: storageRevision)
+        outcome.changes = tell(values)
+        return outcome
+    }
+
+    /// The differences of a later snapshot of the same history, which continue what stores were told; nil if there are none.
+    mutating func changes(after earlier: EtcdReplica) -> StorageChanges? {
+        let values = entries.changes(since: earlier.entries)
+        told = earlier.told
+        return values.isEmpty ? nil : tell(values)
+    }
+
+    private mutating func tell(_ values: [String: PropertyListValue?]) -> StorageChanges {
+        defer { told = storageRevision }
+        return StorageChanges(values, since: told, revision: storageRevision)
+    }
+
+    /// Counts a key that is not reserved; returns the name of its entry, or nil if it is none.
+    private mutating func count(_ key: [UInt8], adding number: Int) -> String? {
+        // Nothing of the store is outside of that range.
+        guard !key.lexicographicallyPrecedes(keys.entriesStart) else { return nil }
+        switch keys.meaning(of: key) {
+        case .entry(let name):
+            keyCount += number
+            return name
+        case .foreign:
+            keyCount += number
+            return nil
+        case .reserved: return nil
+        }
+    }
+
+    /// Whether a key is that of the entry with its name, and not of an equal name in other bytes.
+    private func isKey(_ key: [UInt8], of name: String, _ failures: inout [StorageError]) -> Bool {
+        guard let known = modRevisions.index(forKey: name) else { return true }
+        if modRevisions.keys[known].utf8.elementsEqual(name.utf8) { return true }
+        let reason = "etcd has two keys for \"\(name)\", in different Unicode normalizations; delete one of them"
+        failures.append(.unreadable(file: self.name, reason: reason))
+        return false
+    }
+
+    /// The value of an entry: the bytes, if somebody has put there what is no property list.
+    static func value(_ bytes: [UInt8], of name: String) -> PropertyListValue {
+        do throws(EntryValue.Failure) {
+            return try EntryValue.decode(bytes, for: name)
+        } catch {
+            return .data(Data(bytes))
+        }
+    }
+
+    // MARK: Comparing
+
+    /// The key of an entry: the one that it has in etcd, if it is stored.
+    func key(of name: String) -> [UInt8]? {
+        keys.key(of: modRevisions.index(forKey: name).map { modRevisions.keys[$0] } ?? name)
+    }
+
+    /// The comparisons with which a transaction that was made on earlier entries finds what it has read; nil if that has changed already.
+    ///
+    /// - Parameters:
+    ///   - names: the names of the entries that it has read; nil for all.
+    ///   - earlier: the entries that it has read, and their revision.
+    func compares(of names: Set<String>?, read earlier: StorageEntries) -> [TxnRequest.Compare]? {
+        guard let number = earlier.revision?.number, earlier.revision?.history == history else { return nil }
+        let last = Int64(clamping: number)
+        guard let names, names.count <= Self.mostCompares else {
+            // Without later ones, entries can only be missing.
+            if revision > last, modRevisions.contains(where: { $0.value > last }) || modRevisions.count != earlier.values.count {
+                return nil
+            }
+            return comparesOfAll(since: last)
+        }
+        var compares: [TxnRequest.Compare] = []
+        for name in names {
+            let revision = modRevisions[name] ?? 0
+            guard revision <= last, (revision == 0) == (earlier[name] == nil) else { return nil }
+            // A name that can be no key is never stored.
+            if let key = key(of: name) { compares.append(TxnRequest.Compare(key: key, target: .modRevision(revision))) }
+        }
+        return compares
+    }
+
+    /// Comparisons of all entries. That of the range does not see what was deleted: the fence tells that of this library, and each single
+    /// key that of others, if there are not too many.
+    private func comparesOfAll(since last: Int64) -> [TxnRequest.Compare] {
+        let range = TxnRequest.Compare(
+            key: keys.entriesStart, rangeEnd: keys.rangeEnd, relation: .less, target: .modRevision(last + 1))
+        let fence = TxnRequest.Compare(key: keys.fence, relation: .less, target: .modRevision(last + 1))
+        guard modRevisions.count <= Self.mostCompares else { return [range, fence] }
+        return [range, fence]
+            + modRevisions.compactMap { name, revision in
+                keys.key(of: name).map { TxnRequest.Compare(key: $0, target: .modRevision(revision)) }
+            }
+    }
+}
+
+extension EntryKeys {
+    /// The first key that an entry may have.
+    var entriesStart: [UInt8] { start + [1] }
+
+    /// A reserved key that is written whenever this library deletes an entry.
+    var fence: [UInt8] { reservedKey("deleted") }
+
+    /// The reserved key of a token.
+    func token(_ name: String) -> [UInt8] { reservedKey("token/" + name) }
+
+    /// The attempt of a transaction that has written a token; nil if the key is none.
+    func attempt(_ keyValue: KeyValue) -> String? {
+        guard case .reserved(let name) = meaning(of: keyValue.key), name.hasPrefix("token/") else { return nil }
+        return String(decoding: keyValue.value, as: UTF8.self)
+    }
+}

@@ -1,0 +1,164 @@
+import FoundationSubset
+import ObservableStorage
+import PropertyListCoding
+
+/// A reserved key that is written with each transaction: whoever sends one again, because the answer did not come, sees in it whether the
+/// first one has taken effect. It ends by its lease when nobody writes it any more.
+struct EtcdToken: Sendable {
+    /// How long a token outlives its last transaction, in seconds.
+    static let timeToLive = 600 as Int64
+
+    let name = UUID().uuidString
+    /// The revision in which it was written last; 0 if it is not stored.
+    var revision: Int64 = 0
+    var number: UInt64 = 0
+    var lease: (id: Int64, renewal: ContinuousClock.Instant)?
+}
+
+/// An edit on its way to etcd, which is sent until it has taken effect, once, or what it has read has changed.
+struct EtcdTransaction: Sendable {
+    private(set) var token: EtcdToken
+    private let keys: EntryKeys
+    private let name: String
+    private var conflicts = 0
+
+    /// - Parameter name: the name of the storage in errors.
+    init(_ token: EtcdToken, _ keys: EntryKeys, named name: String) {
+        (self.token, self.keys, self.name) = (token, keys, name)
+    }
+
+    /// Stores edited entries, and returns all entries at the revision afterwards; nil if something that was read has changed.
+    ///
+    /// - Parameters:
+    ///   - entries: the edited entries.
+    ///   - earlier: the entries that were edited.
+    ///   - timeout: how long the members may take.
+    mutating func commit(
+        _ entries: StorageEntries, over earlier: StorageEntries, _ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration
+    ) async throws -> StorageEntries? {
+        try Task.checkCancellation()
+        // A task of its own, which is not cancelled: what becomes of a transaction that was sent has to be told.
+        let (sent, result) = await Task { [self] in
+            var sent = self
+            do {
+                let stored = try await sent.send(entries, over: earlier, client, follower, timeout)
+                return (sent, Result<StorageEntries?, any Error>.success(stored))
+            } catch {
+                return (sent, .failure(error))
+            }
+        }.value
+        self = sent
+        return try result.get()
+    }
+
+    private mutating func send(
+        _ entries: StorageEntries, over earlier: StorageEntries, _ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration
+    ) async throws -> StorageEntries? {
+        try await renewLease(client, timeout)
+        token.number += 1
+        let attempt = "\(token.name) \(token.number)"
+        var isLeaseLost = false
+        follower.expect(attempt)
+        defer { follower.forget(attempt) }
+        while true {
+            guard let request = try request(entries, over: earlier, follower, attempt) else { return nil }
+            let deadline = ContinuousClock.now + timeout
+            let response: TxnRequest.Response
+            do {
+                response = try await client.call(request, isRepeatable: true, deadline: deadline)
+            } catch EtcdClientError.unavailable(let error, mayHaveArrived: true) {
+                // The watch may have seen it.
+                if let stored = await follower.entries(after: attempt, until: .now) { return stored }
+                throw StorageError.outcomeUnknown(storage: name, reason: "\(error)")
+            } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
+                // Somebody has revoked it, or the cluster is another one.
+                (isLeaseLost, token.lease) = (true, nil)
+                try await renewLease(client, timeout)
+                continue
+            }
+            if response.succeeded {
+                token.revision = response.header.revision
+                return try await stored(attempt, follower)
+            }
+            guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "an answer is missing") }
+            let expected = token.revision
+            token.revision = range.keyValues.first?.modRevision ?? 0
+            if let value = range.keyValues.first?.value, value == Array(attempt.utf8) {
+                // An earlier one of the same requests has taken effect.
+                return try await stored(attempt, follower)
+            }
+            guard token.revision != expected else { return nil }
+            // The token has expired, or its last transaction took effect after it was given up.
+            token.lease = nil
+            try await renewLease(client, timeout)
+        }
+    }
+
+    /// Writes the token alone, and returns the revision: everything that was stored before comes before it.
+    mutating func mark(_ client: EtcdClient, _ timeout: Duration) async throws -> Int64 {
+        try await renewLease(client, timeout)
+        let mark = PutRequest(key: keys.token(token.name), value: [], lease: token.lease?.id ?? 0)
+        token.revision = try await client.call(mark, isRepeatable: true, deadline: .now + timeout).header.revision
+        return token.revision
+    }
+
+    /// Waits until the watch has come to a transaction that has taken effect.
+    private func stored(_ attempt: String, _ follower: EtcdFollower) async throws -> StorageEntries {
+        // A member that cannot be watched any more is left within five seconds.
+        if let entries = await follower.entries(after: attempt, until: .now + .seconds(20)) { return entries }
+        let reason = "the edit has taken effect, but no member can be watched"
+        throw StorageError.outcomeUnknown(storage: name, reason: reason)
+    }
+
+    private func request(
+        _ entries: StorageEntries, over earlier: StorageEntries, _ follower: EtcdFollower, _ attempt: String
+    ) throws -> TxnRequest? {
+        let names = entries.editedKeys.sorted()
+        let found = follower.read { known in
+            known.compares(of: entries.readKeys, read: earlier).map { ($0, names.map { known.key(of: $0) }) }
+        }
+        guard let (compares, editedKeys) = found else { return nil }
+        let tokenKey = keys.token(token.name)
+        var request = TxnRequest()
+        request.compares = [TxnRequest.Compare(key: tokenKey, target: .modRevision(token.revision))] + compares
+        var deletes = false
+        for (name, key) in zip(names, editedKeys) {
+            guard let key else {
+                throw StorageError.unencodable(key: name, reason: "a name in etcd may not be empty, nor begin with a NUL")
+            }
+            if let value = entries[name] {
+                request.success.append(.put(PutRequest(key: key, value: try encoded(value, name))))
+            } else {
+                deletes = true
+                request.success.append(.deleteRange(DeleteRangeRequest(key: key)))
+            }
+        }
+        if deletes { request.success.append(.put(PutRequest(key: keys.fence, value: Array(attempt.utf8)))) }
+        request.success.append(.put(PutRequest(key: tokenKey, value: Array(attempt.utf8), lease: token.lease?.id ?? 0)))
+        request.failure = [.range(RangeRequest(key: tokenKey))]
+        return request
+    }
+
+    private func encoded(_ value: PropertyListValue, _ name: String) throws(StorageError) -> [UInt8] {
+        do throws(EntryValue.Failure) {
+            return try EntryValue.encode(value, for: name)
+        } catch {
+            throw .unencodable(key: name, reason: error.reason)
+        }
+    }
+
+    /// Grants a new lease in good time before the old one ends.
+    private mutating func renewLease(_ client: EtcdClient, _ timeout: Duration) async throws {
+        if let lease = token.lease, .now < lease.renewal { return }
+        let request = LeaseGrantRequest(timeToLive: EtcdToken.timeToLive)
+        let granted = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
+        token.lease = (granted.lease, .now + .seconds(EtcdToken.timeToLive / 2))
+    }
+
+    /// Waits for a random time, the longer the more often another writer was faster, so that several do not hinder each other for ever.
+    mutating func pauseAfterConflict() async throws {
+        conflicts += 1
+        guard conflicts > 1 else { return }
+        try await Task.sleep(for: .milliseconds(1 << min(conflicts, 6)) * Double.random(in: 0...1))
+    }
+}

@@ -1,0 +1,92 @@
+/// Decides whether a request that failed is sent again, and when and where.
+struct EtcdAttempts: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    /// How a request is sent again.
+    struct Retry: Hashable, Sendable {
+        var changesMember = false
+        var renewsToken = false
+        var delay = Duration.zero
+    }
+
+    private static let longestDelay = Duration.seconds(2)
+    private static let mostRenewals = 2
+
+    private let members: Int
+    private let isRepeatable: Bool
+    /// Whether the request may have taken effect at a member that did not respond.
+    private(set) var mayHaveArrived = false
+    private var failures = 0
+    private var renewals = 0
+    private var nextDelay = Duration.milliseconds(50)
+
+    /// - Parameters:
+    ///   - members: the number of members of the cluster.
+    ///   - isRepeatable: whether the request may be executed several times.
+    init(members: Int, isRepeatable: Bool) {
+        self.members = members
+        self.isRepeatable = isRepeatable
+    }
+
+    /// When to give up on the next member: early enough for the others in this round, if they may be asked then.
+    func deadline(until deadline: Instant, timeout: Duration, now: Instant) -> Instant {
+        let share = isRepeatable ? (deadline - now) / (members - failures % members) : deadline - now
+        return now + min(share, timeout)
+    }
+
+    /// Decides how to proceed after an error.
+    ///
+    /// - Parameter renewsToken: whether a new token can be fetched.
+    /// - Throws: the error of the whole call, if the request is not to be sent again.
+    mutating func retry(after error: any Error, renewsToken: Bool) throws -> Retry {
+        switch error {
+        case let failure as EtcdFailure:
+            if failure.isTokenRefused, renewsToken, renewals < Self.mostRenewals {
+                renewals += 1
+                // A member that has just renewed it may refuse it again until it has caught up with the others.
+                return Retry(renewsToken: true, delay: renewals == 1 ? .zero : delay())
+            }
+            if failure.isTokenRefused { throw failure }
+            if failure.isOverloaded { return Retry(changesMember: true, delay: delay()) }
+            if failure.isOutcomeUnknown, !isRepeatable { throw EtcdClientError.outcomeUnknown(failure) }
+            guard failure.isOutcomeUnknown || failure.isUnavailable else { throw failure }
+            if failure.isOutcomeUnknown { mayHaveArrived = true }
+        case let error as HTTPError:
+            if error.reason == .invalidRequest { throw error }
+            if error.delivery == .perhapsSent, !isRepeatable { throw EtcdClientError.outcomeUnknown(error) }
+            if error.reason == .cancelled { throw CancellationError() }
+            if error.delivery == .perhapsSent { mayHaveArrived = true }
+        case EtcdClientError.unavailable:
+            // There was no token in time; all members have been asked for one.
+            return Retry(delay: delay())
+        default:
+            throw error
+        }
+        failures += 1
+        return Retry(changesMember: true, delay: failures.isMultiple(of: members) ? delay() : .zero)
+    }
+
+    /// A delay that doubles each time, between half of it and all, so that clients do not come back together.
+    private mutating func delay() -> Duration {
+        defer { nextDelay = min(nextDelay * 2, Self.longestDelay) }
+        return nextDelay * Double.random(in: 0.5...1)
+    }
+}
+
+/// Why no response to a request came that could be used.
+///
+/// What a member answers is an ``EtcdFailure`` instead, unless it leaves the outcome unknown or another member is asked.
+enum EtcdClientError: Error, CustomStringConvertible {
+    /// The request was sent once, and may have taken effect or not, or may still do; the error that hid the response.
+    case outcomeUnknown(any Error)
+    /// No member responded before the deadline; the last error. A request that is not repeatable did nothing.
+    case unavailable(any Error, mayHaveArrived: Bool)
+
+    /// A sentence with the reason.
+    var description: String {
+        switch self {
+        case .outcomeUnknown(let error): "etcd may have executed the request, but its response is not known (\(error))"
+        case .unavailable(let error, _): "no member of the etcd cluster responds (\(error))"
+        }
+    }
+}

@@ -1,0 +1,225 @@
+import FoundationSubset
+
+/// Sends requests to the members of a cluster: to the preferred one, and to the others if it fails.
+///
+/// All members serve the same keys. The preferred member stays the same while it responds, so that a client reads its own writes at once
+/// and its connections are kept.
+actor EtcdClient {
+    typealias Instant = ContinuousClock.Instant
+
+    /// The number of members that are known.
+    nonisolated let endpointCount: Int
+    private let configuration: EtcdConfiguration
+    private let tls: TLSContext?
+    private var members: [EtcdConnections]
+    private var preferred = 0
+    // The request for the token of the user, and then its result; all calls share it.
+    private var token: Task<String?, any Error>?
+
+    /// Prepares connections, which are opened when they are needed.
+    ///
+    /// - Throws: ``EtcdConfigurationError`` if an endpoint is not valid; ``TLSError`` if a certificate or key cannot be used.
+    init(_ configuration: EtcdConfiguration) throws {
+        self.configuration = configuration
+        members = try configuration.parsedEndpoints().map { EtcdConnections(to: $0) }
+        endpointCount = members.count
+        tls = try configuration.tls.map { try TLSContext($0) }
+    }
+
+    /// Sends a request and returns the response.
+    ///
+    /// It is sent again, to the next member, if it did not arrive, or did nothing because the member has no leader or too much to do. If
+    /// its outcome is unknown, it is sent again only if it is repeatable. After all members have failed there is a delay of up to two
+    /// seconds.
+    ///
+    /// - Parameters:
+    ///   - isRepeatable: whether the request may be executed several times, such as one that only reads.
+    ///   - deadline: when to give up. The first request of all may take longer, by the time in which a token is fetched.
+    /// - Throws: ``EtcdFailure`` that a member answered; ``EtcdClientError``; `CancellationError` unless the outcome is unknown.
+    func call<Request: EtcdRequest>(_ request: Request, isRepeatable: Bool, deadline: Instant) async throws -> Request.Response {
+        try await call(request, isRepeatable: isRepeatable, credentials: configuration.credentials, deadline: deadline)
+    }
+
+    private func call<Request: EtcdRequest>(
+        _ request: Request, isRepeatable: Bool, credentials: EtcdConfiguration.Credentials?, deadline: Instant
+    ) async throws -> Request.Response {
+        var attempts = EtcdAttempts(members: endpointCount, isRepeatable: isRepeatable)
+        while true {
+            let token = sharedToken(of: credentials)
+            var member = preferred
+            do {
+                let value = try await value(of: token)
+                // A member that gave the token is known to serve.
+                member = preferred
+                let limit = attempts.deadline(until: deadline, timeout: configuration.requestTimeout, now: .now)
+                let response = try await send(HTTPRequest(request, token: value), to: member, deadline: limit)
+                return try Request.response(httpStatus: response.status, body: response.body)
+            } catch {
+                let retry: EtcdAttempts.Retry
+                do {
+                    retry = try attempts.retry(after: error, renewsToken: token != nil)
+                } catch {
+                    // That the last attempt did nothing says nothing about the others.
+                    guard attempts.mayHaveArrived, !Request.isRead, !(error is EtcdClientError) else { throw error }
+                    throw EtcdClientError.unavailable(error, mayHaveArrived: true)
+                }
+                if retry.renewsToken { discard(token) }
+                if retry.changesMember { markFailed(member) }
+                guard .now + retry.delay < deadline else {
+                    throw EtcdClientError.unavailable(error, mayHaveArrived: attempts.mayHaveArrived)
+                }
+                if retry.delay > .zero { try await Task.sleep(for: retry.delay) }
+            }
+        }
+    }
+
+    /// Opens a stream at the preferred member on a connection of its own.
+    ///
+    /// - Returns: the stream, whose response has the status 200, and the member for ``markFailed(_:)``.
+    /// - Throws: ``EtcdFailure`` that the member answered, or ``HTTPError``; another member is the preferred one then.
+    func openStream(
+        _ path: String, first: [UInt8], fields: [HTTPField], deadline: Instant
+    ) async throws -> (stream: HTTPStream, endpoint: Int) {
+        let token = try await value(of: sharedToken(of: configuration.credentials))
+        let member = preferred
+        do {
+            var request = HTTPRequest(path: path, fields: fields, body: .open(first: first))
+            request.authorize(with: token)
+            let stream = try await open(member, deadline: deadline).stream(request, deadline: deadline)
+            guard stream.head.status == 200 else { throw try await failure(of: stream, deadline: deadline) }
+            return (stream, member)
+        } catch {
+            markFailed(member)
+            throw error
+        }
+    }
+
+    /// Makes the next member the preferred one, if this one still is.
+    func markFailed(_ member: Int) {
+        if member == preferred { preferred = (member + 1) % endpointCount }
+    }
+
+    private func send(_ request: HTTPRequest, to member: Int, deadline: Instant) async throws(HTTPError) -> HTTPResponse {
+        while let connection = members[member].take() {
+            do throws(HTTPError) {
+                return try await send(request, on: connection, to: member, deadline: deadline)
+            } catch {
+                // It was lost while it was idle, which says nothing about the member.
+                let isLost = ![.cancelled, .deadlineExceeded, .invalidRequest].contains(error.reason)
+                guard error.delivery == .nothingSent, isLost else { throw error }
+            }
+        }
+        return try await send(request, on: open(member, deadline: deadline), to: member, deadline: deadline)
+    }
+
+    private func send(
+        _ request: HTTPRequest, on connection: HTTPConnection, to member: Int, deadline: Instant
+    ) async throws(HTTPError) -> HTTPResponse {
+        let response = try await connection.send(request, deadline: deadline)
+        members[member].put(connection)
+        return response
+    }
+
+    private func open(_ member: Int, deadline: Instant) async throws(HTTPError) -> HTTPConnection {
+        let endpoint = members[member].endpoint
+        let deadline = min(deadline, .now + configuration.connectTimeout)
+        guard let tls else { return try await HTTPConnection.open(endpoint, deadline: deadline) }
+        return try await HTTPConnection.open(endpoint, deadline: deadline) {
+            try TLSSession(tls, host: endpoint.host, port: endpoint.port)
+        }
+    }
+
+    private func failure(of stream: HTTPStream, deadline: Instant) async throws(HTTPError) -> EtcdFailure {
+        var body: [UInt8] = []
+        while body.count < 65_536, let part = try await stream.next(deadline: deadline) { body += part }
+        return EtcdFailure(httpStatus: stream.head.status, body: body)
+    }
+
+    // MARK: - Tokens
+
+    /// Makes the next request fetch a new token.
+    func discardToken() {
+        token = nil
+    }
+
+    /// The request for the token of a user, which may have ended; nil if there is no user.
+    private func sharedToken(of credentials: EtcdConfiguration.Credentials?) -> Task<String?, any Error>? {
+        guard let credentials else { return nil }
+        let token = token ?? Task { try await self.fetchToken(of: credentials) }
+        self.token = token
+        return token
+    }
+
+    private func value(of token: Task<String?, any Error>?) async throws -> String? {
+        do {
+            return try await token?.value
+        } catch {
+            discard(token)
+            throw error
+        }
+    }
+
+    /// Discards a token that was refused, or could not be fetched, unless it was replaced meanwhile.
+    private func discard(_ token: Task<String?, any Error>?) {
+        if self.token == token { discardToken() }
+    }
+
+    /// Fetches a token; returns nil if etcd does not check users.
+    private func fetchToken(of credentials: EtcdConfiguration.Credentials) async throws -> String? {
+        let request = AuthenticateRequest(name: credentials.user, password: credentials.password)
+        do {
+            return try await call(request, isRepeatable: true, credentials: nil, deadline: .now + configuration.requestTimeout).token
+        } catch let failure as EtcdFailure where failure.isAuthenticationDisabled {
+            return nil
+        }
+    }
+}
+
+extension HTTPRequest {
+    fileprivate init(_ request: some EtcdRequest, token: String?) {
+        self.init(path: request.path, body: .complete(request.body))
+        // A member without a leader refuses the request at once, instead of keeping it until one is elected.
+        fields = [HTTPField(name: "Grpc-Metadata-hasleader", value: "true")]
+        authorize(with: token)
+    }
+
+    fileprivate mutating func authorize(with token: String?) {
+        if let token { fields.append(HTTPField(name: "Authorization", value: token)) }
+    }
+}
+
+extension EtcdClient: EtcdWatchTransport {
+    func call<Request: EtcdRequest>(_ request: Request, deadline: Instant) async throws -> Request.Response {
+        try await call(request, isRepeatable: true, deadline: deadline)
+    }
+}
+
+/// The connections to one member that are open and wait for a request.
+private struct EtcdConnections {
+    // More are needed only for as many requests at the same moment.
+    private static let mostIdle = 8
+
+    /// The member.
+    let endpoint: HTTPEndpoint
+    private var idle: [HTTPConnection] = []
+
+    /// Begins without connections.
+    init(to endpoint: HTTPEndpoint) {
+        self.endpoint = endpoint
+    }
+
+    /// Removes and returns the connection that was used last; nil if there is none that is still open.
+    mutating func take() -> HTTPConnection? {
+        while let connection = idle.popLast() {
+            if connection.isReusable { return connection }
+        }
+        return nil
+    }
+
+    /// Keeps a connection for the next request, if another one may follow on it; otherwise it closes when it is released.
+    mutating func put(_ connection: HTTPConnection) {
+        // Those that the server has closed are not taken any more once there are newer ones.
+        idle.removeAll { !$0.isReusable }
+        if connection.isReusable && idle.count < Self.mostIdle { idle.append(connection) }
+    }
+}

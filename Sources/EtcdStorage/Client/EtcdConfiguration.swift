@@ -1,0 +1,119 @@
+import FoundationSubset
+
+/// Where an etcd cluster is, how to connect to it, and which of its keys belong to a store.
+public struct EtcdConfiguration: Sendable, Hashable {
+    /// The name and password of a user of etcd.
+    public struct Credentials: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the user.
+        public var user: String
+        /// The password of the user.
+        public var password: String
+
+        /// Combines a name with its password.
+        public init(user: String, password: String) {
+            (self.user, self.password) = (user, password)
+        }
+
+        /// The name of the user, without the password.
+        public var description: String { "user \(user)" }
+    }
+
+    /// The addresses for clients of one or more members of the cluster.
+    ///
+    /// Each is `host:port`, `http://host:port` or `https://host:port`, where the host is a name, an IPv4 address, or an IPv6 address in
+    /// brackets. The port is 2379 if it is left out. All members of the cluster should be named: requests go to the others if one fails.
+    public var endpoints: [String]
+    /// What the keys of the store begin with in etcd, so that several stores can share a cluster.
+    public var prefix: String
+    /// The user, if the cluster demands one; nil for none.
+    public var credentials: Credentials?
+    /// How connections are encrypted; nil if they are not.
+    public var tls: TLSConfiguration?
+    /// How long a member may take for a response before another one is asked. Five seconds by default.
+    public var requestTimeout: Duration
+    /// How long it may take to connect to a member, with the handshake of TLS. Two seconds by default.
+    public var connectTimeout: Duration
+
+    /// Describes a cluster. The endpoints are checked when the configuration is used.
+    public init(
+        endpoints: [String], prefix: String, credentials: Credentials? = nil, tls: TLSConfiguration? = nil,
+        requestTimeout: Duration = .seconds(5), connectTimeout: Duration = .seconds(2)
+    ) {
+        self.endpoints = endpoints
+        self.prefix = prefix
+        self.credentials = credentials
+        self.tls = tls
+        self.requestTimeout = requestTimeout
+        self.connectTimeout = connectTimeout
+    }
+}
+
+/// The reason why a configuration cannot be used, and the remedy.
+public struct EtcdConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A sentence with the reason, and one with the remedy.
+    public let description: String
+}
+
+// MARK: - Endpoints
+
+extension EtcdConfiguration {
+    /// The addresses of the members, each once and in the order of the configuration.
+    func parsedEndpoints() throws(EtcdConfigurationError) -> [HTTPEndpoint] {
+        guard !endpoints.isEmpty else {
+            throw EtcdConfigurationError(
+                description: "The configuration of etcd has no endpoints. Name at least one, such as localhost:2379.")
+        }
+        var parsed: [HTTPEndpoint] = []
+        for text in endpoints {
+            let endpoint = try endpoint(text)
+            if !parsed.contains(endpoint) { parsed.append(endpoint) }
+        }
+        return parsed
+    }
+
+    private func endpoint(_ text: String) throws(EtcdConfigurationError) -> HTTPEndpoint {
+        func invalid(_ reason: String) -> EtcdConfigurationError {
+            EtcdConfigurationError(description: "\"\(text)\" is no endpoint of etcd: \(reason).")
+        }
+        var rest = text[...]
+        if let (scheme, address) = rest.divided(by: "://") {
+            switch scheme.lowercased() {
+            case "http" where tls == nil, "https" where tls != nil: rest = address
+            case "http": throw invalid("it begins with http://, but tls is set. Begin it with https://, or leave that out")
+            case "https": throw invalid("it begins with https://, but tls is not set. Set tls to a TLSConfiguration")
+            default: throw invalid("\(scheme):// is not supported. Begin it with http:// or https://, or leave that out")
+            }
+        }
+        if rest.hasSuffix("/") { rest = rest.dropLast() }
+        if let unexpected = rest.first(where: { "/?#@ \t\r\n".contains($0) }) {
+            throw invalid("it has the character \"\(unexpected)\". Give only a host and a port, such as localhost:2379")
+        }
+        var host = rest
+        var port: Substring?
+        if rest.hasPrefix("[") {
+            guard let (address, end) = rest.dropFirst().divided(by: "]"), end.isEmpty || end.hasPrefix(":") else {
+                throw invalid("its IPv6 address does not end with \"]\" before the port")
+            }
+            host = address
+            port = end.isEmpty ? nil : end.dropFirst()
+        } else if let (name, number) = rest.divided(by: ":") {
+            guard !number.contains(":") else { throw invalid("an IPv6 address has to be in brackets, such as [::1]:2379") }
+            host = name
+            port = number
+        }
+        guard !host.isEmpty else { throw invalid("it has no host") }
+        guard let port else { return HTTPEndpoint(host: String(host), port: 2379) }
+        guard let number = UInt16(port), number > 0, port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw invalid("its port is not a number from 1 to 65535")
+        }
+        return HTTPEndpoint(host: String(host), port: number)
+    }
+}
+
+extension Substring {
+    /// The parts before and after the first occurrence of a separator; nil if there is none.
+    fileprivate func divided(by separator: String) -> (Substring, Substring)? {
+        guard let range = firstRange(of: separator) else { return nil }
+        return (self[..<range.lowerBound], self[range.upperBound...])
+    }
+}

@@ -1,0 +1,213 @@
+/// A step of a watch, in the order in which a store has to follow them.
+enum WatchStep: Sendable {
+    /// Events are arriving, or will as they happen.
+    case connected
+    /// No member serves the watch at present: all were tried, the last one failed with this error. They are tried again until one does.
+    case disconnected(any Error)
+    /// All events of one revision. Each revision comes once, and higher than those before since the last reset.
+    case events(revision: Int64, [WatchEvent])
+    /// Everything as it is at one revision, which may be an older one; the events in between are not known.
+    case reset(EtcdSnapshot)
+}
+
+/// Follows all keys of a range from a revision on, whichever members come and go, until its task is cancelled.
+///
+/// The events are those of the history, each once. Where the history is lost, because it was compacted, because etcd has lost events, or
+/// because another cluster serves at the address, everything is read anew instead.
+struct EtcdWatch: Sendable {
+    /// How long the watch waits for what.
+    struct Timing: Sendable {
+        /// The time between two heartbeats, which every member that lives answers.
+        var heartbeat = Duration.seconds(1)
+        /// How long a member may be silent before the next one is tried.
+        var silence = Duration.seconds(4)
+        /// How long a member may take to begin a watch, and to answer a small request.
+        var response = Duration.seconds(2)
+        /// How long a member may take to send a page of values.
+        var page = Duration.seconds(10)
+        /// The first delay after all members have failed, which doubles each time.
+        var firstDelay = Duration.milliseconds(50)
+        /// The longest delay.
+        var longestDelay = Duration.seconds(2)
+        /// The time between two comparisons of what was delivered with what etcd has.
+        var comparison = Duration.seconds(60)
+        /// The time before a difference is looked at again, which is that of events on their way.
+        var suspicion = Duration.seconds(5)
+    }
+
+    private let transport: any EtcdWatchTransport
+    private let range: (start: [UInt8], end: [UInt8])
+    private let timing: Timing
+    private var progress: WatchProgress?
+    // The attempts since a member has answered a heartbeat or sent an event.
+    private var failures = 0
+    // What the receiver knows; nil at first.
+    private var isConnected: Bool?
+    private var nextComparison: ContinuousClock.Instant
+
+    /// Creates a watch.
+    ///
+    /// - Parameters:
+    ///   - start: the first key of the range.
+    ///   - end: the key after the last one of the range.
+    ///   - snapshot: what the receiver knows already, with the keys at least; nil if the first step shall be a reset.
+    init(
+        _ transport: any EtcdWatchTransport, from start: [UInt8], to end: [UInt8], after snapshot: EtcdSnapshot? = nil,
+        timing: Timing = Timing()
+    ) {
+        self.transport = transport
+        self.timing = timing
+        range = (start, end)
+        progress = snapshot.map(WatchProgress.init)
+        nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
+    }
+
+    /// Passes each step on, and waits until it is received, before the next; returns when the task is cancelled.
+    mutating func run(_ receive: @Sendable (WatchStep) async -> Void) async {
+        while !Task.isCancelled {
+            do {
+                if progress == nil { try await reset(receive) }
+                try await follow(receive)
+                failures += 1
+            } catch {
+                if Task.isCancelled { return }
+                failures += 1
+                if failures >= transport.endpointCount, isConnected != false {
+                    isConnected = false
+                    await receive(.disconnected(error))
+                }
+                if let failure = error as? EtcdFailure { await refreshToken(after: failure) }
+            }
+            await waitAfterFailures()
+        }
+    }
+
+    private mutating func reset(_ receive: @Sendable (WatchStep) async -> Void) async throws {
+        let snapshot = try await transport.snapshot(from: range.start, to: range.end, pageTimeout: timing.page)
+        progress = WatchProgress(after: snapshot)
+        await receive(.reset(snapshot))
+    }
+
+    private func refreshToken(after failure: EtcdFailure) async {
+        // Older members than 3.4.23 say of a watch with an expired token that it has no right to read.
+        if failure.isTokenRefused || failure.isPermissionDenied { await transport.discardToken() }
+    }
+
+    private func waitAfterFailures() async {
+        guard failures > transport.endpointCount else { return }
+        let doublings = min(failures - transport.endpointCount - 1, 10)
+        let delay = min(timing.firstDelay * (1 << doublings), timing.longestDelay)
+        do {
+            try await Task.sleep(for: delay * Double.random(in: 0.5...1))
+        } catch {
+            // The task was cancelled, which ends the loop.
+        }
+    }
+}
+
+// MARK: - One connection
+
+extension EtcdWatch {
+    /// Follows one stream. Returns if everything has to be read anew.
+    private mutating func follow(_ receive: @Sendable (WatchStep) async -> Void) async throws {
+        guard let revision = progress?.revision else { return }
+        progress?.reconnect()
+        // A revision at which this would overflow only a damaged answer has, for which the process must not end.
+        var request = WatchRequest.Create(key: range.start, rangeEnd: range.end, startRevision: revision &+ 1)
+        (request.notifiesProgress, request.allowsFragments) = (true, true)
+        // A member that has lost the others ends the stream then, instead of being silent about what they do.
+        let fields = [HTTPField(name: "Grpc-Metadata-hasleader", value: "true")]
+        let (stream, endpoint) = try await transport.openStream(
+            WatchRequest.path, first: WatchRequest.create(request).body, fields: fields, deadline: .now + timing.response)
+        defer { stream.close() }
+        do {
+            async let _: Void = Self.beat(stream, every: timing.heartbeat)
+            try await read(stream, receive)
+        } catch {
+            await transport.markFailed(endpoint)
+            throw error
+        }
+    }
+
+    /// Asks for an answer again and again, until the task is cancelled or the stream has ended.
+    private static func beat(_ stream: HTTPStream, every interval: Duration) async {
+        do {
+            while true {
+                try await Task.sleep(for: interval)
+                try await stream.write(WatchRequest.progress.body)
+            }
+        } catch {
+            // Whoever reads the stream is told the reason.
+        }
+    }
+
+    private mutating func read(_ stream: HTTPStream, _ receive: @Sendable (WatchStep) async -> Void) async throws {
+        var lines = LineSplitter()
+        while let part = try await stream.next(deadline: .now + timing.silence) {
+            for line in lines.append(part) {
+                try await handle(try StreamMessage(line: line), receive)
+                if progress == nil { return }
+            }
+            await compareIfDue()
+            if progress == nil { return }
+        }
+        if let line = lines.finish() { try await handle(try StreamMessage(line: line), receive) }
+        if progress != nil { throw EtcdFailure(code: nil, message: "the member has ended the stream") }
+    }
+
+    private mutating func handle(_ message: StreamMessage<WatchResponse>, _ receive: @Sendable (WatchStep) async -> Void) async throws {
+        let response =
+            switch message {
+            case .result(let response): response
+            case .failure(let failure): throw failure
+            }
+        let outcome = progress?.receive(response) ?? .reset
+        switch outcome {
+        case .created:
+            if isConnected != true { await receive(.connected) }
+            isConnected = true
+        case .events(let revisions):
+            failures = 0
+            for revision in revisions { await receive(.events(revision: revision.number, revision.events)) }
+        case .isBehind:
+            failures = 0
+            if let current = progress, await isHistoryLost(current) { progress = nil }
+        case .reset: progress = nil
+        case .ended(let failure): throw failure
+        }
+    }
+}
+
+// MARK: - Comparison
+
+extension EtcdWatch {
+    /// Whether an older revision than the delivered one is the newest of the cluster, rather than of a member that is late.
+    private func isHistoryLost(_ progress: WatchProgress) async -> Bool {
+        do {
+            let header = try await transport.call(
+                RangeRequest(key: range.start, rangeEnd: range.end, countOnly: true), deadline: .now + timing.response
+            ).header
+            return header.clusterID != progress.clusterID || header.revision < progress.revision
+        } catch {
+            // The next heartbeat is a reason to ask again.
+            return false
+        }
+    }
+
+    /// Compares what was delivered with what etcd has, if it is time; events have to be read anew if some were lost.
+    private mutating func compareIfDue() async {
+        guard ContinuousClock.now >= nextComparison else { return }
+        nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
+        do {
+            let keys = try await transport.snapshot(
+                from: range.start, to: range.end, keysOnly: true, pageSize: 10_000, pageTimeout: timing.response)
+            switch progress?.compare(with: keys) {
+            case .isLost: progress = nil
+            case .isSuspect: nextComparison = .now + timing.suspicion
+            case .isComplete, nil: break
+            }
+        } catch {
+            // It is compared another time.
+        }
+    }
+}

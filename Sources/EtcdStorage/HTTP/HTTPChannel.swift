@@ -1,0 +1,111 @@
+/// The bytes of a connection between the socket and the requests: they pass the filter, and wait until the socket accepts them.
+struct HTTPChannel {
+    /// What was received.
+    enum Incoming {
+        /// Bytes of a response; empty if the filter needs more, or used them itself.
+        case bytes([UInt8])
+        case end
+    }
+
+    private static let readSize = 65_536
+
+    // Nil once closed.
+    private var socket: Socket?
+    private var filter: any ByteFilter
+    private var output: ArraySlice<UInt8> = []
+    private var writeError: SocketError?
+    /// Whether bytes were written since the last request began.
+    private(set) var delivery = HTTPError.Delivery.nothingSent
+
+    /// - Parameter socket: a connected socket.
+    init(_ socket: Socket, filter: any ByteFilter) {
+        self.socket = socket
+        self.filter = filter
+        socket.resumeReading()
+        flush()
+    }
+
+    /// Whether requests can be sent.
+    var isReady: Bool { filter.isReady }
+
+    /// The number of bytes that wait for the socket.
+    var pendingCount: Int { output.count }
+
+    /// Notes that the bytes of a new request follow.
+    mutating func beginRequest() {
+        delivery = .nothingSent
+    }
+
+    /// Sends bytes, or keeps them until the socket accepts them.
+    mutating func send(_ bytes: [UInt8]) throws(HTTPError.Reason) {
+        output += filter.takePendingOutput()
+        do {
+            let filtered = try filter.send(bytes)
+            if output.isEmpty { output = filtered[...] } else { output += filtered }
+        } catch {
+            flush()
+            throw .filter(String(describing: error))
+        }
+        flush()
+    }
+
+    /// Writes as much as the socket accepts, and waits for an event if that is not all.
+    mutating func flush() {
+        output += filter.takePendingOutput()
+        guard let socket else { return }
+        while writeError == nil && !output.isEmpty {
+            do throws(SocketError) {
+                let count = try socket.write(output)
+                if count == 0 { return socket.resumeWriting() }
+                delivery = .perhapsSent
+                output = output.dropFirst(count)
+            } catch {
+                // Not reported before everything is read: the server may have told the reason before it closed.
+                writeError = error
+            }
+        }
+        output = []
+        socket.suspendWriting()
+    }
+
+    /// Receives what has arrived; returns nil if nothing has.
+    mutating func receive() throws(HTTPError.Reason) -> Incoming? {
+        let bytes: [UInt8]?
+        do throws(SocketError) {
+            bytes = try socket?.read(atMost: Self.readSize)
+        } catch {
+            throw .socket(error)
+        }
+        guard let bytes else { return nil }
+        defer { flush() }
+        do {
+            guard bytes.isEmpty else { return .bytes(try filter.received(bytes)) }
+            try filter.receivedEnd()
+            if let writeError { throw HTTPError.Reason.socket(writeError) }
+            return .end
+        } catch let reason as HTTPError.Reason {
+            throw reason
+        } catch {
+            throw .filter(String(describing: error))
+        }
+    }
+
+    /// Stops receiving until ``resumeReading()``; the server has to wait when the system's buffers are full.
+    func suspendReading() {
+        socket?.suspendReading()
+    }
+
+    /// Receives again.
+    func resumeReading() {
+        socket?.resumeReading()
+    }
+
+    /// Ends the session of the filter if the socket accepts that at once, and closes the socket.
+    mutating func close() {
+        guard socket != nil else { return }
+        filter.close()
+        flush()
+        socket = nil
+        output = []
+    }
+}

@@ -1,0 +1,174 @@
+import Dispatch
+import FoundationSubset
+
+/// A non-blocking TCP socket with events for its queue.
+///
+/// It is used on that queue only. Releasing it from any thread ends the events and closes the descriptor.
+final class Socket {
+    private let descriptor: Int32
+    private let writeDescriptor: Int32
+    private let readSource: any DispatchSourceRead
+    // Made when the socket first has to be waited for, which most never have to.
+    private var writeSource: (any DispatchSourceWrite)?
+    private var isReading = false
+    private var isWriting = false
+    private let queue: DispatchQueue
+    private let onWritable: @Sendable () -> Void
+
+    /// Begins to connect; ``isConnected()`` tells the result after an event for writing.
+    ///
+    /// - Parameters:
+    ///   - onReadable: called while reading is resumed and bytes, the end or an error can be read.
+    ///   - onWritable: called while writing is resumed and bytes can be written.
+    init(
+        connectingTo address: SocketAddress, queue: DispatchQueue, onReadable: @escaping @Sendable () -> Void,
+        onWritable: @escaping @Sendable () -> Void
+    ) throws(SocketError) {
+        let descriptor = SocketConstants.open(address.family)
+        guard descriptor >= 0 else { throw SocketError(call: "socket", code: errno) }
+        // Requests are written at once: waiting for more would delay them.
+        Self.set(TCP_NODELAY, of: descriptor, level: Int32(IPPROTO_TCP))
+        // On Linux, Dispatch loses events if two sources of one descriptor are suspended and released independently.
+        let writeDescriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        let code = writeDescriptor < 0 ? errno : address.withPointer { connect(descriptor, $0, $1) == 0 ? 0 : errno }
+        guard code == 0 || code == EINPROGRESS || code == EINTR else {
+            if writeDescriptor >= 0 { close(writeDescriptor) }
+            close(descriptor)
+            throw SocketError(call: "connect", code: code)
+        }
+        self.descriptor = descriptor
+        self.writeDescriptor = writeDescriptor
+        self.queue = queue
+        self.onWritable = onWritable
+        readSource = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        readSource.setEventHandler(handler: onReadable)
+        // A descriptor may be closed only after its source has let go of it.
+        readSource.setCancelHandler { close(descriptor) }
+        // A source may not be released before its activation.
+        readSource.activate()
+        readSource.suspend()
+    }
+
+    deinit {
+        // Nor while it is suspended, and its cancel handler would not run.
+        resumeReading()
+        readSource.cancel()
+        if let writeSource {
+            if !isWriting { writeSource.resume() }
+            writeSource.cancel()
+        } else {
+            close(writeDescriptor)
+        }
+    }
+
+    /// Whether the connection is made; throws the reason if it cannot be made.
+    func isConnected() throws(SocketError) -> Bool {
+        var code: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        if getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) != 0 { code = errno }
+        guard code == 0 else { throw SocketError(call: "connect", code: code) }
+        var address = sockaddr()
+        size = socklen_t(MemoryLayout<sockaddr>.size)
+        return getpeername(descriptor, &address, &size) == 0
+    }
+
+    /// Reads what has arrived, up to a size; empty at the end, nil if nothing has arrived.
+    func read(atMost size: Int) throws(SocketError) -> [UInt8]? {
+        var count = 0
+        var code: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, initialized in
+            repeat {
+                count = recv(descriptor, buffer.baseAddress, size, 0)
+                code = errno
+            } while count < 0 && code == EINTR
+            initialized = max(0, count)
+        }
+        if count >= 0 { return bytes }
+        guard code == EAGAIN || code == EWOULDBLOCK else { throw SocketError(call: "recv", code: code) }
+        return nil
+    }
+
+    /// Writes bytes, and returns how many were accepted; 0 if the socket is full.
+    func write(_ bytes: ArraySlice<UInt8>) throws(SocketError) -> Int {
+        while true {
+            let count = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, SocketConstants.sendFlags) }
+            if count >= 0 { return count }
+            if errno == EAGAIN || errno == EWOULDBLOCK { return 0 }
+            guard errno == EINTR else { throw SocketError(call: "send", code: errno) }
+        }
+    }
+
+    /// Lets events for reading come.
+    func resumeReading() {
+        guard !isReading else { return }
+        isReading = true
+        readSource.resume()
+    }
+
+    /// Lets no events for reading come: the server's bytes stay in the system, which stops the server when it has no more room.
+    func suspendReading() {
+        guard isReading else { return }
+        isReading = false
+        readSource.suspend()
+    }
+
+    /// Lets events for writing come.
+    func resumeWriting() {
+        guard !isWriting else { return }
+        isWriting = true
+        if let writeSource { return writeSource.resume() }
+        let source = DispatchSource.makeWriteSource(fileDescriptor: writeDescriptor, queue: queue)
+        source.setEventHandler(handler: onWritable)
+        source.setCancelHandler { [writeDescriptor] in close(writeDescriptor) }
+        source.activate()
+        writeSource = source
+    }
+
+    /// Lets no events for writing come.
+    func suspendWriting() {
+        guard isWriting else { return }
+        isWriting = false
+        writeSource?.suspend()
+    }
+
+    fileprivate static func set(_ option: Int32, of descriptor: Int32, level: Int32) {
+        var isOn: Int32 = 1
+        setsockopt(descriptor, level, option, &isOn, socklen_t(MemoryLayout<Int32>.size))
+    }
+}
+
+/// What differs between platforms: types of constants, and how a write to a closed connection is kept from ending the process.
+enum SocketConstants {}
+
+#if canImport(Darwin)
+    extension SocketConstants {
+        static let stream = SOCK_STREAM
+        static let sendFlags: Int32 = 0
+
+        /// Creates a non-blocking socket that child processes do not inherit; -1 with `errno` if that fails.
+        static func open(_ family: Int32) -> Int32 {
+            let descriptor = socket(family, SOCK_STREAM, 0)
+            guard descriptor >= 0 else { return descriptor }
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+            Socket.set(SO_NOSIGPIPE, of: descriptor, level: SOL_SOCKET)
+            return descriptor
+        }
+    }
+#else
+    extension SocketConstants {
+        #if canImport(Glibc)
+            static let stream = Int32(SOCK_STREAM.rawValue)
+            private static let openFlags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        #else
+            static let stream = SOCK_STREAM
+            private static let openFlags = SOCK_NONBLOCK | SOCK_CLOEXEC
+        #endif
+        static let sendFlags = Int32(MSG_NOSIGNAL)
+
+        /// Creates a non-blocking socket that child processes do not inherit; -1 with `errno` if that fails.
+        static func open(_ family: Int32) -> Int32 {
+            socket(family, stream | openFlags, 0)
+        }
+    }
+#endif

@@ -1,0 +1,53 @@
+import FoundationSubset
+
+/// A numeric address and port, as the system's calls take it.
+struct SocketAddress: Hashable, Sendable {
+    /// The family of addresses, such as `AF_INET`.
+    let family: Int32
+    private let bytes: [UInt8]
+
+    /// Calls a function of the system with the address.
+    func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        bytes.withUnsafeBytes { bytes in
+            // A raw copy of the system's structure, in storage that is aligned for any.
+            withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: MemoryLayout<sockaddr_storage>.alignment) { copy in
+                copy.copyMemory(from: bytes)
+                return copy.withMemoryRebound(to: sockaddr.self) { body(UnsafePointer($0.baseAddress!), socklen_t(bytes.count)) }
+            }
+        }
+    }
+
+    /// The addresses of an endpoint, in the order in which they are to be tried. Blocks while the system asks its name servers.
+    static func all(of endpoint: HTTPEndpoint) -> Result<[SocketAddress], ResolutionError> {
+        resolve(endpoint, flags: 0)
+    }
+
+    /// The address of an endpoint whose host is numeric; nil if it is a name.
+    static func numeric(_ endpoint: HTTPEndpoint) -> [SocketAddress]? {
+        if case .success(let addresses) = resolve(endpoint, flags: AI_NUMERICHOST) { addresses } else { nil }
+    }
+
+    private static func resolve(_ endpoint: HTTPEndpoint, flags: Int32) -> Result<[SocketAddress], ResolutionError> {
+        var hints = addrinfo()
+        hints.ai_flags = flags | AI_NUMERICSERV
+        hints.ai_socktype = SocketConstants.stream
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(endpoint.host, String(endpoint.port), &hints, &list)
+        guard code == 0 else { return .failure(ResolutionError(reason: String(cString: gai_strerror(code)))) }
+        defer { freeaddrinfo(list) }
+        var addresses: [SocketAddress] = []
+        var next = list
+        while let info = next?.pointee {
+            let bytes = UnsafeRawBufferPointer(start: info.ai_addr, count: Int(info.ai_addrlen))
+            addresses.append(SocketAddress(family: info.ai_family, bytes: Array(bytes)))
+            next = info.ai_next
+        }
+        return .success(addresses)
+    }
+}
+
+/// The resolver's reason why a name has no address.
+struct ResolutionError: Error {
+    /// The text of the resolver.
+    let reason: String
+}

@@ -1,0 +1,54 @@
+import FoundationSubset
+
+/// The system's OpenSSL, version 3 or 1.1.1, opened once and never closed.
+struct OpenSSLLibrary: Sendable {
+    /// The library, or why there is none.
+    static let shared = Result { () throws(TLSError) in try OpenSSLLibrary() }
+
+    // A handle of the dynamic loader, as a number, because it is only passed back.
+    private let handle: UInt
+
+    private init() throws(TLSError) {
+        guard !libraryNames.isEmpty else {
+            throw .unavailable("there is no TLS for etcd on this system yet: connect through a tunnel that ends TLS on this machine")
+        }
+        var failures: [String] = []
+        for name in libraryNames {
+            if let opened = dlopen(name, RTLD_NOW | RTLD_LOCAL) {
+                handle = UInt(bitPattern: opened)
+                try initialize()
+                return
+            }
+            failures.append(dlerror().map { String(cString: $0) } ?? name)
+        }
+        throw .unavailable(
+            """
+            OpenSSL can't be loaded (\(failures.joined(separator: "; "))): install its package openssl, version 3 or 1.1.1, and don't link \
+            the program statically with the C library
+            """)
+    }
+
+    /// The function with a name, whose type the caller knows from OpenSSL's manual.
+    func function<Function>(_ name: String, as type: Function.Type = Function.self) throws(TLSError) -> Function {
+        guard let address = dlsym(UnsafeMutableRawPointer(bitPattern: handle), name) else {
+            throw .unavailable("OpenSSL has no function \(name): install version 3 or 1.1.1")
+        }
+        return unsafeBitCast(address, to: type)
+    }
+
+    private func initialize() throws(TLSError) {
+        // OpenSSL otherwise frees its tables in `exit`, while other threads of the program may still use connections.
+        let noCleanupAtExit: UInt64 = 0x0008_0000
+        let errorTexts: UInt64 = 0x0020_0002
+        let initialize = try function("OPENSSL_init_ssl", as: (@convention(c) (UInt64, OpaquePointer?) -> Int32).self)
+        guard initialize(noCleanupAtExit | errorTexts, nil) == 1 else {
+            throw .unavailable("OpenSSL can't be initialized: check the file that `openssl version -d` leads to, openssl.cnf")
+        }
+    }
+}
+
+#if canImport(Darwin)
+    private let libraryNames: [String] = []
+#else
+    private let libraryNames = ["libssl.so.3", "libssl.so.1.1"]
+#endif

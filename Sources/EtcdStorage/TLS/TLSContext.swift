@@ -1,0 +1,154 @@
+import FoundationSubset
+
+/// What the sessions of one configuration share: trusted authorities, the client's certificate, protocol versions.
+///
+/// `@unchecked Sendable`: OpenSSL counts the references to its context atomically and only reads from it once the initializer returned.
+final class TLSContext: @unchecked Sendable {
+    /// The functions to use with ``pointer``.
+    let openSSL: OpenSSL
+    /// OpenSSL's context, valid for as long as this object.
+    let pointer: OpaquePointer
+    /// What it was made for.
+    let configuration: TLSConfiguration
+
+    /// Reads the certificates and the key.
+    init(_ configuration: TLSConfiguration) throws(TLSError) {
+        openSSL = try OpenSSL.shared()
+        openSSL.clearErrors()
+        guard let pointer = openSSL.contextNew(openSSL.clientMethod()) else {
+            throw .unavailable("OpenSSL makes no context: \(openSSL.takeErrorReason().text)")
+        }
+        self.pointer = pointer
+        self.configuration = configuration
+        try setProtocol()
+        try trust(configuration.authorities)
+        if let identity = configuration.identity { try use(identity) }
+    }
+
+    deinit {
+        openSSL.contextFree(pointer)
+    }
+
+    /// This context, or a new one if a part of it is from files, because short-lived certificates are renewed there.
+    ///
+    /// etcd's own clients read them for each connection, too. It takes 3 ms.
+    func current() throws(TLSError) -> TLSContext {
+        configuration.hasFiles ? try TLSContext(configuration) : self
+    }
+
+    private func setProtocol() throws(TLSError) {
+        let tls12 = 0x0303
+        let noRenegotiation: UInt64 = 1 << 30
+        // Idle connections then keep no buffers for records: 34 KB less for each.
+        let releaseBuffers = 0x10
+        let http11: [UInt8] = [8] + Array("http/1.1".utf8)
+        // Unlike the other functions, this one returns 0 on success.
+        let isProtocolSet = openSSL.contextSetProtocols(pointer, http11, UInt32(http11.count)) == 0
+        guard openSSL.contextControl(pointer, Control.setMinimumVersion, tls12, nil) == 1, isProtocolSet else {
+            throw .unavailable("OpenSSL does not support TLS 1.2: \(openSSL.takeErrorReason().text)")
+        }
+        _ = openSSL.contextSetOptions(pointer, noRenegotiation)
+        _ = openSSL.contextControl(pointer, Control.addModes, releaseBuffers, nil)
+        let verifyPeer: Int32 = 1
+        openSSL.contextSetVerify(pointer, verifyPeer, nil)
+    }
+
+    private func trust(_ authorities: TLSConfiguration.Authorities) throws(TLSError) {
+        switch authorities {
+        case .system:
+            guard openSSL.contextSetDefaultVerifyPaths(pointer) == 1 else {
+                throw .unavailable("the system's authorities can't be read: \(openSSL.takeErrorReason().text)")
+            }
+        case .certificates(let pem):
+            let store = openSSL.contextStore(pointer)
+            try forEachCertificate(in: pem) { certificate, _ in openSSL.storeAddCertificate(store, certificate) == 1 }
+        }
+    }
+
+    private func use(_ identity: TLSConfiguration.Identity) throws(TLSError) {
+        try forEachCertificate(in: identity.certificate) { certificate, position in
+            // Those after the first lead from it to an authority.
+            position == 0
+                ? openSSL.contextUseCertificate(pointer, certificate) == 1
+                : openSSL.contextControl(pointer, Control.chainCertificate, 1, UnsafeMutableRawPointer(certificate)) == 1
+        }
+        let buffer = try buffer(of: identity.key)
+        defer { _ = openSSL.bufferFree(buffer) }
+        // Without a callback OpenSSL asks on the terminal.
+        guard let key = openSSL.pemReadPrivateKey(buffer, nil, { _, _, _, _ in -1 }, nil) else {
+            throw .invalid(
+                source: identity.key.source, reason: openSSL.takeErrorReason().text,
+                remedy: "Give a private key in PEM format without a password")
+        }
+        defer { openSSL.privateKeyFree(key) }
+        guard openSSL.contextUsePrivateKey(pointer, key) == 1 else {
+            throw .invalid(
+                source: identity.key.source, reason: openSSL.takeErrorReason().text,
+                remedy: "Give the private key of \(identity.certificate.source)")
+        }
+    }
+
+    private func forEachCertificate(
+        in pem: TLSConfiguration.PEM, _ body: (_ certificate: OpaquePointer, _ position: Int) -> Bool
+    ) throws(TLSError) {
+        let buffer = try buffer(of: pem)
+        defer { _ = openSSL.bufferFree(buffer) }
+        var count = 0
+        while let certificate = openSSL.pemReadCertificate(buffer, nil, nil, nil) {
+            defer { openSSL.certificateFree(certificate) }
+            guard body(certificate, count) else { throw invalidCertificate(pem, openSSL.takeErrorReason().text) }
+            count += 1
+        }
+        let reason = openSSL.takeErrorReason().text
+        guard reason == "no start line" else { throw invalidCertificate(pem, reason) }
+        guard count > 0 else { throw invalidCertificate(pem, "there is no certificate in it") }
+    }
+
+    private func invalidCertificate(_ pem: TLSConfiguration.PEM, _ reason: String) -> TLSError {
+        .invalid(source: pem.source, reason: reason, remedy: "Give certificates in PEM format")
+    }
+
+    private func buffer(of pem: TLSConfiguration.PEM) throws(TLSError) -> OpaquePointer? {
+        let bytes = try pem.content()
+        let buffer = openSSL.bufferNew(openSSL.memoryMethod())
+        _ = openSSL.bufferWrite(buffer, bytes, Int32(clamping: bytes.count))
+        return buffer
+    }
+
+    private enum Control {
+        static let addModes: Int32 = 33
+        static let chainCertificate: Int32 = 89
+        static let setMinimumVersion: Int32 = 123
+    }
+}
+
+extension TLSConfiguration {
+    fileprivate var hasFiles: Bool {
+        if case .certificates(.file) = authorities { return true }
+        if case .file? = identity?.certificate { return true }
+        if case .file? = identity?.key { return true }
+        return false
+    }
+}
+
+extension TLSConfiguration.PEM {
+    /// The file's path, for errors.
+    fileprivate var source: String {
+        switch self {
+        case .file(let path): path
+        case .bytes: "The given PEM"
+        }
+    }
+
+    fileprivate func content() throws(TLSError) -> [UInt8] {
+        switch self {
+        case .bytes(let bytes): return bytes
+        case .file(let path):
+            do {
+                return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            } catch {
+                throw .invalid(source: path, reason: "\(error)", remedy: "Check the path and its permissions")
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/// A failure to encrypt a connection; its description says what failed, why, and what to do.
+public enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// There is no usable OpenSSL.
+    case unavailable(String)
+    /// Certificates or a private key can't be used.
+    case invalid(source: String, reason: String, remedy: String)
+    /// A server's certificate does not prove that it is the wanted server.
+    case untrusted(peer: String, name: String, code: Int, reason: String)
+    /// The server ended the session with an alert; `code` is that of RFC 8446.
+    case refused(peer: String, code: Int, reason: String)
+    /// The server's bytes are not TLS, were changed on their way, or use something unsupported.
+    case malformed(peer: String, reason: String)
+    /// The connection ended without TLS's closing alert: what was received may not be all.
+    case truncated(peer: String, isReady: Bool)
+
+    /// What failed, why, and what to do.
+    public var description: String {
+        switch self {
+        case .unavailable(let reason):
+            "TLS is not available: \(reason)."
+        case .invalid(let source, let reason, let remedy):
+            "\(source) can't be used for TLS: \(reason). \(remedy)."
+        case .untrusted(let peer, let name, let code, let reason):
+            "The certificate of \(peer) is not trusted: \(reason). \(Self.remedy(forVerification: code, name: name))."
+        case .refused(let peer, let code, let reason):
+            "\(peer) refused the TLS session: \(reason). \(Self.remedy(forAlert: code))."
+        case .malformed(let peer, let reason):
+            "The TLS session with \(peer) failed: \(reason). Check that the server uses TLS 1.2 or later on this port."
+        case .truncated(let peer, true):
+            "\(peer) ended the connection without ending the TLS session, so data may be missing. Look for a crash or a proxy's timeout."
+        case .truncated(let peer, false):
+            "\(peer) ended the connection during the TLS handshake. Check that the server uses TLS on this port, and its log."
+        }
+    }
+
+    private static func remedy(forVerification code: Int, name: String) -> String {
+        switch code {
+        case 9, 10: "Renew the certificate, and check this machine's clock"
+        case 62, 64: "Issue it for \(name), or set serverName to a name that is in it"
+        case 2, 18, 19, 20, 21: "Name the authority that issued it in the configuration's authorities"
+        default: "Replace the server's certificate"
+        }
+    }
+
+    private static func remedy(forAlert code: Int) -> String {
+        switch code {
+        // Most servers without a client's certificate send bad_certificate before TLS 1.3, and certificate_required since.
+        case 40, 42...46, 48, 116: "If it demands client certificates, set the configuration's identity to one that its authority issued"
+        case 70, 71, 86: "Let it use TLS 1.2 or later"
+        case 112: "Set serverName to a name that it knows"
+        default: "See the server's log"
+        }
+    }
+}

@@ -1,0 +1,58 @@
+/// The keys in etcd of a store's entries and of its backend, all under one prefix.
+///
+/// An entry has the key "prefix/name" in UTF-8, as a person types it for `etcdctl`. Names that begin with a NUL are reserved for the
+/// backend.
+///
+/// The bytes of a name are kept as they are. Two names that differ in their Unicode normalization only are therefore two keys in etcd,
+/// although they are equal as Swift strings: whoever collects entries by name has to compare the bytes of the keys as well.
+struct EntryKeys: Sendable, Hashable {
+    /// What a key in etcd stands for.
+    enum Meaning: Sendable, Hashable {
+        /// An entry with a name, whose UTF-8 is what the key was made from.
+        case entry(String)
+        /// Something of the backend.
+        case reserved(String)
+        /// Nothing of this store: the key is not under the prefix, or not valid UTF-8.
+        case foreign
+    }
+
+    /// The first key under the prefix.
+    let start: [UInt8]
+
+    /// Creates the keys under a prefix, to which a slash is added if it has none at its end. An empty prefix stands for all keys of etcd.
+    init(prefix: String) {
+        start = Array((prefix.isEmpty || prefix.utf8.last == UInt8(ascii: "/") ? prefix : prefix + "/").utf8)
+    }
+
+    /// The first key of the range of all keys under the prefix.
+    var rangeStart: [UInt8] { start.isEmpty ? [0] : start }
+
+    /// The key after the last one under the prefix.
+    var rangeEnd: [UInt8] { Self.prefixEnd(start) }
+
+    /// The key after all keys that begin with some bytes; a NUL, which stands for no end, if there is none.
+    static func prefixEnd(_ prefix: [UInt8]) -> [UInt8] {
+        guard let last = prefix.lastIndex(where: { $0 < 0xFF }) else { return [0] }
+        return prefix[..<last] + [prefix[last] + 1]
+    }
+
+    /// The key of an entry; nil if the name is empty, or begins with a NUL.
+    func key(of name: String) -> [UInt8]? {
+        guard let first = name.utf8.first, first != 0 else { return nil }
+        return start + name.utf8
+    }
+
+    /// A key of the backend.
+    func reservedKey(_ name: String) -> [UInt8] {
+        start + [0] + name.utf8
+    }
+
+    /// What a key stands for.
+    func meaning(of key: [UInt8]) -> Meaning {
+        guard key.count > start.count, key.starts(with: start) else { return .foreign }
+        let name = key[start.count...]
+        let isReserved = name.first == 0
+        guard let text = String(validating: isReserved ? name.dropFirst() : name, as: UTF8.self) else { return .foreign }
+        return isReserved ? .reserved(text) : .entry(text)
+    }
+}

@@ -1,0 +1,74 @@
+import Dispatch
+import EtcdStorage
+import ObservableStorage
+import PropertyListCoding
+import Synchronization
+
+/// The storage that a command line names: the file of the operand FILE, or the keys in etcd that the option `--etcd` gives in its place.
+///
+/// A file is read and edited without Dispatch and the concurrency runtime, so that the tool starts fast.
+enum EntryStorage: Sendable {
+    case file(PropertyListFile)
+    case etcd(EtcdBackend)
+
+    /// Interprets the first operand, without accessing the storage.
+    ///
+    /// - Parameter requestTimeout: how long a member of etcd may take for a response.
+    init(_ arguments: Arguments, requestTimeout: Duration = .seconds(5)) throws(CommandError) {
+        guard arguments.has(EtcdConfiguration.optionName) else {
+            if let option = arguments.etcdOption { throw .usage("--\(option) needs --\(EtcdConfiguration.optionName)") }
+            self = .file(PropertyListFile(operand: arguments.operands[0]))
+            return
+        }
+        self = .etcd(try EtcdBackend.make(arguments, requestTimeout: requestTimeout))
+    }
+
+    /// The storage as a store's backend.
+    var backend: any StorageBackend {
+        switch self {
+        case .file(let file): file
+        case .etcd(let etcd): etcd
+        }
+    }
+
+    /// The name of the storage in errors.
+    var name: String {
+        backend.name
+    }
+
+    /// Reads all entries: those of a file that exists, because its name may be misspelt, or what is under a prefix in etcd.
+    func existingEntries() throws -> [String: PropertyListValue] {
+        switch self {
+        case .file(let file): try file.existingEntries()
+        case .etcd(let etcd): try Self.wait { try await etcd.load().values }
+        }
+    }
+
+    /// Edits the entries in one transaction, which is durable when this returns; the closure may run again, on newer entries.
+    ///
+    /// - Throws: the error of the closure, and nothing is changed; `StorageError` if it cannot be stored.
+    func edit(_ body: @escaping @Sendable (inout StorageEntries) throws -> Void) throws {
+        switch self {
+        case .file(let file): _ = try file.editList(body)
+        case .etcd(let etcd): try Self.wait { _ = try await etcd.edit(body) }
+        }
+    }
+
+    /// Runs a task, and waits for it on the calling thread, which must not be one of the cooperative pool.
+    private static func wait<Success: Sendable>(_ operation: @escaping @Sendable () async throws -> Success) throws -> Success {
+        let outcome = Mutex<Result<Success, any Error>>(.failure(CancellationError()))
+        let end = DispatchSemaphore(value: 0)
+        Task {
+            let result: Result<Success, any Error>
+            do {
+                result = .success(try await operation())
+            } catch {
+                result = .failure(error)
+            }
+            outcome.withLock { $0 = result }
+            end.signal()
+        }
+        end.wait()
+        return try outcome.withLock { $0 }.get()
+    }
+}

@@ -1,0 +1,103 @@
+import Dispatch
+import EtcdStorage
+import FoundationSubset
+import ObservableStorage
+import PropertyListCoding
+
+/// `prefs mirror`: keeps a file equal to the entries under a prefix in etcd, until it is stopped.
+struct MirrorCommand: Command {
+    static let name = "mirror"
+    static let operands = "ENDPOINTS/PREFIX FILE"
+    static let operandCount = 2...2
+    static let takesEtcd = true
+    static let summary = "Keep FILE equal to the entries under a prefix in etcd until interrupted; other programs watch FILE."
+    static let details = """
+        Entries of FILE that are not under the prefix are removed, and what others write to FILE is replaced at the next change in etcd.
+        FILE is replaced atomically, once for all changes that have come meanwhile. While the cluster cannot be reached, FILE keeps its
+        entries, and standard error tells since when; what FILE cannot store is reported there as well, and tried again. SIGINT and SIGTERM
+        end the command with status 0.
+        """
+
+    private static let retryInterval = Duration.seconds(2)
+
+    private let etcd: EtcdBackend
+    private let file: PropertyListFile
+
+    init(_ arguments: Arguments) throws(CommandError) {
+        etcd = try EtcdBackend.make(arguments)
+        file = PropertyListFile(operand: arguments.operands[1])
+        guard !arguments.operands[1].isEmpty else { throw .usage("the name of the file is empty") }
+    }
+
+    func run(_ output: Output) throws {
+        let signals = onSignals([SIGINT, SIGTERM]) { _ in exit(0) }
+        Task {
+            defer { withExtendedLifetime(signals) {} }
+            do {
+                try await mirror(try await Self.repeating { try await ObservableStore.open(etcd) })
+                exit(0)
+            } catch {
+                Prefs.fail(error)
+            }
+        }
+        dispatchMain()
+    }
+
+    /// Writes the entries of a store to the file now and after each change, until the store ends.
+    private func mirror(_ store: ObservableStore) async throws {
+        // One change is enough to know that there is something to write, which is everything that has changed by then.
+        let changes = store.allChanges(bufferingPolicy: .bufferingNewest(1))
+        let queue = DispatchQueue(label: "prefs mirror")
+        try await withThrowingTaskGroup { group in
+            group.addTask { [failures = store.failures] in
+                for await failure in failures { CommandError(failure).report() }
+            }
+            group.addTask { [updates = store.availabilityUpdates] in await Self.reportRecoveries(updates, of: etcd.name) }
+            try await Self.repeating { try await write(store, on: queue) }
+            for await _ in changes { try await Self.repeating { try await write(store, on: queue) } }
+            group.cancelAll()
+        }
+    }
+
+    /// Makes the entries of the file those of a store, as one edit.
+    private func write(_ store: ObservableStore, on queue: DispatchQueue) async throws {
+        // A file may block, and threads of the cooperative pool must not.
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            queue.async {
+                continuation.resume(
+                    with: Result {
+                        let entries = store.entries
+                        _ = try file.editList { stored in
+                            for key in stored.values.keys where entries[key] == nil { stored[key] = nil }
+                            for (key, value) in entries { stored[key] = value }
+                        }
+                    })
+            }
+        }
+    }
+
+    /// Prints when the cluster can be reached again: that it cannot is a failure of the store.
+    private static func reportRecoveries(_ updates: AsyncStream<StorageAvailability>, of name: String) async {
+        var wasAvailable = true
+        for await availability in updates {
+            let isAvailable = availability == .available
+            if isAvailable, !wasAvailable { CommandError.print("prefs: \(name): can be reached again") }
+            wasAvailable = isAvailable
+        }
+    }
+
+    /// Runs an operation until it succeeds, and prints each reason why it does not, once if it stays the same.
+    private static func repeating<Success: Sendable>(_ operation: () async throws -> Success) async throws -> Success {
+        var reported: CommandError?
+        while true {
+            do {
+                return try await operation()
+            } catch {
+                let error = CommandError(error)
+                if error != reported { error.report() }
+                reported = error
+            }
+            try await Task.sleep(for: retryInterval)
+        }
+    }
+}

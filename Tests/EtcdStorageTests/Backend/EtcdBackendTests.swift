@@ -1,0 +1,294 @@
+#if os(macOS) || os(Linux)
+    import Foundation
+    import ObservableStorage
+    import PropertyListCoding
+    import Synchronization
+    import TestSupport
+    import Testing
+
+    @testable import EtcdStorage
+
+    extension StorageKey where Value == Int {
+        static var count: Self { StorageKey("count", default: 0) }
+    }
+
+    /// A prefix of its own on a server of all tests.
+    struct EtcdFixture {
+        let cluster: EtcdCluster
+        let prefix = "test/\(UUID().uuidString)"
+
+        init(_ cluster: EtcdCluster? = nil) async throws {
+            if let cluster { self.cluster = cluster } else { self.cluster = try await EtcdCluster.shared() }
+        }
+
+        var configuration: EtcdConfiguration {
+            EtcdConfiguration(
+                endpoints: cluster.endpoints, prefix: prefix, requestTimeout: .seconds(30), connectTimeout: .seconds(30))
+        }
+
+        /// Another process.
+        func backend() throws -> EtcdBackend {
+            try EtcdBackend(configuration, timing: .patient)
+        }
+
+        func client() throws -> EtcdClient {
+            try EtcdClient(configuration)
+        }
+
+        var keys: EntryKeys { EntryKeys(prefix: prefix) }
+
+        /// Writes a key as a person does with `etcdctl`.
+        func put(_ name: String, _ bytes: [UInt8]) async throws {
+            let key = keys.start + name.utf8
+            _ = try await client().call(PutRequest(key: key, value: bytes), isRepeatable: true, deadline: .now + .seconds(60))
+        }
+
+        func delete(_ name: String) async throws {
+            let key = keys.start + name.utf8
+            _ = try await client().call(DeleteRangeRequest(key: key), isRepeatable: true, deadline: .now + .seconds(60))
+        }
+
+        /// The keys that are stored, without those of the backend.
+        func stored() async throws -> [String: [UInt8]] {
+            let range = RangeRequest(key: keys.entriesStart, rangeEnd: keys.rangeEnd)
+            let keyValues = try await client().call(range, isRepeatable: true, deadline: .now + .seconds(60)).keyValues
+            return Dictionary(
+                uniqueKeysWithValues: keyValues.map { (String(decoding: $0.key.dropFirst(keys.start.count), as: UTF8.self), $0.value) })
+        }
+    }
+
+    extension EtcdBackend {
+        /// Sets values in one edit.
+        @discardableResult
+        func set(_ values: [String: PropertyListValue?]) async throws -> StorageEntries {
+            try await edit { entries in
+                entries.readKeys = []
+                for (key, value) in values { entries[key] = value }
+            }
+        }
+    }
+
+    @Suite("Entries in etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    struct EtcdBackendTests {
+        @Test("An empty prefix has no entries, and what is stored is read by another process, with a later revision")
+        func roundTrip() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            let empty = try await backend.load()
+            #expect(empty.values.isEmpty)
+            let values: [String: PropertyListValue] = [
+                "text": "x", "number": 1, "real": 0.5, "list": [1, "a", true], "nested": ["a": ["b": 2]], "ü/1": .data(Data([0, 255])),
+            ]
+            let stored = try await backend.set(values.mapValues { $0 })
+            #expect(stored.values == values)
+            let (before, after) = (try #require(empty.revision), try #require(stored.revision))
+            #expect(after.isNewer(than: before))
+            let other = try await fixture.backend().load()
+            #expect(other.values == values)
+            #expect(try await fixture.stored().keys.sorted() == values.keys.sorted())
+            let removed = try await backend.set(["text": nil, "missing": nil])
+            #expect(removed["text"] == nil)
+            #expect(try await fixture.backend().load().values == removed.values)
+        }
+
+        @Test("A key is readable for people, and its value is a binary property list")
+        func format() async throws {
+            let fixture = try await EtcdFixture()
+            try await fixture.backend().set(["server/port": 80])
+            let bytes = try #require(try await fixture.stored()["server/port"])
+            #expect(try PropertyListValue.decode(Data(bytes)).value == 80)
+            #expect(bytes.starts(with: "bplist00".utf8))
+        }
+
+        @Test("What is no property list is read as data, and stays as it is")
+        func foreignValue() async throws {
+            let fixture = try await EtcdFixture()
+            try await fixture.put("greeting", Array("hello".utf8))
+            let backend = try fixture.backend()
+            #expect(try await backend.load()["greeting"] == .data(Data("hello".utf8)))
+            try await backend.set(["other": 1])
+            #expect(try await fixture.stored()["greeting"] == Array("hello".utf8))
+        }
+
+        @Test("A name that can be no key is refused, and nothing is stored", arguments: ["\0a"])
+        func invalidName(name: String) async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            await #expect(throws: StorageError.self) { try await backend.set([name: 1, "other": 1]) }
+            #expect(try await fixture.stored().isEmpty)
+        }
+
+        @Test("A value that etcd does not take is refused with its size")
+        func tooLarge() async throws {
+            let fixture = try await EtcdFixture()
+            let store = try await ObservableStore.open(fixture.backend())
+            let error = await #expect(throws: StorageError.self) {
+                try await store.update { try $0.set(Data(count: 2_000_000), for: StorageKey("data", default: Data())) }
+            }
+            guard case .tooLarge? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            try await store.close()
+        }
+
+        @Test("More edits than fit into one transaction are stored in several")
+        func manyEdits() async throws {
+            let fixture = try await EtcdFixture()
+            let store = try await ObservableStore.open(fixture.backend())
+            for number in 0..<300 { try store.set(number, for: StorageKey("key \(number)", default: -1)) }
+            try await store.flush()
+            #expect(try await fixture.stored().count == 300)
+            try await store.close()
+        }
+
+        @Test("The closure of an edit runs on the newest entries, also if it changes nothing or throws")
+        func newest() async throws {
+            struct Found: Error { let value: PropertyListValue? }
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            try await backend.set(["a": 1])
+            for number in 2..<20 {
+                let value = PropertyListValue.integer(PropertyListInteger(Int64(number)))
+                try await fixture.put("a", EntryValue.encode(value, for: "a"))
+                let entries = try await backend.edit { _ in }
+                #expect(entries["a"] == value)
+                let deleted = number.isMultiple(of: 2)
+                if deleted { try await fixture.delete("a") }
+                do {
+                    _ = try await backend.edit { throw Found(value: $0["a"]) }
+                    Issue.record("the error is missing")
+                } catch let found as Found {
+                    #expect(found.value == (deleted ? nil : value))
+                }
+            }
+        }
+    }
+
+    @Suite("Transactions in etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    struct EtcdTransactionTests {
+        @Test("Increments by several processes are all counted")
+        func increments() async throws {
+            let fixture = try await EtcdFixture()
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        let store = try await ObservableStore.open(fixture.backend())
+                        for _ in 0..<40 { try await store.update { $0[.count] += 1 } }
+                        try await store.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let store = try await ObservableStore.open(fixture.backend())
+            #expect(store[.count] == 160)
+            try await store.close()
+        }
+
+        @Test("Edits that have read nothing are stored whatever others do meanwhile")
+        func blind() async throws {
+            let fixture = try await EtcdFixture()
+            let (first, second) = (try fixture.backend(), try fixture.backend())
+            let runs = Mutex(0)
+            _ = try await first.edit { entries in
+                entries.readKeys = []
+                runs.withLock { $0 += 1 }
+                entries["a"] = 1
+            }
+            try await second.set(["a": 2])
+            _ = try await first.edit { entries in
+                entries.readKeys = []
+                runs.withLock { $0 += 1 }
+                entries["a"] = 3
+            }
+            #expect(runs.withLock { $0 } == 2)
+            #expect(try await second.load()["a"] == 3)
+        }
+
+        /// What another process does while the closure runs for the first time.
+        enum Meanwhile: String, CaseIterable, Sendable {
+            case changes, deletes, creates, deletesWithEtcdctl
+        }
+
+        @Test("An edit runs again if what it has read has changed", arguments: Meanwhile.allCases, [true, false])
+        func conflict(meanwhile: Meanwhile, readsAll: Bool) async throws {
+            let fixture = try await EtcdFixture()
+            let (backend, other) = (try fixture.backend(), try fixture.backend())
+            try await other.set(["a": 1, "b": 1])
+            _ = try await backend.load()
+            let runs = Mutex(0)
+            // The closure of an edit cannot wait; another one, that it is compared with, is stored between its run and its transaction.
+            let replica = try await backend.replica()
+            var entries = replica.entries.stored(at: replica.entries.revision)
+            entries.readKeys = readsAll ? nil : ["a", "c"]
+            entries["sum"] = 2
+            switch meanwhile {
+            case .changes: try await other.set(["a": 2])
+            case .deletes: try await other.set(["a": nil])
+            case .creates: try await other.set(["c": 1])
+            case .deletesWithEtcdctl: try await fixture.delete("a")
+            }
+            #expect(try await backend.commit(entries, over: replica.entries) == nil)
+            let stored = try await backend.edit { entries in
+                runs.withLock { $0 += 1 }
+                entries.readKeys = readsAll ? nil : ["a", "c"]
+                entries["sum"] = 3
+            }
+            #expect(stored["sum"] == 3)
+        }
+
+        @Test("A transaction whose task is cancelled has taken effect if it does not throw, and has not if it does")
+        func cancellation() async throws {
+            let fixture = try await EtcdFixture()
+            let store = try await ObservableStore.open(fixture.backend())
+            var returned = 0
+            for number in 0..<60 {
+                let task = Task { try await store.update { $0[.count] += 1 } }
+                if number.isMultiple(of: 2) { await Task.yield() }
+                task.cancel()
+                if case .success = await task.result { returned += 1 }
+            }
+            #expect(try await fixture.backend().load()["count"] ?? 0 == .integer(PropertyListInteger(Int64(returned))))
+            try await store.close()
+        }
+
+        @Test("A key of the prefix itself, and a lease that was revoked, hinder nothing")
+        func obstacles() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            try await fixture.put("", Array("x".utf8))
+            #expect(try await backend.edit { _ in }.values.isEmpty)
+            var token = EtcdToken()
+            token.lease = (id: 12_345, renewal: .now + .seconds(1_000))
+            backend.keep(token)
+            #expect(try await backend.set(["a": 1])["a"] == 1)
+        }
+
+        @Test("An edit is stored if something has changed that it has not read")
+        func unrelated() async throws {
+            let fixture = try await EtcdFixture()
+            let (backend, other) = (try fixture.backend(), try fixture.backend())
+            try await other.set(["a": 1, "b": 1])
+            let replica = try await backend.replica()
+            var entries = replica.entries.stored(at: replica.entries.revision)
+            entries.readKeys = ["a"]
+            entries["sum"] = 2
+            try await other.set(["b": 2])
+            let stored = try #require(try await backend.commit(entries, over: replica.entries))
+            #expect(stored.values == ["a": 1, "b": 2, "sum": 2])
+        }
+    }
+
+    extension EtcdBackend {
+        fileprivate func replica() async throws -> EtcdReplica.View {
+            _ = try await load()
+            return try #require(follower.known)
+        }
+
+        /// Stores entries that were edited before; nil if what they have read has changed.
+        fileprivate func commit(_ entries: StorageEntries, over earlier: StorageEntries) async throws -> StorageEntries? {
+            var transaction = EtcdTransaction(EtcdToken(), keys, named: name)
+            return try await transaction.commit(entries, over: earlier, client, follower, .seconds(30))
+        }
+    }
+#endif

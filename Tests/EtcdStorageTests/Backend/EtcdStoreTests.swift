@@ -1,0 +1,220 @@
+#if os(macOS) || os(Linux)
+    import Foundation
+    import ObservableStorage
+    import PropertyListCoding
+    import Synchronization
+    import TestSupport
+    import Testing
+
+    @testable import EtcdStorage
+
+    @Suite("Stores on etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    struct EtcdStoreTests {
+        @Test("A store is told each change by another one, in order, and the last value")
+        func changes() async throws {
+            let fixture = try await EtcdFixture()
+            let (reader, writer) = (
+                try await ObservableStore.open(fixture.backend()), try await ObservableStore.open(fixture.backend())
+            )
+            let changes = reader.changes(of: .count)
+            for number in 1...50 { try await writer.update { $0[.count] = number } }
+            var seen: [Int] = []
+            for await change in changes {
+                seen.append(change.newValue)
+                #expect(change.origin == .external)
+                if change.newValue == 50 { break }
+            }
+            #expect(seen == Array(1...50))
+            try await reader.close()
+            try await writer.close()
+        }
+
+        @Test("Two stores on one backend follow each other")
+        func sharedBackend() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            let (first, second) = (try await ObservableStore.open(backend), try await ObservableStore.open(backend))
+            var values = second.values(of: .count).makeAsyncIterator()
+            first[.count] = 5
+            while let value = await values.next(), value != 5 {}
+            second[.count] = 6
+            try await second.flush()
+            #expect(try await fixture.backend().load()["count"] == 6)
+            try await first.close()
+            try await second.close()
+        }
+
+        @Test("Changes since a revision are told after a restart, by every writer, in order, and then the live ones")
+        func resumed() async throws {
+            let fixture = try await EtcdFixture()
+            let first = try await ObservableStore.open(fixture.backend())
+            try await first.update { $0[.count] = 1 }
+            let revision = try #require(first.storageRevision)
+            try await first.close()
+            let writer = try await ObservableStore.open(fixture.backend())
+            for number in 2...5 { try await writer.update { $0[.count] = number } }
+            let store = try await ObservableStore.open(fixture.backend())
+            let changes = try #require(try await store.changes(of: .count, since: revision))
+            try await writer.update { $0[.count] = 6 }
+            var seen: [[Int]] = []
+            for await change in changes {
+                seen.append([change.oldValue, change.newValue])
+                if change.newValue == 6 { break }
+            }
+            #expect(seen == (1...5).map { [$0, $0 + 1] })
+            try await store.close()
+            try await writer.close()
+        }
+
+        @Test("Commits have the old and the new values; none before the oldest that is kept, nor of another history")
+        func commits() async throws {
+            let cluster = try await EtcdCluster.start(members: 1)
+            let fixture = try await EtcdFixture(cluster)
+            let backend = try fixture.backend()
+            let first = try #require(try await backend.set(["a": 1]).revision)
+            try await backend.set(["a": 2, "b": 1])
+            let third = try #require(try await backend.set(["a": nil]).revision)
+            let commits = try #require(try await backend.commits(since: first))
+            #expect(
+                commits.map(\.edits) == [
+                    ["a": StorageCommit.Edit(from: 1, to: 2), "b": StorageCommit.Edit(from: nil, to: 1)],
+                    ["a": StorageCommit.Edit(from: 2, to: nil)],
+                ])
+            #expect(commits.last?.revision == third)
+            #expect(try await backend.commits(since: third) == [])
+            #expect(try await backend.commits(since: nil)?.count == 3)
+            #expect(try await backend.commits(since: StorageRevision(history: "other", number: first.number)) == nil)
+            #expect(try await backend.commits(since: StorageRevision(history: first.history, number: 1_000_000)) == nil)
+            _ = try await fixture.client().call(
+                CompactionRequest(revision: Int64(third.number)), isRepeatable: true, deadline: .now + .seconds(60))
+            #expect(try await backend.commits(since: first) == nil)
+            #expect(try await backend.commits(since: third) == [])
+            #expect(try await backend.commits(since: nil) != nil)
+            withExtendedLifetime(cluster) {}
+        }
+
+        @Test("A backend that is released follows the cluster no longer")
+        func release() async throws {
+            let fixture = try await EtcdFixture()
+            weak var follower: EtcdFollower?
+            do {
+                let backend = try fixture.backend()
+                _ = try await backend.load()
+                follower = backend.follower
+                #expect(follower != nil)
+            }
+            // Its task ends at the next step, which a change is.
+            while follower != nil { try await fixture.put("a", Array("x".utf8)) }
+        }
+
+        @Test("A cluster that cannot be reached is told with its address, and a store that has opened it keeps its values")
+        func unreachable() async throws {
+            let configuration = EtcdConfiguration(endpoints: ["127.0.0.1:1"], prefix: "p", requestTimeout: .milliseconds(200))
+            let backend = try EtcdBackend(configuration)
+            let error = await #expect(throws: StorageError.self) { try await backend.load() }
+            #expect("\(try #require(error))".contains("127.0.0.1:1"))
+        }
+    }
+
+    /// What the article shows, which needs those machines.
+    private func example() async throws {
+        // snippet: EtcdStorage
+        let configuration = EtcdConfiguration(
+            endpoints: ["10.0.0.1:2379", "10.0.0.2:2379", "10.0.0.3:2379"], prefix: "services/web")
+        let store = try await ObservableStore.open(EtcdBackend(configuration))
+        // end
+        try await store.close()
+    }
+
+    @Suite("Stores on a cluster that fails", .enabled(if: isEtcdAvailable), .servers(3), .timeLimit(.minutes(10)))
+    struct EtcdFailureRecoveryTests {
+        private final class Flag: Sendable {
+            let value = Atomic(false)
+        }
+
+        private func backend(_ fixture: EtcdFixture) throws -> EtcdBackend {
+            var configuration = fixture.configuration
+            (configuration.requestTimeout, configuration.connectTimeout) = (.seconds(10), .seconds(5))
+            return try EtcdBackend(configuration)
+        }
+
+        @Test("Transactions take effect once while the leader is killed again and again")
+        func killedLeader() async throws {
+            let cluster = try await EtcdCluster.start(members: 3)
+            let fixture = try await EtcdFixture(cluster)
+            let isOver = Flag()
+            let sums = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<3 {
+                    group.addTask {
+                        let store = try await ObservableStore.open(self.backend(fixture))
+                        var sum = 0
+                        while !isOver.value.load(ordering: .relaxed) {
+                            do {
+                                try await store.update { $0[.count] += 1 }
+                                sum += 1
+                            } catch let error as StorageError where error.isOutcomeUnknown {
+                                Issue.record(error)
+                            } catch is StorageError {
+                                // It did nothing.
+                            }
+                        }
+                        try await store.close()
+                        return sum
+                    }
+                }
+                let counter = try await ObservableStore.open(self.backend(fixture))
+                for kills in 1...3 {
+                    // Somebody has counted before each kill.
+                    for await count in counter.values(of: .count) where count >= kills { break }
+                    let leader = try await cluster.leader()
+                    try await cluster.kill(leader)
+                    _ = try await cluster.leader(ignoring: [leader])
+                    try await cluster.restart(leader)
+                }
+                isOver.value.store(true, ordering: .relaxed)
+                try await counter.close()
+                return try await group.reduce(into: 0) { $0 += $1 }
+            }
+            let store = try await ObservableStore.open(fixture.backend())
+            #expect(store[.count] == sums)
+            #expect(sums > 0)
+            try await store.close()
+            withExtendedLifetime(cluster) {}
+        }
+
+        @Test("While the whole cluster is away, values are read and edits wait; they are stored when it is back")
+        func away() async throws {
+            let cluster = try await EtcdCluster.start(members: 1)
+            let fixture = try await EtcdFixture(cluster)
+            let (store, reader) = (try await ObservableStore.open(backend(fixture)), try await ObservableStore.open(backend(fixture)))
+            try await store.update { $0[.count] = 1 }
+            var values = reader.values(of: .count).makeAsyncIterator()
+            while let value = await values.next(), value != 1 {}
+            try await cluster.kill(0)
+            for await availability in reader.availabilityUpdates {
+                if case .unavailable = availability { break }
+            }
+            store[.count] = 2
+            #expect(store[.count] == 2)
+            #expect(reader[.count] == 1)
+            for await availability in store.availabilityUpdates {
+                if case .unavailable = availability { break }
+            }
+            try await cluster.restart(0)
+            while let value = await values.next(), value != 2 {}
+            for await availability in reader.availabilityUpdates where availability == .available { break }
+            for await availability in store.availabilityUpdates where availability == .available { break }
+            try await store.flush()
+            #expect(try await fixture.backend().load()["count"] == 2)
+            try await store.close()
+            try await reader.close()
+            withExtendedLifetime(cluster) {}
+        }
+    }
+
+    extension StorageError {
+        fileprivate var isOutcomeUnknown: Bool {
+            if case .outcomeUnknown = self { true } else { false }
+        }
+    }
+#endif

@@ -1,0 +1,101 @@
+import Testing
+
+@testable import EtcdStorage
+
+@Suite("Attempts of a request to etcd", .timeLimit(.minutes(10)))
+struct EtcdAttemptsTests {
+    private typealias Retry = EtcdAttempts.Retry
+
+    private static let overloaded = EtcdFailure(code: 8, message: "etcdserver: too many requests", httpStatus: 429)
+    private static let noLeader = EtcdFailure(code: 14, message: "etcdserver: no leader", httpStatus: 503)
+    private static let timedOut = EtcdFailure(code: 2, message: "etcdserver: request timed out", httpStatus: 500)
+    private static let compacted = EtcdFailure(code: 11, message: "etcdserver: mvcc: required revision has been compacted", httpStatus: 400)
+    private static let refused = EtcdFailure(code: 16, message: "etcdserver: invalid auth token", httpStatus: 401)
+
+    private func error(_ reason: HTTPError.Reason, _ delivery: HTTPError.Delivery) -> HTTPError {
+        HTTPError(endpoint: HTTPEndpoint(host: "a", port: 1), reason: reason, delivery: delivery)
+    }
+
+    @Test("A request that was not sent, or that a member without a leader refused, goes to the next member", arguments: [false, true])
+    func nothingDone(isRepeatable: Bool) throws {
+        var attempts = EtcdAttempts(members: 5, isRepeatable: isRepeatable)
+        for error in [error(.closedByPeer, .nothingSent), error(.deadlineExceeded, .nothingSent), Self.noLeader] as [any Error] {
+            #expect(try attempts.retry(after: error, renewsToken: false) == Retry(changesMember: true))
+        }
+    }
+
+    @Test("A request whose outcome is unknown is sent again only if it is repeatable")
+    func unknownOutcome() throws {
+        for error in [error(.closedByPeer, .perhapsSent), error(.cancelled, .perhapsSent), Self.timedOut] as [any Error] {
+            var attempts = EtcdAttempts(members: 3, isRepeatable: false)
+            let thrown = try #require(throws: EtcdClientError.self) { try attempts.retry(after: error, renewsToken: false) }
+            guard case .outcomeUnknown = thrown else { throw thrown }
+        }
+        for error in [error(.closedByPeer, .perhapsSent), Self.timedOut] as [any Error] {
+            var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+            #expect(try attempts.retry(after: error, renewsToken: false) == Retry(changesMember: true))
+        }
+    }
+
+    @Test("A cancelled request that did nothing, or is repeatable, ends with the cancellation")
+    func cancellation() {
+        var attempts = EtcdAttempts(members: 3, isRepeatable: false)
+        #expect(throws: CancellationError.self) { try attempts.retry(after: error(.cancelled, .nothingSent), renewsToken: false) }
+        attempts = EtcdAttempts(members: 3, isRepeatable: true)
+        #expect(throws: CancellationError.self) { try attempts.retry(after: error(.cancelled, .perhapsSent), renewsToken: false) }
+    }
+
+    @Test("What a member refuses for a reason of the request is not sent again")
+    func refusals() {
+        for failure in [Self.compacted, Self.refused] {
+            var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+            #expect(throws: failure) { try attempts.retry(after: failure, renewsToken: false) }
+        }
+        var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+        #expect(throws: HTTPError.self) { try attempts.retry(after: error(.invalidRequest, .nothingSent), renewsToken: false) }
+    }
+
+    @Test("A refused token is renewed at once, then after a delay, and then no more")
+    func tokens() throws {
+        var attempts = EtcdAttempts(members: 3, isRepeatable: false)
+        #expect(try attempts.retry(after: Self.refused, renewsToken: true) == Retry(renewsToken: true))
+        let second = try attempts.retry(after: Self.refused, renewsToken: true)
+        #expect(second.renewsToken && second.delay > .zero)
+        #expect(throws: Self.refused) { try attempts.retry(after: Self.refused, renewsToken: true) }
+    }
+
+    @Test("A member that has too much to do is left alone for a while")
+    func overload() throws {
+        var attempts = EtcdAttempts(members: 3, isRepeatable: false)
+        let retry = try attempts.retry(after: Self.overloaded, renewsToken: false)
+        #expect(retry.changesMember && retry.delay >= .milliseconds(25))
+    }
+
+    @Test("Delays come after all members have failed, double, differ, and end at two seconds")
+    func delays() throws {
+        var sums = [Duration](repeating: .zero, count: 10)
+        for _ in 0..<50 {
+            var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+            for round in 0..<10 {
+                for _ in 0..<2 { #expect(try attempts.retry(after: Self.noLeader, renewsToken: false).delay == .zero) }
+                let delay = try attempts.retry(after: Self.noLeader, renewsToken: false).delay
+                let longest = min(.milliseconds(50 << round), Duration.seconds(2))
+                #expect(delay >= longest / 2 && delay <= longest)
+                sums[round] += delay
+            }
+        }
+        #expect(sums[0] != .milliseconds(25) * 50 && sums[0] != .milliseconds(50) * 50)
+    }
+
+    @Test("A repeatable request leaves time for the other members; another one uses all of it, up to the limit of one attempt")
+    func deadlines() throws {
+        let now = ContinuousClock.now
+        var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+        #expect(attempts.deadline(until: now + .seconds(6), timeout: .seconds(5), now: now) == now + .seconds(2))
+        _ = try attempts.retry(after: Self.noLeader, renewsToken: false)
+        #expect(attempts.deadline(until: now + .seconds(6), timeout: .seconds(5), now: now) == now + .seconds(3))
+        #expect(attempts.deadline(until: now + .seconds(60), timeout: .seconds(5), now: now) == now + .seconds(5))
+        attempts = EtcdAttempts(members: 3, isRepeatable: false)
+        #expect(attempts.deadline(until: now + .seconds(4), timeout: .seconds(5), now: now) == now + .seconds(4))
+    }
+}

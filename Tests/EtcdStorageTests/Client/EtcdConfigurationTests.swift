@@ -1,0 +1,57 @@
+import Testing
+
+@testable import EtcdStorage
+
+@Suite("The configuration of etcd", .timeLimit(.minutes(10)))
+struct EtcdConfigurationTests {
+    private func endpoints(_ texts: [String], isEncrypted: Bool = false) throws(EtcdConfigurationError) -> [HTTPEndpoint] {
+        try EtcdConfiguration(endpoints: texts, prefix: "", tls: isEncrypted ? TLSConfiguration() : nil).parsedEndpoints()
+    }
+
+    @Test(
+        "Endpoints are hosts with or without a scheme and a port",
+        arguments: [
+            ("localhost:2380", "localhost", 2380), ("localhost", "localhost", 2379), ("http://10.0.0.1:1", "10.0.0.1", 1),
+            ("HTTP://etcd.example/", "etcd.example", 2379), ("[::1]:65535", "::1", 65535), ("http://[fe80::1%eth0]", "fe80::1%eth0", 2379),
+        ])
+    func valid(text: String, host: String, port: Int) throws {
+        #expect(try endpoints([text]) == [HTTPEndpoint(host: host, port: UInt16(port))])
+    }
+
+    @Test(
+        "An endpoint that cannot be used is an error that names it and the reason",
+        arguments: [
+            ("", "no host"), (":2379", "no host"), ("[]:1", "no host"), ("a:", "port"), ("a:0", "port"), ("a:65536", "port"),
+            ("a:+1", "port"),
+            ("a:x", "port"), ("::1", "brackets"), ("[::1", "\"]\""), ("[::1]x", "\"]\""), ("http://a/path", "\"/\""), ("u@a", "\"@\""),
+            ("a b", "\" \""), ("a\r\nb", "character"), ("unix://a", "unix://"), ("https://a", "tls is not set"),
+        ])
+    func invalid(text: String, reason: String) throws {
+        let error = try #require(throws: EtcdConfigurationError.self) { try endpoints([text]) }
+        #expect(error.description.contains("\"\(text)\"") && error.description.contains(reason))
+    }
+
+    @Test("With TLS, the scheme is https or left out")
+    func encrypted() throws {
+        #expect(try endpoints(["https://a", "b:1"], isEncrypted: true).map(\.host) == ["a", "b"])
+        let error = try #require(throws: EtcdConfigurationError.self) { try endpoints(["http://a"], isEncrypted: true) }
+        #expect(error.description.contains("https://"))
+    }
+
+    @Test("An endpoint that is given twice is one member")
+    func duplicates() throws {
+        #expect(try endpoints(["a:2379", "http://a", "b"]).count == 2)
+    }
+
+    @Test("A configuration without endpoints is an error")
+    func none() {
+        #expect(throws: EtcdConfigurationError.self) { try endpoints([]) }
+    }
+
+    @Test("The description of credentials does not have the password")
+    func password() {
+        let configuration = EtcdConfiguration(endpoints: ["a"], prefix: "", credentials: .init(user: "root", password: "secret"))
+        #expect(!String(describing: configuration).contains("secret"))
+        #expect(!String(reflecting: configuration).contains("secret"))
+    }
+}

@@ -1,0 +1,241 @@
+import Foundation
+import Testing
+
+@testable import EtcdStorage
+
+/// Faults that members of some versions have, and that real ones show too rarely for a test.
+@Suite("A watch and the faults of members", .timeLimit(.minutes(10))) struct EtcdWatchFaultTests {
+    private let keys = EntryKeys(prefix: "")
+    private let snapshot = EtcdSnapshot(clusterID: 7, revision: 5, keyValues: [])
+
+    private func watch(_ members: ScriptedMember..., timing: EtcdWatch.Timing = .patient) throws -> RunningWatch {
+        try RunningWatch(.patient(ports: members.map(\.port)), keys: keys, after: snapshot, timing: timing)
+    }
+
+    private func revisions(_ count: Int, of watch: RunningWatch) async -> [Int64] {
+        var revisions: [Int64] = []
+        while revisions.count < count, let (revision, _) = await watch.nextEvents() { revisions.append(revision) }
+        return revisions
+    }
+
+    @Test("After progress that has overtaken events, the watch is resumed where the events were")
+    func overtakingProgress() async throws {
+        let member = try ScriptedMember { number, connection in
+            connection.create()
+            if number == 0 {
+                connection.events(["a": 6])
+                connection.progress(9)
+            } else {
+                connection.events(["a": 7, "b": 9])
+                connection.receiveEnd()
+            }
+        }
+        let watch = try watch(member)
+        #expect(await revisions(3, of: watch) == [6, 7, 9])
+        #expect(member.startRevisions == [6, 7])
+    }
+
+    @Test("A revision that is sent again is not delivered again")
+    func repetition() async throws {
+        let member = try ScriptedMember { number, connection in
+            connection.create()
+            connection.events(["a": 6])
+            connection.events(["a": 6])
+            if number == 1 { connection.events(["a": 6, "b": 7]) }
+            if number == 1 { connection.receiveEnd() }
+        }
+        let watch = try watch(member)
+        #expect(await revisions(2, of: watch) == [6, 7])
+    }
+
+    @Test("A revision in fragments is delivered whole, even if the connection is lost between any two of them", arguments: 0...4)
+    func fragments(lostAfter: Int) async throws {
+        let member = try ScriptedMember { number, connection in
+            connection.create()
+            let fragments: [KeyValuePairs<String, Int64>] = [["a": 6, "b": 6], ["c": 6], [:], ["d": 6, "a": 7]]
+            for (index, fragment) in fragments.enumerated() {
+                if number == 0, index == lostAfter { return }
+                connection.events(fragment, isFragment: index < 3)
+            }
+            connection.receiveEnd()
+        }
+        let watch = try watch(member)
+        let first = try #require(await watch.nextEvents())
+        #expect(first.revision == 6)
+        #expect(first.events.map(\.keyValue.key) == ["a", "b", "c", "d"].map { Array($0.utf8) })
+        #expect(await watch.nextEvents()?.revision == 7)
+    }
+
+    @Test("The error at the end of a stream, which has no line feed, is the reason of the disconnection")
+    func lastLine() async throws {
+        let member = try ScriptedMember { number, connection in
+            connection.create()
+            if number == 0 {
+                connection.send(#"{"error":{"grpc_code":14,"http_code":503,"message":"etcdserver: no leader"}}"#)
+                connection.end()
+            } else {
+                connection.events(["a": 6])
+                connection.receiveEnd()
+            }
+        }
+        let watch = try watch(member)
+        await watch.untilConnected()
+        #expect((await watch.untilDisconnected() as? EtcdFailure)?.message == "etcdserver: no leader")
+        await watch.untilConnected()
+        #expect(await watch.nextEvents()?.revision == 6)
+    }
+
+    @Test("A stream in pieces of one byte is read")
+    func pieces() async throws {
+        let member = try ScriptedMember { _, connection in
+            let line = #"{"result":{"header":{"cluster_id":"7"},"events":[{"kv":{"key":"YQ==","mod_revision":"6"}}]}}"# + "\n"
+            for byte in line { connection.send(String(byte)) }
+            connection.receiveEnd()
+        }
+        #expect(try await watch(member).nextEvents()?.revision == 6)
+    }
+
+    @Test("Another cluster at the same address is a reason to read everything anew")
+    func otherCluster() async throws {
+        let range = #"{"header":{"cluster_id":"8","revision":"3"},"kvs":[{"key":"YQ==","mod_revision":"2"}],"count":"1"}"#
+        let member = try ScriptedMember(range: range) { _, connection in
+            connection.create(revision: 3, cluster: 8)
+            connection.receiveEnd()
+        }
+        let watch = try watch(member)
+        let expected = EtcdSnapshot(clusterID: 8, revision: 3, keyValues: [KeyValue(key: Array("a".utf8), modRevision: 2)])
+        #expect(await watch.nextReset() == expected)
+        await watch.untilConnected()
+        #expect(member.startRevisions == [6, 4])
+    }
+
+    @Test("A history that went backwards, as that of a restored backup, is read anew")
+    func restoredBackup() async throws {
+        let member = try ScriptedMember(range: #"{"header":{"cluster_id":"7","revision":"3"}}"#) { _, connection in
+            connection.create(revision: 3)
+            connection.receiveHeartbeat()
+            connection.progress(3)
+            connection.receiveEnd()
+        }
+        let watch = try watch(member)
+        #expect(await watch.nextReset()?.revision == 3)
+    }
+
+    @Test("A member that is late is waited for, if the cluster has the revision")
+    func lateMember() async throws {
+        let member = try ScriptedMember(range: #"{"header":{"cluster_id":"7","revision":"9"}}"#) { _, connection in
+            connection.create(revision: 3)
+            connection.receiveHeartbeat()
+            connection.progress(3)
+            connection.receiveHeartbeat()
+            connection.events(["a": 6])
+            connection.receiveEnd()
+        }
+        let watch = try watch(member)
+        await watch.untilConnected()
+        guard case .events(6, _) = await watch.next() else { return #expect(Bool(false), "something else than the events") }
+    }
+
+    @Test("A member that falls silent is given up for the next one")
+    func silence() async throws {
+        let silent = try ScriptedMember { _, connection in
+            connection.create()
+            connection.events(["a": 6])
+            connection.receiveEnd()
+        }
+        let other = try ScriptedMember { _, connection in
+            connection.create()
+            connection.events(["a": 7])
+            while true {
+                connection.receiveHeartbeat()
+                connection.progress(7)
+            }
+        }
+        var timing = EtcdWatch.Timing.patient
+        timing.silence = .milliseconds(500)
+        let watch = try watch(silent, other, timing: timing)
+        #expect(await revisions(2, of: watch) == [6, 7])
+        #expect(other.startRevisions.first == 7)
+    }
+
+    @Test("Events that a member has lost are noticed by a comparison, and everything is read anew")
+    func lostEvents() async throws {
+        let range =
+            #"{"header":{"cluster_id":"7","revision":"8"},"kvs":[{"key":"YQ==","mod_revision":"6"},{"key":"Yg==","mod_revision":"7"}]}"#
+        let member = try ScriptedMember(range: range) { _, connection in
+            connection.create()
+            connection.events(["a": 6, "c": 8])
+            while true {
+                connection.receiveHeartbeat()
+                connection.progress(8)
+            }
+        }
+        var timing = EtcdWatch.Timing.patient
+        (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(10), .milliseconds(10), .milliseconds(10))
+        let watch = try watch(member, timing: timing)
+        #expect(await revisions(2, of: watch) == [6, 8])
+        #expect(await watch.nextReset()?.keyValues.map(\.modRevision) == [6, 7])
+    }
+
+    @Test("Nothing is read anew while comparisons find what was delivered")
+    func agreement() async throws {
+        let range = #"{"header":{"cluster_id":"7","revision":"8"},"kvs":[{"key":"YQ==","mod_revision":"6"}]}"#
+        let member = try ScriptedMember(range: range) { _, connection in
+            connection.create()
+            connection.events(["a": 6])
+            for _ in 0..<20 {
+                connection.receiveHeartbeat()
+                connection.progress(6)
+            }
+            connection.events(["a": 9])
+            connection.receiveEnd()
+        }
+        var timing = EtcdWatch.Timing.patient
+        (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(5), .milliseconds(1), .milliseconds(1))
+        let watch = try watch(member, timing: timing)
+        await watch.untilConnected()
+        guard case .events(6, _) = await watch.next(), case .events(9, _) = await watch.next() else {
+            return #expect(Bool(false), "something else than the events")
+        }
+    }
+
+    @Test("A watch that is refused is tried again with a new token", arguments: ["permission denied", "invalid auth token"])
+    func refusedToken(reason: String) async throws {
+        let member = try ScriptedMember(range: #"{"header":{"cluster_id":"7","revision":"5"},"token":"secret"}"#) { number, connection in
+            if number == 0 {
+                connection.result(#"{"header":{"cluster_id":"7"},"created":true,"canceled":true,"cancel_reason":"etcdserver: \#(reason)"}"#)
+            } else {
+                connection.create()
+                connection.events(["a": 6])
+            }
+            connection.receiveEnd()
+        }
+        let watch = try RunningWatch(.patient(ports: [member.port], password: "secret"), keys: keys, after: snapshot)
+        #expect(await watch.nextEvents()?.revision == 6)
+        #expect(member.authentications == 2)
+    }
+
+    @Test("While no member serves there is one disconnection, and the watch goes on when one comes back")
+    func noMember() async throws {
+        let port = ServerPort.unused()
+        let watch = try RunningWatch(.patient(ports: [port]), keys: keys, after: snapshot)
+        _ = await watch.untilDisconnected()
+        watch.cancel()
+        if let step = await watch.next() { Issue.record("\(step)") }
+    }
+
+    @Test("A cancelled watch ends while it waits for an answer, and closes its connection")
+    func cancellation() async throws {
+        let (closed, continuation) = AsyncStream.makeStream(of: Void.self)
+        let member = try ScriptedMember { _, connection in
+            connection.create()
+            connection.receiveEnd()
+            continuation.finish()
+        }
+        let watch = try watch(member)
+        await watch.untilConnected()
+        watch.cancel()
+        if let step = await watch.next() { Issue.record("\(step)") }
+        for await _ in closed {}
+    }
+}

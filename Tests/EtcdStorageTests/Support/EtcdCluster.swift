@@ -1,0 +1,171 @@
+#if os(macOS) || os(Linux)
+    import Foundation
+    import Synchronization
+    import TestSupport
+
+    /// Real etcd servers on ports of this machine with empty, temporary data; they end when the test releases the cluster.
+    final class EtcdCluster: Sendable {
+        /// The certificates that servers use towards clients: PEM files.
+        struct Certificates: Sendable {
+            /// That of each server.
+            var certificate: String
+            /// Its private key.
+            var key: String
+            /// The authority of clients' certificates, which are demanded then.
+            var clientAuthority: String?
+        }
+
+        /// An unexpected answer to a request of the test's own.
+        struct Refused: Error {
+            /// What was asked.
+            let path: String
+            /// The answer.
+            let answer: PlainRequest.Answer
+        }
+
+        private static let sharedCluster = Mutex<Task<EtcdCluster, any Error>?>(nil)
+        private let members: [EtcdMember]
+        private let certificates: Certificates?
+        private let arguments: [String]
+        private let data: TemporaryFolder
+        private let permit: ServerPermit?
+
+        private init(members: Int, certificates: Certificates?, arguments: [String], permit: ServerPermit?) throws {
+            self.members = (0..<members).map { _ in EtcdMember() }
+            self.certificates = certificates
+            self.arguments = arguments
+            self.permit = permit
+            data = try TemporaryFolder.inMemory()
+        }
+
+        /// Starts a cluster, and returns when each member serves.
+        ///
+        /// Without the trait ``Testing/Trait/servers(_:)`` it waits while other tests have many servers, and a test can only have one cluster
+        /// at a time.
+        ///
+        /// - Parameters:
+        ///   - members: 1 or 3.
+        ///   - certificates: for encryption between clients and servers.
+        ///   - arguments: further arguments of etcd.
+        static func start(members: Int = 1, certificates: Certificates? = nil, arguments: [String] = []) async throws -> EtcdCluster {
+            let permit = ServerTrait.isActive ? nil : try await ServerPermit.acquire(members)
+            return try await start(members: members, certificates: certificates, arguments: arguments, permit: permit)
+        }
+
+        /// One server for all tests that do it no harm, each with a prefix of its own; it ends with the process.
+        static func shared() async throws -> EtcdCluster {
+            let task = sharedCluster.withLock { cluster in
+                if let cluster { return cluster }
+                let task = Task { try await start(members: 1, certificates: nil, arguments: [], permit: nil) }
+                cluster = task
+                atexit { EtcdCluster.sharedCluster.withLock { $0 = nil } }
+                return task
+            }
+            return try await task.value
+        }
+
+        private static func start(
+            members: Int, certificates: Certificates?, arguments: [String], permit: ServerPermit?
+        ) async throws -> EtcdCluster {
+            var attempts = 0
+            while true {
+                do {
+                    let cluster = try EtcdCluster(members: members, certificates: certificates, arguments: arguments, permit: permit)
+                    for member in 0..<members { try cluster.launch(member, isNew: true) }
+                    for member in cluster.members { try await member.untilHealthy() }
+                    return cluster
+                } catch EtcdMember.Failure.portTaken where attempts < 5 {
+                    attempts += 1
+                }
+            }
+        }
+
+        /// The addresses for clients, as `host:port`.
+        var endpoints: [String] {
+            members.map { "127.0.0.1:\($0.port)" }
+        }
+
+        /// The ports for clients.
+        var ports: [Int] {
+            members.map(\.port)
+        }
+
+        /// Where the members' data is.
+        var folder: String {
+            data.url.path
+        }
+
+        /// Kills a member with SIGKILL, and returns after its end.
+        func kill(_ member: Int) async throws {
+            try await members[member].kill()
+        }
+
+        /// Stops a member with SIGSTOP: its connections stay open, and nothing answers.
+        func suspend(_ member: Int) {
+            members[member].signal(SIGSTOP)
+        }
+
+        /// Lets a suspended member go on; it may refuse requests until it follows the new leader.
+        func resume(_ member: Int) {
+            members[member].signal(SIGCONT)
+        }
+
+        /// Starts a member again, on the same ports and with its data; kills it first if it runs.
+        ///
+        /// Returns when it serves, for which most of the members have to run.
+        func restart(_ member: Int) async throws {
+            try await members[member].kill()
+            try launch(member, isNew: false)
+            try await members[member].untilHealthy()
+        }
+
+        /// Waits until a member that runs, and is not in `ignored`, leads; a suspended one believes for ever that it does.
+        func leader(ignoring ignored: Set<Int> = []) async throws -> Int {
+            while true {
+                for (index, member) in members.enumerated() where !ignored.contains(index) {
+                    guard try await member.isLeader() else { continue }
+                    try await member.untilHealthy()
+                    return index
+                }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+
+        /// Posts JSON to the gateway of a member without encryption, and returns the answer's JSON.
+        ///
+        /// - Throws: ``Refused`` for every status but 200.
+        @discardableResult
+        func call(_ path: String, _ json: String, token: String? = nil, member: Int = 0) async throws -> String {
+            let answer = try await PlainRequest(path: path, body: json, token: token).send(to: members[member].port)
+            guard answer.status == 200 else { throw Refused(path: path, answer: answer) }
+            return answer.body
+        }
+
+        /// Demands a password of clients from now on: that of the user `root`.
+        func enableAuthentication(rootPassword: String) async throws {
+            try await call("/v3/auth/user/add", #"{"name":"root","password":"\#(rootPassword)"}"#)
+            try await call("/v3/auth/role/add", #"{"name":"root"}"#)
+            try await call("/v3/auth/user/grant", #"{"user":"root","role":"root"}"#)
+            try await call("/v3/auth/enable", "{}")
+        }
+
+        private func launch(_ index: Int, isNew: Bool) throws {
+            let member = members[index]
+            let name = "member\(index)"
+            let client = "\(certificates == nil ? "http" : "https")://127.0.0.1:\(member.port)"
+            let peer = "http://127.0.0.1:\(member.peerPort)"
+            let all = members.enumerated().map { "member\($0)=http://127.0.0.1:\($1.peerPort)" }.joined(separator: ",")
+            var arguments = ["--name", name, "--data-dir", data.path(name), "--logger", "zap", "--log-level", "warn"]
+            arguments += ["--listen-client-urls", client, "--advertise-client-urls", client]
+            arguments += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
+            arguments += ["--initial-cluster", all, "--initial-cluster-state", isNew ? "new" : "existing"]
+            // A new leader ten times sooner than without.
+            arguments += ["--heartbeat-interval", "50", "--election-timeout", "500"]
+            if let certificates {
+                arguments += ["--cert-file", certificates.certificate, "--key-file", certificates.key]
+                if let authority = certificates.clientAuthority { arguments += ["--trusted-ca-file", authority, "--client-cert-auth"] }
+            }
+            try member.start(arguments + self.arguments, folder: folder)
+        }
+    }
+#endif

@@ -1,0 +1,104 @@
+#if os(macOS) || os(Linux)
+    import Foundation
+    import Synchronization
+    import TestSupport
+
+    /// Whether etcd is installed: without it, suites that need it are skipped.
+    ///
+    /// Install it with `apt-get install etcd-server`, or `brew install etcd`.
+    let isEtcdAvailable: Bool = {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        return path.split(separator: ":").contains { FileManager.default.isExecutableFile(atPath: "\($0)/etcd") }
+    }()
+
+    /// One etcd server, which may be killed and started again; it ends when the member is released, and with the process of the tests.
+    final class EtcdMember: Sendable {
+        /// Why a server does not serve.
+        enum Failure: Error {
+            /// Another program has one of its ports.
+            case portTaken
+            /// It exited, after these lines of standard error.
+            case exited([String])
+            /// It runs, but does not answer as it should.
+            case silent([String])
+        }
+
+        /// The port for clients.
+        let port = ServerPort.unused()
+        /// The port for other members.
+        let peerPort = ServerPort.unused()
+        private let statusPort = ServerPort.unused()
+        private let program = Mutex<RunningProgram?>(nil)
+
+        deinit {
+            if let program = program.withLock({ $0.take() }) { Self.end(program) }
+        }
+
+        /// Starts the server in a folder, which is removed if the process of the tests is killed.
+        func start(_ arguments: [String], folder: String) throws {
+            // The shell becomes etcd, so that its process is the server's. The other shell sees the end of its input when the process of
+            // the tests ends in any way, such as by a signal that both receive. A line means that the server has ended already, and that its number may be another process's.
+            let script = """
+                exec 3<&0
+                { trap '' HUP INT TERM; read -r line || { kill -KILL $$; rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
+                exec etcd "$@" </dev/null 3<&-
+                """
+            let status = ["--listen-metrics-urls", "http://127.0.0.1:\(statusPort)"]
+            let program = try RunningProgram("/bin/sh", ["-c", script, folder] + status + arguments)
+            self.program.withLock { $0 = program }
+        }
+
+        /// Kills the server without a chance to write or to say farewell, and returns after its end.
+        func kill() async throws {
+            guard let program = program.withLock({ $0.take() }) else { return }
+            Self.end(program)
+            _ = try await program.status
+        }
+
+        /// Sends a signal to the server, if it runs.
+        func signal(_ number: Int32) {
+            program.withLock { $0 }?.signal(number)
+        }
+
+        /// Waits until the server answers linearizable reads, which means that its cluster has a leader.
+        func untilHealthy() async throws {
+            let deadline = ContinuousClock.now + .seconds(50)
+            while true {
+                do {
+                    if try await PlainRequest(path: "/health", timeout: .seconds(2)).send(to: statusPort).status == 200 { return }
+                } catch is LoopbackSocket.Failure, is PlainRequest.Malformed {
+                    // It does not listen yet.
+                }
+                let lines = program.withLock { $0 }?.errors.elements ?? []
+                if hasExited {
+                    let isTaken = lines.contains { $0.contains("address already in use") }
+                    throw isTaken ? Failure.portTaken : Failure.exited(lines)
+                }
+                guard ContinuousClock.now < deadline else { throw Failure.silent(lines) }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+
+        /// Whether the server runs and believes to be its cluster's leader.
+        func isLeader() async throws -> Bool {
+            guard !hasExited else { return false }
+            do {
+                let metrics = try await PlainRequest(path: "/metrics", timeout: .seconds(2)).send(to: statusPort).body
+                return metrics.contains("\netcd_server_is_leader 1\n")
+            } catch is LoopbackSocket.Failure, is PlainRequest.Malformed {
+                return false
+            }
+        }
+
+        private var hasExited: Bool {
+            guard let program = program.withLock({ $0 }) else { return true }
+            return Foundation.kill(program.processIdentifier, 0) != 0
+        }
+
+        private static func end(_ program: RunningProgram) {
+            if Foundation.kill(program.processIdentifier, 0) == 0 { program.signal(SIGKILL) }
+            // The watching shell lives until it reads this: there is no broken pipe.
+            _ = try? program.send("ended")
+        }
+    }
+#endif

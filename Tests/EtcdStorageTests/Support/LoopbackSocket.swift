@@ -1,0 +1,107 @@
+import Foundation
+
+/// A blocking TCP socket on 127.0.0.1, closed when it is released.
+struct LoopbackSocket: ~Copyable {
+    /// A system call that failed.
+    struct Failure: Error, CustomStringConvertible {
+        /// The name of the call.
+        let call: String
+        /// Its `errno`.
+        let code: Int32
+
+        var description: String { "\(call): \(String(cString: strerror(code)))" }
+    }
+
+    /// The descriptor, owned by the socket.
+    let descriptor: Int32
+
+    private init(owning descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        _ = close(descriptor)
+    }
+
+    /// Connects to a port; each later read and write fails after `timeout`.
+    static func connected(to port: Int, timeout: Duration) throws -> LoopbackSocket {
+        let socket = try make()
+        var limit = timeval()
+        limit.tv_sec = numericCast(timeout.components.seconds)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            _ = setsockopt(socket.descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+        try check("connect", withAddress(of: port) { connect(socket.descriptor, $0, $1) })
+        return socket
+    }
+
+    /// Listens on a port.
+    static func listening(on port: Int) throws -> LoopbackSocket {
+        let socket = try make()
+        try socket.enable(SO_REUSEADDR)
+        try check("bind", withAddress(of: port) { bind(socket.descriptor, $0, $1) })
+        try check("listen", listen(socket.descriptor, 16))
+        return socket
+    }
+
+    /// Writes all the bytes.
+    borrowing func write(_ bytes: [UInt8]) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, sendFlags) }
+            rest = rest.dropFirst(try Self.check("send", count))
+        }
+    }
+
+    /// The next bytes that arrive; none at the end.
+    borrowing func read(atMost limit: Int = 65_536) throws -> [UInt8] {
+        let socket = descriptor
+        var failure: Failure?
+        let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            let received = recv(socket, buffer.baseAddress, limit, 0)
+            if received < 0 { failure = Failure(call: "recv", code: errno) }
+            count = max(received, 0)
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    private static func make() throws -> LoopbackSocket {
+        let socket = LoopbackSocket(owning: try check("socket", socket(AF_INET, streamType, 0)))
+        // A server that a test starts meanwhile must not keep it open.
+        _ = fcntl(socket.descriptor, F_SETFD, FD_CLOEXEC)
+        if let noSignalOption { try socket.enable(noSignalOption) }
+        return socket
+    }
+
+    private borrowing func enable(_ option: Int32) throws {
+        var on: Int32 = 1
+        try Self.check("setsockopt", setsockopt(descriptor, SOL_SOCKET, option, &on, socklen_t(MemoryLayout<Int32>.size)))
+    }
+
+    @discardableResult
+    private static func check<Result: SignedInteger>(_ call: String, _ result: Result) throws -> Result {
+        guard result >= 0 else { throw Failure(call: call, code: errno) }
+        return result
+    }
+
+    private static func withAddress(of port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = UInt16(port).bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        }
+    }
+}
+
+#if canImport(Darwin)
+    private let streamType = SOCK_STREAM
+    private let sendFlags: Int32 = 0
+    private let noSignalOption: Int32? = SO_NOSIGPIPE
+#else
+    private let streamType = Int32(SOCK_STREAM.rawValue)
+    private let sendFlags = Int32(MSG_NOSIGNAL)
+    private let noSignalOption: Int32? = nil
+#endif

@@ -1,0 +1,52 @@
+import Foundation
+
+/// One HTTP request without any code of the library's, with which tests prepare and inspect servers.
+struct PlainRequest: Sendable {
+    /// The answer to a request.
+    struct Answer: Sendable {
+        /// The HTTP status.
+        let status: Int
+        /// The body.
+        let body: String
+    }
+
+    /// An answer that is not HTTP: mostly none, from a server that is shutting down.
+    struct Malformed: Error {
+        /// What was received.
+        let text: String
+    }
+
+    /// The path on the server.
+    let path: String
+    /// The body; nil to get instead of to post.
+    var body: String?
+    /// A token of etcd's authentication.
+    var token: String?
+    /// How long to wait for each read.
+    var timeout: Duration = .seconds(10)
+
+    /// Sends it to a port of this machine.
+    func send(to port: Int) async throws -> Answer {
+        // Elsewhere, because it blocks: the pool that tests run on has few threads.
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(with: Result { try sendBlocking(to: port) })
+            }
+        }
+    }
+
+    private func sendBlocking(to port: Int) throws -> Answer {
+        let socket = try LoopbackSocket.connected(to: port, timeout: timeout)
+        // HTTP/1.0, so that the server neither divides its answer into chunks nor keeps the connection.
+        var head = "\(body == nil ? "GET" : "POST") \(path) HTTP/1.0\r\nHost: localhost\r\n"
+        if let token { head += "Authorization: \(token)\r\n" }
+        if let body { head += "Content-Length: \(body.utf8.count)\r\n" }
+        try socket.write(Array("\(head)\r\n\(body ?? "")".utf8))
+        var received: [UInt8] = []
+        while case let bytes = try socket.read(), !bytes.isEmpty { received += bytes }
+        let text = String(decoding: received, as: UTF8.self)
+        let words = text.prefix { !$0.isNewline }.split(separator: " ")
+        guard let headEnd = text.range(of: "\r\n\r\n"), words.count > 1, let status = Int(words[1]) else { throw Malformed(text: text) }
+        return Answer(status: status, body: String(text[headEnd.upperBound...]))
+    }
+}

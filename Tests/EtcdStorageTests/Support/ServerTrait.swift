@@ -1,0 +1,29 @@
+import Testing
+
+/// Makes each test function wait before it begins, and before its time limit does, until it may run its servers.
+struct ServerTrait: TestTrait, SuiteTrait, TestScoping {
+    /// Whether the current test has waited.
+    @TaskLocal static var isActive = false
+
+    fileprivate let count: Int
+
+    var isRecursive: Bool { true }
+
+    func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? {
+        // The time limit is that of each case.
+        test.isSuite || testCase != nil ? nil : self
+    }
+
+    func provideScope(for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void) async throws {
+        let permit = try await ServerPermit.acquire(count)
+        try await Self.$isActive.withValue(true) { try await function() }
+        withExtendedLifetime(permit) {}
+    }
+}
+
+extension Trait where Self == ServerTrait {
+    /// The tests run a number of servers at a time, at most four; all cases of a function begin together.
+    static func servers(_ count: Int) -> Self {
+        ServerTrait(count: count)
+    }
+}

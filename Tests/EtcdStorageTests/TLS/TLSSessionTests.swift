@@ -1,0 +1,157 @@
+#if os(Linux)
+    import TestSupport
+    import Testing
+
+    @testable import EtcdStorage
+
+    // Needs the command openssl: apt-get install openssl.
+    @Suite("TLS sessions", .enabled(if: isTLSAvailable), .timeLimit(.minutes(10)))
+    struct TLSSessionTests {
+        private static let versions = [0x0303, 0x0304]
+
+        private let certificates: TestCertificates
+        private let context: TLSContext
+
+        init() async throws {
+            certificates = try await TestCertificates.shared()
+            context = try TLSContext(TLSConfiguration(authorities: .certificates(.bytes(certificates.bytes(.authority)))))
+        }
+
+        private func server(_ version: Int? = nil) throws -> TLSTestServer {
+            try TLSTestServer(certificates, TLSTestServer.Options(version: version))
+        }
+
+        private func client(_ host: String = "localhost") throws -> TLSSession {
+            try TLSSession(context, host: host, port: 2379)
+        }
+
+        private func content(_ count: Int) -> [UInt8] {
+            var bytes = (0..<251).map { UInt8($0) }
+            while bytes.count < count { bytes += bytes }
+            return Array(bytes[..<count])
+        }
+
+        @Test("After the handshake both sides exchange a megabyte unchanged", arguments: versions)
+        func exchange(version: Int) throws {
+            let (client, server) = try (client(), server(version))
+            #expect(!client.isReady)
+            try client.exchange(with: server)
+            #expect(client.isReady)
+            let content = content(1 << 20)
+            // Compared here: an expectation describes its operands, which takes seconds for so many.
+            let isSame = try [server.received(client.send(content)) == content, client.received(server.send(content)) == content]
+            #expect(isSame == [true, true])
+        }
+
+        @Test("Bytes may arrive in parts of any size", arguments: versions)
+        func splits(version: Int) async throws {
+            let context = try TLSTestServer.Context(certificates, TLSTestServer.Options(version: version))
+            var split = 0
+            while true {
+                // Other tests have deadlines.
+                await Task.yield()
+                let (client, server) = try (client(), TLSTestServer(context))
+                _ = try server.received(client.takePendingOutput())
+                let flight = server.takeOutput()
+                guard split < flight.count else { break }
+                _ = try client.received(Array(flight[..<split]))
+                #expect(!client.isReady)
+                _ = try client.received(Array(flight[split...]))
+                try client.exchange(with: server)
+                #expect(client.isReady)
+                let wire = server.send(Array("content".utf8))
+                let place = split % wire.count
+                let parts = try client.received(Array(wire[..<place])) + client.received(Array(wire[place...]))
+                #expect(parts == Array("content".utf8))
+                split += 1
+            }
+            #expect(split > 500)
+        }
+
+        @Test("Bytes may arrive one by one")
+        func oneByOne() throws {
+            let (client, server) = try (client(), server())
+            var received: [UInt8] = []
+            for _ in 0..<3 {
+                _ = try server.received(client.takePendingOutput())
+                for byte in server.takeOutput() { received += try client.received([byte]) }
+            }
+            #expect(client.isReady)
+            for byte in server.send(content(1000)) { received += try client.received([byte]) }
+            #expect(received == content(1000))
+        }
+
+        @Test("The server learns the requested name, and that the client speaks HTTP/1.1")
+        func requestedName() throws {
+            let (client, server) = try (client(), server())
+            let hello = client.takePendingOutput()
+            #expect(String(decoding: hello, as: Unicode.ASCII.self).contains("\u{8}http/1.1"))
+            _ = try server.received(hello)
+            _ = try client.received(server.takeOutput())
+            try client.exchange(with: server)
+            #expect(server.requestedName == "localhost")
+        }
+
+        @Test("No name is requested of an address")
+        func noRequestedName() throws {
+            let (client, server) = try (client("127.0.0.1"), server())
+            try client.exchange(with: server)
+            #expect(client.isReady)
+            #expect(server.requestedName == nil)
+        }
+
+        @Test("The server's closing alert ends the session in order; what follows it is ignored", arguments: versions)
+        func closedByPeer(version: Int) throws {
+            let (client, server) = try (client(), server(version))
+            try client.exchange(with: server)
+            let last = server.send(content(10)) + server.close()
+            #expect(try client.received(last + [1, 2, 3]) == content(10))
+            #expect(client.isClosedByPeer)
+            #expect(try client.received(content(10)) == [])
+            try client.receivedEnd()
+        }
+
+        @Test("An end without a closing alert is an error")
+        func truncated() throws {
+            let (client, server) = try (client(), server())
+            try client.exchange(with: server)
+            #expect(throws: TLSError.truncated(peer: "localhost:2379", isReady: true)) { try client.receivedEnd() }
+            #expect(throws: TLSError.truncated(peer: "localhost:2379", isReady: true)) { try client.received([1]) }
+            let early = try self.client()
+            #expect(throws: TLSError.truncated(peer: "localhost:2379", isReady: false)) { try early.receivedEnd() }
+        }
+
+        @Test("Closing sends an alert, after which nothing is sent or received", arguments: versions)
+        func close(version: Int) throws {
+            let (client, server) = try (client(), server(version))
+            try client.exchange(with: server)
+            let late = server.send(content(10))
+            client.close()
+            #expect(!client.takePendingOutput().isEmpty)
+            #expect(!client.isReady)
+            #expect(try client.send(content(10)) == [])
+            #expect(try client.received(late) == [])
+            try client.receivedEnd()
+        }
+
+        @Test("The server may change keys in the middle")
+        func newKeys() throws {
+            let (client, server) = try (client(), server(0x0304))
+            try client.exchange(with: server)
+            let wire = server.updateKeys() + server.send(content(10))
+            #expect(try client.received(wire) == content(10))
+            #expect(try server.received(client.send(content(20))) == content(20))
+        }
+
+        @Test("A new handshake in the same session is refused")
+        func renegotiation() throws {
+            let (client, server) = try (client(), server(0x0303))
+            try client.exchange(with: server)
+            let request = server.renegotiate()
+            #expect(!request.isEmpty)
+            _ = try client.received(request)
+            // Records of the handshake have the type 22, alerts 21.
+            #expect(client.takePendingOutput().first == 21)
+        }
+    }
+#endif

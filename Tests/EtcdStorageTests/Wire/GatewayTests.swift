@@ -1,0 +1,222 @@
+#if os(macOS) || os(Linux)
+    import Foundation
+    import Testing
+
+    @testable import EtcdStorage
+
+    /// etcd passes silently over members that it does not know, so every member is checked by its effect.
+    @Suite("Requests to etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10))) struct GatewayTests {
+        private let prefix = "\(UUID())/"
+
+        private func key(_ name: String) -> [UInt8] {
+            Array((prefix + name).utf8)
+        }
+
+        private var all: (key: [UInt8], rangeEnd: [UInt8]) {
+            (key(""), EntryKeys.prefixEnd(key("")))
+        }
+
+        private func call<Request: EtcdRequest>(_ request: Request) async throws -> Request.Response {
+            try await call(request, to: try await EtcdCluster.shared())
+        }
+
+        private func call<Request: EtcdRequest>(
+            _ request: Request, to cluster: EtcdCluster, token: String? = nil
+        ) async throws -> Request.Response {
+            let body = String(decoding: request.body, as: UTF8.self)
+            let answer = try await PlainRequest(path: request.path, body: body, token: token).send(to: cluster.ports[0])
+            return try Request.response(httpStatus: answer.status, body: Array(answer.body.utf8))
+        }
+
+        private func put(_ name: String, _ value: String) async throws -> Int64 {
+            try await call(PutRequest(key: key(name), value: Array(value.utf8))).header.revision
+        }
+
+        @Test("A key that was put is read, with its revisions and its version")
+        func putAndRange() async throws {
+            let created = try await put("a", "1")
+            let changed = try await put("a", "2")
+            let response = try await call(RangeRequest(key: key("a")))
+            let expected = KeyValue(key: key("a"), value: Array("2".utf8), createRevision: created, modRevision: changed, version: 2)
+            #expect(response.keyValues == [expected])
+            #expect(response.header.revision >= changed)
+            #expect(response.header.clusterID != 0 && response.header.memberID != 0 && response.header.raftTerm != 0)
+        }
+
+        @Test("Each member of a range has its effect")
+        func rangeMembers() async throws {
+            let first = try await put("a", "1")
+            _ = try await put("b", "2")
+            let last = try await put("c", "3")
+            let all = RangeRequest(key: all.key, rangeEnd: all.rangeEnd)
+            func names(_ change: (inout RangeRequest) -> Void) async throws -> [String] {
+                var request = all
+                change(&request)
+                return try await call(request).keyValues.map { String(decoding: $0.key.dropFirst(prefix.utf8.count), as: UTF8.self) }
+            }
+            #expect(try await names { _ in } == ["a", "b", "c"])
+            #expect(try await names { $0.rangeEnd = nil } == [])
+            #expect(try await names { $0.revision = first } == ["a"])
+            #expect(try await names { $0.limit = 2 } == ["a", "b"])
+            #expect(try await names { $0.countOnly = true } == [])
+            #expect(try await names { $0.minModRevision = last } == ["c"])
+            #expect(try await names { $0.isSerializable = true } == ["a", "b", "c"])
+            var request = all
+            request.keysOnly = true
+            request.limit = 1
+            let response = try await call(request)
+            #expect(response.hasMore && response.count == 3)
+            #expect(response.keyValues.first?.value == [])
+        }
+
+        @Test("A revision that is too new is an error with that meaning")
+        func futureRevision() async throws {
+            let failure = await #expect(throws: EtcdFailure.self) { try await call(RangeRequest(key: key("a"), revision: .max / 2)) }
+            #expect(failure?.isFutureRevision == true)
+        }
+
+        @Test("Keys are deleted one by one and by range")
+        func delete() async throws {
+            for name in ["a", "b", "c"] { _ = try await put(name, "x") }
+            #expect(try await call(DeleteRangeRequest(key: key("a"))).deleted == 1)
+            #expect(try await call(DeleteRangeRequest(key: all.key, rangeEnd: all.rangeEnd)).deleted == 2)
+        }
+
+        @Test("Each comparison holds exactly when it should")
+        func compares() async throws {
+            let created = try await put("a", "1")
+            let changed = try await put("a", "2")
+            let lease = try await call(LeaseGrantRequest(timeToLive: 600)).lease
+            _ = try await call(PutRequest(key: key("leased"), value: [], lease: lease))
+            func holds(_ name: String, _ target: TxnRequest.Compare.Target) async throws -> Set<TxnRequest.Compare.Relation> {
+                var relations: Set<TxnRequest.Compare.Relation> = []
+                for relation in TxnRequest.Compare.Relation.allCases {
+                    let compare = TxnRequest.Compare(key: key(name), relation: relation, target: target)
+                    if try await call(TxnRequest(compares: [compare])).succeeded { relations.insert(relation) }
+                }
+                return relations
+            }
+            #expect(try await holds("a", .modRevision(changed)) == [.equal])
+            #expect(try await holds("a", .modRevision(created)) == [.notEqual, .greater])
+            #expect(try await holds("a", .modRevision(0)) == [.notEqual, .greater])
+            #expect(try await holds("a", .createRevision(created)) == [.equal])
+            #expect(try await holds("a", .createRevision(changed)) == [.notEqual, .less])
+            #expect(try await holds("a", .version(2)) == [.equal])
+            #expect(try await holds("a", .version(3)) == [.notEqual, .less])
+            #expect(try await holds("a", .lease(0)) == [.equal])
+            #expect(try await holds("leased", .lease(lease)) == [.equal])
+            #expect(try await holds("a", .value(Array("2".utf8))) == [.equal])
+            #expect(try await holds("a", .value([])) == [.notEqual, .greater])
+            #expect(try await holds("absent", .modRevision(0)) == [.equal])
+            #expect(try await holds("absent", .version(1)) == [.notEqual, .less])
+            #expect(try await holds("absent", .value([])) == [])
+            _ = try await call(LeaseRevokeRequest(lease: lease))
+        }
+
+        @Test("A comparison of a range holds if it holds for all of its keys, and cannot see that one is missing")
+        func rangeCompare() async throws {
+            func holds(_ relation: TxnRequest.Compare.Relation, _ target: TxnRequest.Compare.Target) async throws -> Bool {
+                let compare = TxnRequest.Compare(key: all.key, rangeEnd: all.rangeEnd, relation: relation, target: target)
+                return try await call(TxnRequest(compares: [compare])).succeeded
+            }
+            #expect(try await holds(.equal, .modRevision(0)))
+            #expect(try await !holds(.greater, .modRevision(0)))
+            _ = try await put("a", "1")
+            let last = try await put("b", "1")
+            #expect(try await holds(.less, .modRevision(last + 1)))
+            #expect(try await !holds(.less, .modRevision(last)))
+            _ = try await call(DeleteRangeRequest(key: key("a")))
+            #expect(try await holds(.less, .modRevision(last + 1)))
+        }
+
+        @Test("A transaction runs one of its branches, and answers each operation")
+        func transaction() async throws {
+            _ = try await put("a", "1")
+            let request = TxnRequest(
+                compares: [.init(key: key("b"), target: .version(0))],
+                success: [
+                    .put(PutRequest(key: key("b"), value: Array("2".utf8))), .deleteRange(DeleteRangeRequest(key: key("a"))),
+                    .range(RangeRequest(key: key("b"))),
+                ],
+                failure: [.range(RangeRequest(key: key("b")))])
+            let first = try await call(request)
+            #expect(first.succeeded)
+            guard case .put = first.results[0], case .deleteRange(let deleted) = first.results[1], case .range(let range) = first.results[2]
+            else { return #expect(Bool(false), "\(first.results)") }
+            #expect(deleted.deleted == 1)
+            #expect(range.keyValues.map(\.modRevision) == [first.header.revision])
+            let second = try await call(request)
+            #expect(!second.succeeded)
+            #expect(second.results.count == 1)
+        }
+
+        @Test("A request with too many operations, and one with too many bytes, are too large")
+        func tooLarge() async throws {
+            let operations = (0...128).map { TxnRequest.Operation.put(PutRequest(key: key("\($0)"), value: [])) }
+            let many = await #expect(throws: EtcdFailure.self) { try await call(TxnRequest(success: operations)) }
+            #expect(many?.isTooLarge == true)
+            for size in [1_600_000, 3_000_000] {
+                let value = [UInt8](repeating: 1, count: size)
+                let large = await #expect(throws: EtcdFailure.self) { try await call(PutRequest(key: key("a"), value: value)) }
+                #expect(large?.isTooLarge == true, "\(size): \(String(describing: large))")
+            }
+        }
+
+        @Test("A lease is granted, renewed and revoked, and then not found")
+        func lease() async throws {
+            let granted = try await call(LeaseGrantRequest(timeToLive: 300))
+            #expect(granted.timeToLive == 300)
+            _ = try await call(PutRequest(key: key("a"), value: [], lease: granted.lease))
+            #expect(try await call(RangeRequest(key: key("a"))).keyValues.first?.lease == granted.lease)
+            #expect(try await call(LeaseKeepAliveRequest(lease: granted.lease)).timeToLive == 300)
+            _ = try await call(LeaseRevokeRequest(lease: granted.lease))
+            #expect(try await call(RangeRequest(key: key("a"))).keyValues == [])
+            let renewal = await #expect(throws: EtcdFailure.self) { try await call(LeaseKeepAliveRequest(lease: granted.lease)) }
+            #expect(renewal?.isLeaseNotFound == true)
+            let revocation = await #expect(throws: EtcdFailure.self) { try await call(LeaseRevokeRequest(lease: granted.lease)) }
+            #expect(revocation?.isLeaseNotFound == true)
+        }
+
+        @Test("A member tells its version and who leads")
+        func status() async throws {
+            let status = try await call(StatusRequest())
+            #expect(status.version.split(separator: ".").count == 3)
+            #expect(status.leader == status.header.memberID)
+        }
+
+        @Test("A revision that was compacted is an error with that meaning", .servers(1))
+        func compaction() async throws {
+            let cluster = try await EtcdCluster.start()
+            let created = try await call(PutRequest(key: key("a"), value: [1]), to: cluster).header.revision
+            let changed = try await call(PutRequest(key: key("a"), value: [2]), to: cluster).header.revision
+            _ = try await call(CompactionRequest(revision: changed), to: cluster)
+            let request = RangeRequest(key: key("a"), revision: created)
+            let failure = await #expect(throws: EtcdFailure.self) { try await call(request, to: cluster) }
+            #expect(failure?.isCompacted == true)
+        }
+
+        @Test("With authentication, a missing or wrong token is refused as such, and a wrong password as a wrong password", .servers(1))
+        func authentication() async throws {
+            let cluster = try await EtcdCluster.start()
+            try await cluster.enableAuthentication(rootPassword: "secret")
+            let token = try await call(AuthenticateRequest(name: "root", password: "secret"), to: cluster).token
+            _ = try await call(PutRequest(key: key("a"), value: []), to: cluster, token: token)
+            for token in [nil, "wrong"] {
+                let failure = await #expect(throws: EtcdFailure.self) {
+                    try await call(PutRequest(key: key("a"), value: []), to: cluster, token: token)
+                }
+                #expect(failure?.isTokenRefused == true && failure?.isOutcomeUnknown == false)
+            }
+            let failure = await #expect(throws: EtcdFailure.self) {
+                try await call(AuthenticateRequest(name: "root", password: "wrong"), to: cluster)
+            }
+            #expect(failure?.isAuthenticationFailed == true && failure?.isTokenRefused == false)
+        }
+
+        @Test("Authentication that is not enabled is a failure with that meaning")
+        func authenticationDisabled() async throws {
+            let failure = await #expect(throws: EtcdFailure.self) { try await call(AuthenticateRequest(name: "a", password: "b")) }
+            #expect(failure?.isAuthenticationDisabled == true)
+        }
+    }
+#endif
