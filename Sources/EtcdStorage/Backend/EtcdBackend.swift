@@ -1,7 +1,6 @@
 public import Dispatch
 public import ObservableStorage
 import PropertyListCoding
-import Synchronization
 
 /// Entries in an etcd cluster, for any number of processes on any number of machines.
 ///
@@ -25,7 +24,7 @@ public final class EtcdBackend: StorageBackend {
     let keys: EntryKeys
     let client: EtcdClient
     let follower: EtcdFollower
-    private let tokens = Mutex<[EtcdToken]>([])
+    private let tokens = Lock<[EtcdToken]>([])
     // Two members may take it until they are given up.
     private let callTimeout: Duration
 

@@ -1,5 +1,4 @@
 import ObservableStorage
-import Synchronization
 
 /// Follows the keys under a prefix: keeps the newest entries, reports differences, and lets edits wait until their own are among them.
 final class EtcdFollower: Sendable {
@@ -36,7 +35,7 @@ final class EtcdFollower: Sendable {
     private let keys: EntryKeys
     private let transport: any EtcdWatchTransport
     private let timing: EtcdWatch.Timing
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(_ transport: any EtcdWatchTransport, _ keys: EntryKeys, named name: String, timing: EtcdWatch.Timing = EtcdWatch.Timing()) {
         (self.transport, self.keys, self.name, self.timing) = (transport, keys, name, timing)

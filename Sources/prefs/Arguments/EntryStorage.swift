@@ -2,7 +2,6 @@ import Dispatch
 import EtcdStorage
 import ObservableStorage
 import PropertyListCoding
-import Synchronization
 
 /// The storage that a command line names: the file of the operand FILE, or the keys in etcd that the option `--etcd` gives in its place.
 ///
@@ -56,7 +55,7 @@ enum EntryStorage: Sendable {
 
     /// Runs a task, and waits for it on the calling thread, which must not be one of the cooperative pool.
     private static func wait<Success: Sendable>(_ operation: @escaping @Sendable () async throws -> Success) throws -> Success {
-        let outcome = Mutex<Result<Success, any Error>>(.failure(CancellationError()))
+        let outcome = Lock<Result<Success, any Error>>(.failure(CancellationError()))
         let end = DispatchSemaphore(value: 0)
         Task {
             let result: Result<Success, any Error>

@@ -1,7 +1,6 @@
 import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
-import Synchronization
 
 /// `prefs delete`: removes one entry, or all of them.
 struct DeleteCommand: Command {
@@ -59,7 +58,7 @@ struct IncrementCommand: Command {
     }
 
     func run(_ output: Output) throws {
-        let sum = Mutex<PropertyListInteger>(0)
+        let sum = Lock<PropertyListInteger>(0)
         try storage.edit { entries in
             try path.update(&entries, of: storage.name) { value in
                 let newSum = try self.sum(value ?? 0)

@@ -1,6 +1,6 @@
 import Dispatch
 import FoundationSubset
-import Synchronization
+import ObservableStorage
 
 /// The terminal on which `prefs watch` displays a table: an alternate screen, which is left when the display ends or is suspended.
 final class Terminal: Sendable {
@@ -13,7 +13,7 @@ final class Terminal: Sendable {
     }
 
     private let output: Output
-    private let requests = Mutex<[Request]>([])
+    private let requests = Lock<[Request]>([])
     private let wakeUps: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
 

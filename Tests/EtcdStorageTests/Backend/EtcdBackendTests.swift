@@ -2,7 +2,6 @@
     import Foundation
     import ObservableStorage
     import PropertyListCoding
-    import Synchronization
     import TestSupport
     import Testing
 
@@ -189,7 +188,7 @@
         func blind() async throws {
             let fixture = try await EtcdFixture()
             let (first, second) = (try fixture.backend(), try fixture.backend())
-            let runs = Mutex(0)
+            let runs = Lock(0)
             _ = try await first.edit { entries in
                 entries.readKeys = []
                 runs.withLock { $0 += 1 }
@@ -216,7 +215,7 @@
             let (backend, other) = (try fixture.backend(), try fixture.backend())
             try await other.set(["a": 1, "b": 1])
             _ = try await backend.load()
-            let runs = Mutex(0)
+            let runs = Lock(0)
             // The closure of an edit cannot wait; another one, that it is compared with, is stored between its run and its transaction.
             let replica = try await backend.replica()
             var entries = replica.entries.stored(at: replica.entries.revision)

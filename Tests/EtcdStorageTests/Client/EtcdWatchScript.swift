@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import ObservableStorage
 
 @testable import EtcdStorage
 
@@ -69,7 +69,7 @@ final class ScriptedMember: Sendable {
     private let state: Shared
 
     private final class Shared: Sendable {
-        let value = Mutex(State())
+        let value = Lock(State())
     }
 
     /// The revisions from which watches began.

@@ -1,6 +1,6 @@
 #if os(macOS) || os(Linux)
     import Foundation
-    import Synchronization
+    import ObservableStorage
     import TestSupport
 
     /// Real etcd servers on ports of this machine with empty, temporary data; they end when the test releases the cluster.
@@ -23,7 +23,7 @@
             let answer: PlainRequest.Answer
         }
 
-        private static let sharedCluster = Mutex<Task<EtcdCluster, any Error>?>(nil)
+        private static let sharedCluster = Lock<Task<EtcdCluster, any Error>?>(nil)
         private let members: [EtcdMember]
         private let certificates: Certificates?
         private let arguments: [String]

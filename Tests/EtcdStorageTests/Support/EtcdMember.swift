@@ -1,6 +1,6 @@
 #if os(macOS) || os(Linux)
     import Foundation
-    import Synchronization
+    import ObservableStorage
     import TestSupport
 
     /// Whether etcd is installed: without it, suites that need it are skipped.
@@ -28,7 +28,7 @@
         /// The port for other members.
         let peerPort = ServerPort.unused()
         private let statusPort = ServerPort.unused()
-        private let program = Mutex<RunningProgram?>(nil)
+        private let program = Lock<RunningProgram?>(nil)
 
         deinit {
             if let program = program.withLock({ $0.take() }) { Self.end(program) }

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import ObservableStorage
 
 /// The right to run a number of servers, given back when it is released.
 ///
@@ -26,7 +26,7 @@ final class ServerPermit: Sendable {
         }
     }
 
-    private static let state = Mutex(State())
+    private static let state = Lock(State())
     private let count: Int
 
     private init(count: Int) {

@@ -1,11 +1,11 @@
 import Foundation
-import Synchronization
+import ObservableStorage
 
 /// Chooses ports for servers.
 enum ServerPort {
     // Below the ports that systems give to outgoing connections, which would take that of a server that a test has killed and restarts.
     private static let range = 10_000..<30_000
-    private static let next = Mutex(range.lowerBound + Int(getpid()) * 97 % range.count)
+    private static let next = Lock(range.lowerBound + Int(getpid()) * 97 % range.count)
 
     /// A port that nobody listens on, and that this process did not choose before.
     ///

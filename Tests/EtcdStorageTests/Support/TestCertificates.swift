@@ -1,6 +1,6 @@
 #if os(macOS) || os(Linux)
     import Foundation
-    import Synchronization
+    import ObservableStorage
     import TestSupport
 
     /// Certificates and keys in a temporary folder, made by the command `openssl` once for the process.
@@ -27,7 +27,7 @@
             let output: String
         }
 
-        private static let sharedCertificates = Mutex<Task<TestCertificates, any Error>?>(nil)
+        private static let sharedCertificates = Lock<Task<TestCertificates, any Error>?>(nil)
         private let folder: TemporaryFolder
 
         private init() async throws {

@@ -13,6 +13,17 @@ struct ArchitectureTests {
         for violation in try SourceFolders(at: Self.sources).violations { Issue.record("\(violation)") }
     }
 
+    @Test("Only Lock uses a Mutex, which the thread sanitizer does not see on Linux")
+    func locks() throws {
+        let folder = Self.package.appendingPathComponent("Sources")
+        let paths = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".swift") }
+        let users = try paths.filter { path in
+            let text = try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
+            return text.contains("Mutex<") || text.contains("Mutex(")
+        }
+        #expect(users == ["ObservableStorage/Concurrency/Lock.swift"])
+    }
+
     /// Set `UPDATE_FOLDER_MAP` to write the map instead of comparing it.
     @Test("The dependency map in CONTRIBUTING.md is up to date")
     func map() throws {

@@ -1,6 +1,6 @@
 #if os(macOS) || os(Linux)
     import Foundation
-    import Synchronization
+    import ObservableStorage
     import TestSupport
     import Testing
 
@@ -16,13 +16,13 @@
 
         // Below the ports that systems give to outgoing connections, and apart from those of other tests.
         private static let ports = 30_000..<32_000
-        private static let lastPort = Mutex(Int(getpid()) * 7)
+        private static let lastPort = Lock(Int(getpid()) * 7)
 
         /// The address for clients.
         let endpoint: String
         private let arguments: [String]
         private let folder: TemporaryFolder
-        private let program = Mutex<RunningProgram?>(nil)
+        private let program = Lock<RunningProgram?>(nil)
 
         /// Chooses ports, without starting the server.
         init(stopped: Void) throws {
