@@ -15,8 +15,8 @@ let manifest = "PrivacyInfo.xcprivacy"
     let (privacy, excluded): ([Resource], [String]) = ([], [manifest])
 #endif
 
-func example(_ name: String) -> Target {
-    .executableTarget(name: name, dependencies: ["ObservableStorage"], path: "Examples/\(name)", swiftSettings: settings)
+func example(_ name: String, _ dependencies: [Target.Dependency] = ["ObservableStorage"]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: "Examples/\(name)", swiftSettings: settings)
 }
 
 let package = Package(
@@ -49,6 +49,7 @@ let package = Package(
         example("CrossProcess"),
         example("Daemon"),
         example("Workers"),
+        example("Fleet", ["EtcdStorage", "ObservableStorage"]),
         .executableTarget(name: "FoundationOracle", path: "Tests/FoundationOracle", swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding", "UserDefaultsStorage"],

@@ -26,7 +26,7 @@ public final class EtcdBackend: StorageBackend {
     let follower: EtcdFollower
     private let tokens = Lock<[EtcdToken]>([])
     // Two members may take it until they are given up.
-    private let callTimeout: Duration
+    let callTimeout: Duration
 
     /// Creates a backend, without connecting to the cluster.
     ///
@@ -66,7 +66,7 @@ public final class EtcdBackend: StorageBackend {
         }
     }
 
-    private nonisolated(nonsending) func followed() async throws -> EtcdReplica.View {
+    nonisolated(nonsending) func followed() async throws -> EtcdReplica.View {
         follower.start()
         return try await follower.current(until: .now + callTimeout)
     }
@@ -141,14 +141,21 @@ public final class EtcdBackend: StorageBackend {
         _ body: @Sendable (inout StorageEntries) throws -> Void
     ) async throws -> StorageEntries {
         do {
-            return try await withTransaction { try await store(body, by: &$0) }
+            return try await writing { try await withTransaction { try await store(body, by: &$0) } }
         } catch let error as BodyError {
             throw error.error
+        }
+    }
+
+    /// Writes, and throws errors as a store expects them.
+    nonisolated(nonsending) func writing<Result>(
+        _ body: nonisolated(nonsending) () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await body()
         } catch let error as EtcdFailure where error.isTooLarge {
             throw StorageError.tooLarge(key: nil, reason: error.message)
-        } catch let error as StorageError {
-            throw error
-        } catch let error as CancellationError {
+        } catch let error where error is BodyError || error is StorageError || error is CancellationError {
             throw error
         } catch {
             throw StorageError.unwritable(file: name, reason: "\(error)")

@@ -163,6 +163,11 @@ final class EtcdFollower: Sendable {
         await wait(until: deadline) { $0.attempts[attempt] ?? nil }
     }
 
+    /// Waits until what is known fulfils a condition, or until the deadline.
+    func settle(until deadline: Instant, where isSettled: @escaping @Sendable (EtcdReplica) -> Bool) async {
+        _ = await wait(until: deadline) { state in state.replica.map(isSettled) == true ? true : nil }
+    }
+
     /// Waits until a closure finds what it looks for; returns nil at the deadline, or when the task is cancelled.
     private func wait<Value: Sendable>(until deadline: Instant, for find: @escaping @Sendable (inout State) -> Value?) async -> Value? {
         if let value = state.withLock({ find(&$0) }) { return value }

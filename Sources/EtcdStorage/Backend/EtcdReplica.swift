@@ -152,6 +152,11 @@ struct EtcdReplica: Sendable {
         keys.key(of: modRevisions.index(forKey: name).map { modRevisions.keys[$0] } ?? name)
     }
 
+    /// The revision in which an entry was written last; nil if it is not stored.
+    func modRevision(of name: String) -> Int64? {
+        modRevisions[name]
+    }
+
     /// The comparisons with which a transaction that was made on earlier entries finds what it has read; nil if that has changed already.
     ///
     /// - Parameters:
@@ -197,6 +202,11 @@ extension EntryKeys {
 
     /// A reserved key that is written whenever this library deletes an entry.
     var fence: [UInt8] { reservedKey("deleted") }
+
+    /// The error for a name that can be no key.
+    static func unusable(_ name: String) -> StorageError {
+        .unencodable(key: name, reason: "a name in etcd may not be empty, nor begin with a NUL")
+    }
 
     /// The reserved key of a token.
     func token(_ name: String) -> [UInt8] { reservedKey("token/" + name) }

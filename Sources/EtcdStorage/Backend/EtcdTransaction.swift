@@ -123,11 +123,9 @@ struct EtcdTransaction: Sendable {
         request.compares = [TxnRequest.Compare(key: tokenKey, target: .modRevision(token.revision))] + compares
         var deletes = false
         for (name, key) in zip(names, editedKeys) {
-            guard let key else {
-                throw StorageError.unencodable(key: name, reason: "a name in etcd may not be empty, nor begin with a NUL")
-            }
+            guard let key else { throw EntryKeys.unusable(name) }
             if let value = entries[name] {
-                request.success.append(.put(PutRequest(key: key, value: try encoded(value, name))))
+                request.success.append(.put(PutRequest(key: key, value: try Self.encoded(value, name))))
             } else {
                 deletes = true
                 request.success.append(.deleteRange(DeleteRangeRequest(key: key)))
@@ -139,7 +137,8 @@ struct EtcdTransaction: Sendable {
         return request
     }
 
-    private func encoded(_ value: PropertyListValue, _ name: String) throws(StorageError) -> [UInt8] {
+    /// The value of a key.
+    static func encoded(_ value: PropertyListValue, _ name: String) throws(StorageError) -> [UInt8] {
         do throws(EntryValue.Failure) {
             return try EntryValue.encode(value, for: name)
         } catch {

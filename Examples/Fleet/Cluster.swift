@@ -1,0 +1,47 @@
+import Foundation
+
+/// Three members of etcd on this machine, with empty data in a temporary folder; a real cluster has one on each of three machines.
+final class Cluster {
+    private let folder = FileManager.default.temporaryDirectory.appending(path: "Fleet-\(UUID())")
+    private var members: [Process] = []
+    /// The addresses of the members for clients.
+    let endpoints: [String]
+
+    /// Starts the members; returns nil if etcd is not installed.
+    init?() throws {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        let programs = path.split(separator: ":").map { "\($0)/etcd" }
+        guard let program = programs.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else { return nil }
+        // Below the ports that systems give to outgoing connections.
+        let port = Int.random(in: 10_000..<30_000)
+        let (clients, peers) = ((0..<3).map { "127.0.0.1:\(port + $0)" }, (3..<6).map { "127.0.0.1:\(port + $0)" })
+        endpoints = clients
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        for number in 0..<3 {
+            let member = Process()
+            member.executableURL = URL(filePath: program)
+            member.arguments = [
+                "--name", "member\(number)", "--data-dir", folder.appending(path: "member\(number)").path, "--logger", "zap",
+                "--log-level", "error", "--listen-client-urls", "http://\(clients[number])", "--advertise-client-urls",
+                "http://\(clients[number])", "--listen-peer-urls", "http://\(peers[number])", "--initial-advertise-peer-urls",
+                "http://\(peers[number])", "--initial-cluster",
+                peers.enumerated().map { "member\($0)=http://\($1)" }.joined(separator: ","),
+            ]
+            (member.standardOutput, member.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+            try member.run()
+            members.append(member)
+        }
+    }
+
+    /// Kills a member.
+    func kill(_ number: Int) {
+        Foundation.kill(members[number].processIdentifier, SIGKILL)
+        members[number].waitUntilExit()
+    }
+
+    /// Ends all members, and removes their data.
+    func end() throws {
+        for number in members.indices { kill(number) }
+        try FileManager.default.removeItem(at: folder)
+    }
+}

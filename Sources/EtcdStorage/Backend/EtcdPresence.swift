@@ -1,0 +1,137 @@
+public import ObservableStorage
+public import PropertyListCoding
+
+/// A key that etcd deletes with a lease, which is renewed as long as the process runs.
+struct EtcdPresence: Sendable {
+    /// Another process has stored the key, after the lease had expired.
+    struct Replaced: Error, CustomStringConvertible {
+        let name: String
+
+        var description: String {
+            "the presence of \"\(name)\" has ended: it was not renewed in time, and the entry is another process's now"
+        }
+    }
+
+    let name: String
+    let key: [UInt8]
+    let value: [UInt8]
+    /// In seconds.
+    let timeToLive: Int64
+    let client: EtcdClient
+    /// How long the members may take.
+    let timeout: Duration
+    /// The revision in which it was stored last; 0 before.
+    private(set) var revision: Int64 = 0
+    private var lease: Int64 = 0
+    private var interval = Duration.zero
+
+    init(_ name: String, key: [UInt8], value: [UInt8], timeToLive: Duration, _ client: EtcdClient, timeout: Duration) {
+        (self.name, self.key, self.value, self.client, self.timeout) = (name, key, value, client, timeout)
+        self.timeToLive = max(1, timeToLive.components.seconds + (timeToLive.components.attoseconds > 0 ? 1 : 0))
+    }
+
+    /// Stores the key with a new lease.
+    ///
+    /// - Parameter isReplacing: whether to replace what is stored.
+    /// - Throws: ``Replaced`` if something is stored that is not to be replaced.
+    mutating func store(isReplacing: Bool) async throws {
+        let grant = LeaseGrantRequest(timeToLive: timeToLive)
+        let granted = try await client.call(grant, isRepeatable: true, deadline: .now + timeout)
+        // The key may be stored from here on, whatever is answered.
+        lease = granted.lease
+        // A member that does not answer takes a third, and its successor another one.
+        interval = .seconds(granted.timeToLive) / 3
+        var request = TxnRequest()
+        if !isReplacing { request.compares = [TxnRequest.Compare(key: key, target: .createRevision(0))] }
+        request.success = [.put(PutRequest(key: key, value: value, lease: lease))]
+        request.failure = [.range(RangeRequest(key: key))]
+        let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
+        if response.succeeded {
+            revision = response.header.revision
+        } else if case .range(let range)? = response.results.first, let found = range.keyValues.first, found.lease == lease {
+            // An earlier one of the same requests has stored it.
+            revision = found.modRevision
+        } else {
+            throw Replaced(name: name)
+        }
+    }
+
+    /// Renews the lease until the task is cancelled, and stores the key again if the lease has expired nevertheless.
+    ///
+    /// - Parameter report: called with the first of consecutive errors that are not told as the availability of the storage.
+    mutating func keep(_ report: (any Error) -> Void) async {
+        var isFailing = false
+        while true {
+            do {
+                try await Task.sleep(for: interval)
+                do {
+                    let renewal = LeaseKeepAliveRequest(lease: lease)
+                    _ = try await client.call(renewal, isRepeatable: true, deadline: .now + interval)
+                } catch let failure as EtcdFailure where failure.isLeaseNotFound {
+                    try await store(isReplacing: false)
+                }
+                isFailing = false
+            } catch is CancellationError {
+                return
+            } catch is EtcdClientError {
+                // The watch tells that no member responds.
+            } catch {
+                if !isFailing { report(error) }
+                if error is Replaced { return }
+                isFailing = true
+            }
+        }
+    }
+
+    /// Ends the lease, with which the key is deleted, unless somebody has stored another one under it.
+    func end() async throws {
+        do {
+            _ = try await client.call(LeaseRevokeRequest(lease: lease), isRepeatable: true, deadline: .now + timeout)
+        } catch let failure as EtcdFailure where failure.isLeaseNotFound {
+            // It has expired, or an earlier one of the same requests has ended it.
+        }
+    }
+}
+
+extension EtcdBackend: PresenceBackend {
+    /// Stores an entry with a lease, which is renewed three times during its time to live, until the presence ends.
+    ///
+    /// - Parameter timeToLive: rounded up to seconds, and to what the cluster grants at least: 2 seconds with its default settings.
+    /// - Throws: as ``edit(_:)``.
+    public nonisolated(nonsending) func presence(
+        _ name: String, _ value: PropertyListValue, timeToLive: Duration
+    ) async throws -> Presence {
+        let stored = try await writing { try await startPresence(name, value, timeToLive) }
+        await follower.settle(until: .now + callTimeout) { $0.revision >= stored.revision }
+        let renewing = Task { [follower, storage = self.name] in
+            var presence = stored
+            await presence.keep { follower.events.publish(.failed(.unwritable(file: storage, reason: "\($0)"))) }
+            return presence
+        }
+        return Presence { [weak self, storage = self.name, callTimeout] in
+            renewing.cancel()
+            let presence = await renewing.value
+            do {
+                try await presence.end()
+            } catch {
+                throw StorageError.unwritable(file: storage, reason: "\(error); the entry is removed after its time to live")
+            }
+            await self?.follower.settle(until: .now + callTimeout) { $0.modRevision(of: name) != presence.revision }
+        }
+    }
+
+    private nonisolated(nonsending) func startPresence(
+        _ name: String, _ value: PropertyListValue, _ timeToLive: Duration
+    ) async throws -> EtcdPresence {
+        _ = try await followed()
+        guard let key = follower.read({ $0.key(of: name) }) else { throw EntryKeys.unusable(name) }
+        let bytes = try EtcdTransaction.encoded(value, name)
+        var presence = EtcdPresence(name, key: key, value: bytes, timeToLive: timeToLive, client, timeout: callTimeout)
+        do {
+            try await presence.store(isReplacing: true)
+            return presence
+        } catch EtcdClientError.unavailable(let error, mayHaveArrived: true) {
+            throw StorageError.outcomeUnknown(storage: self.name, reason: "\(error); the entry ends with its time to live")
+        }
+    }
+}

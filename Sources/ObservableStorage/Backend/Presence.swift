@@ -1,0 +1,51 @@
+public import PropertyListCoding
+
+/// A storage that removes entries by itself when the process that has stored them ends, as a service with leases does.
+public protocol PresenceBackend: StorageBackend {
+    /// Stores an entry until the presence ends; see ``ObservableStore/presence(_:_:timeToLive:)``.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the entry. What is stored under it is replaced.
+    ///   - value: the value, as ``StorageBackend/storable(_:for:)`` has returned it.
+    ///   - timeToLive: how long the entry may outlive the process.
+    /// - Returns: the presence, after the entry is stored, and after the watch has come to it.
+    nonisolated(nonsending) func presence(
+        _ name: String, _ value: PropertyListValue, timeToLive: Duration
+    ) async throws -> Presence
+}
+
+/// An entry that is stored while this object is retained and the process runs.
+///
+/// It is removed by ``end()``, soon after the last reference is released, and after its time to live when the process has ended without
+/// either, by a signal or with its machine. An entry that somebody has set meanwhile is an ordinary one, and is not removed; one that
+/// somebody has removed is not stored again.
+public final class Presence: Sendable {
+    private let ending: Lock<(@Sendable () async throws -> Void)?>
+
+    /// Creates the presence of an entry that is stored.
+    ///
+    /// - Parameter onEnd: removes the entry, unless it is another one meanwhile. Called once.
+    public init(onEnd: @escaping @Sendable () async throws -> Void) {
+        ending = Lock(onEnd)
+    }
+
+    deinit {
+        // If this fails, the entry ends with its time to live.
+        if let end = ending.take({ $0.take() }) { Task { try? await end() } }
+    }
+
+    /// Removes the entry, and returns when it is removed. Further calls have no effect.
+    ///
+    /// - Throws: ``StorageError`` if the storage cannot be reached; the entry is removed when its time to live has passed then.
+    public func end() async throws {
+        try await ending.take { $0.take() }?()
+    }
+}
+
+extension InMemoryBackend: PresenceBackend {
+    /// Stores an entry until the presence ends, whatever its time to live.
+    public func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence {
+        _ = try edit { $0[name] = value }
+        return Presence { [weak self] in _ = try self?.edit { if $0[name] == value { $0[name] = nil } } }
+    }
+}

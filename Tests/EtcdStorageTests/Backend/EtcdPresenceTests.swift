@@ -1,0 +1,127 @@
+#if os(macOS) || os(Linux)
+    import Foundation
+    import ObservableStorage
+    import PropertyListCoding
+    import TestSupport
+    import Testing
+
+    @testable import EtcdStorage
+
+    @Suite("Presence in etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    struct EtcdPresenceTests {
+        private static let key = StorageKey<String?>("workers/7")
+
+        /// The key of the entry, as etcd has it; nil if there is none.
+        private func keyValue(_ fixture: EtcdFixture) async throws -> KeyValue? {
+            let range = RangeRequest(key: fixture.keys.start + "workers/7".utf8)
+            return try await fixture.client().call(range, isRepeatable: true, deadline: .now + .seconds(60)).keyValues.first
+        }
+
+        private func revoke(_ lease: Int64, _ fixture: EtcdFixture) async throws {
+            let revoke = LeaseRevokeRequest(lease: lease)
+            _ = try await fixture.client().call(revoke, isRepeatable: true, deadline: .now + .seconds(60))
+        }
+
+        @Test("Every store sees the entry until the presence ends, or is released; its own store at once")
+        func ended() async throws {
+            let fixture = try await EtcdFixture()
+            let (store, other) = (
+                try await ObservableStore.open(fixture.backend()), try await ObservableStore.open(fixture.backend())
+            )
+            var values = other.values(of: Self.key).makeAsyncIterator()
+            #expect(await values.next() == .some(nil))
+            for isReleased in [false, true] {
+                var presence: Presence? = try await store.presence("workers/7", "here", timeToLive: .seconds(60))
+                #expect(await values.next() == "here")
+                let stored = try #require(try await keyValue(fixture))
+                #expect(stored.lease != 0)
+                if !isReleased { try await presence?.end() }
+                presence = nil
+                #expect(await values.next() == .some(nil))
+                #expect(try await keyValue(fixture) == nil)
+            }
+            try await store.close()
+            try await other.close()
+        }
+
+        @Test("The backend has seen what it has stored, and what it has removed, when that returns")
+        func own() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            let presence = try await backend.presence("workers/7", "here", timeToLive: .seconds(60))
+            #expect(backend.follower.known?.entries["workers/7"] == "here")
+            try await presence.end()
+            #expect(backend.follower.known?.entries["workers/7"] == nil)
+        }
+
+        @Test("The lease is renewed: its remaining time grows again and again")
+        func renewed() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            let presence = try await backend.presence("workers/7", "here", timeToLive: .seconds(4))
+            let lease = try #require(try await keyValue(fixture)).lease
+            // Told in whole seconds, rounded down.
+            var (last, renewals) = (Int64.max, 0)
+            while renewals < 2 {
+                let answer = try await fixture.cluster.call("/v3/lease/timetolive", #"{"ID":"\#(lease)"}"#)
+                let object = try JSONSerialization.jsonObject(with: Data(answer.utf8)) as? [String: Any]
+                // It is left out if it is 0.
+                let remaining = Int64(object?["TTL"] as? String ?? "0") ?? 0
+                try #require(remaining >= 0, "the lease has expired")
+                if remaining > last { renewals += 1 }
+                last = remaining
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            try await presence.end()
+        }
+
+        @Test("An entry whose lease has expired is stored again")
+        func expired() async throws {
+            let fixture = try await EtcdFixture()
+            let store = try await ObservableStore.open(fixture.backend())
+            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(2))
+            var values = store.values(of: Self.key).makeAsyncIterator()
+            while let value = await values.next(), value != "here" {}
+            try await revoke(try #require(try await keyValue(fixture)).lease, fixture)
+            #expect(await values.next() == .some(nil))
+            #expect(await values.next() == "here")
+            try await presence.end()
+            #expect(await values.next() == .some(nil))
+            try await store.close()
+        }
+
+        @Test("After its lease has expired, another process's entry is left, and that is reported")
+        func replaced() async throws {
+            let fixture = try await EtcdFixture()
+            let store = try await ObservableStore.open(fixture.backend())
+            let failures = store.failures
+            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(2))
+            let lease = try #require(try await keyValue(fixture)).lease
+            // Without a lease, it does not expire with it.
+            try await fixture.put("workers/7", EntryValue.encode("there", for: "workers/7"))
+            try await revoke(lease, fixture)
+            for await failure in failures {
+                #expect("\(failure)".contains("the entry is another process's now"))
+                break
+            }
+            try await presence.end()
+            #expect(try await keyValue(fixture)?.lease == 0)
+            try await store.close()
+        }
+
+        @Test("A name that can be no key is refused; so is a value that etcd does not take, with its size")
+        func refused() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            await #expect(throws: StorageError.unencodable(key: "", reason: "a name in etcd may not be empty, nor begin with a NUL")) {
+                _ = try await backend.presence("", "here", timeToLive: .seconds(60))
+            }
+            let large = PropertyListValue.data(Data(count: 2_000_000))
+            let error = await #expect(throws: StorageError.self) {
+                _ = try await backend.presence("a", large, timeToLive: .seconds(60))
+            }
+            if case .tooLarge = error {} else { Issue.record("\(error as Any)") }
+            #expect(try await fixture.stored().isEmpty)
+        }
+    }
+#endif
