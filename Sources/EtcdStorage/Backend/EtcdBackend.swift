@@ -76,6 +76,19 @@ public final class EtcdBackend: StorageBackend {
         return follower.entries(of: snapshot)
     }
 
+    /// Whether what an edit without effect has read is what etcd has now.
+    ///
+    /// - Parameter names: the names of the entries that it has read; nil for all.
+    private nonisolated(nonsending) func isLatest(_ replica: EtcdReplica.View, of names: Set<String>?) async throws -> Bool {
+        guard let names, !names.isEmpty, names.count <= EtcdReplica.mostCompares else { return try await isLatest(replica) }
+        guard let compares = follower.read({ $0.compares(of: names, read: replica.entries) }) else { return false }
+        var request = TxnRequest(compares: compares)
+        // Without an operation, a member answers by itself, and may be behind the others.
+        request.success = [.range(RangeRequest(key: keys.fence, keysOnly: true))]
+        let response = try await client.call(request, isRepeatable: true, deadline: .now + callTimeout)
+        return response.header.clusterID == replica.clusterID && response.succeeded
+    }
+
     /// Whether nothing has changed in etcd since a revision.
     private nonisolated(nonsending) func isLatest(_ replica: EtcdReplica.View) async throws -> Bool {
         let newer = RangeRequest(
@@ -91,6 +104,7 @@ public final class EtcdBackend: StorageBackend {
     ) -> ObservationToken {
         follower.start()
         let token = follower.events.subscribe { event in queue.async { report(event) } }
+        for failure in follower.read({ $0.refused.values.map(\.self) }) ?? [] { queue.async { report(.failed(failure)) } }
         if revision == nil || follower.known?.entries.revision != revision { queue.async { report(.changed) } }
         return token
     }
@@ -170,9 +184,9 @@ public final class EtcdBackend: StorageBackend {
             // What changes nothing, or throws, may have found what is no longer so.
             switch edited(known.entries, by: body) {
             case .failure(let error):
-                if try await isLatest(known) { throw error }
+                if try await isLatest(known, of: error.readKeys) { throw error }
             case .success(let entries) where entries.editedKeys.isEmpty:
-                if try await isLatest(known) { return known.entries }
+                if try await isLatest(known, of: entries.readKeys) { return known.entries }
             case .success(let entries):
                 let stored = try await transaction.commit(entries, over: known.entries, client, follower, callTimeout)
                 if let stored { return stored }
@@ -185,6 +199,7 @@ public final class EtcdBackend: StorageBackend {
     /// An error of the closure that edits.
     private struct BodyError: Error {
         let error: any Error
+        let readKeys: Set<String>?
     }
 
     private func edited(
@@ -195,7 +210,7 @@ public final class EtcdBackend: StorageBackend {
             try body(&edited)
             return .success(edited)
         } catch {
-            return .failure(BodyError(error: error))
+            return .failure(BodyError(error: error, readKeys: edited.readKeys))
         }
     }
 

@@ -87,14 +87,14 @@ final class EtcdFollower: Sendable {
         case .reset(let snapshot):
             let earlier = state.replica
             if let earlier, earlier.clusterID == snapshot.clusterID, snapshot.revision < earlier.revision { state.generation += 1 }
-            var failures: [StorageError] = []
-            var replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation, failures: &failures)
+            var replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
             defer { state.replica = replica }
             // What has happened meanwhile is not told in steps.
             for case let attempt? in snapshot.keyValues.map({ self.keys.attempt($0) }) where state.attempts[attempt] != nil {
                 state.attempts[attempt] = replica.entries
             }
-            guard let earlier else { return failures.map { .failed($0) } }
+            // Told to whoever subscribes.
+            guard let earlier else { return [] }
             // Of another history, the stores read everything.
             let changes: StorageEvent? =
                 if replica.history != earlier.history {
@@ -103,7 +103,7 @@ final class EtcdFollower: Sendable {
                     // Without a newer revision, events were lost, which a store has to read.
                     replica.changes(after: earlier).map { replica.revision > earlier.revision ? .changes($0) : .changed }
                 }
-            return (changes.map { [$0] } ?? []) + failures.map { .failed($0) }
+            return (changes.map { [$0] } ?? []) + replica.refused.filter { earlier.refused[$0.key] == nil }.map { .failed($0.value) }
         }
     }
 
@@ -141,9 +141,7 @@ final class EtcdFollower: Sendable {
     func entries(of snapshot: EtcdSnapshot) -> StorageEntries {
         let (known, generation) = state.withLock { ($0.replica?.view, $0.generation) }
         if let known, known.clusterID == snapshot.clusterID, known.revision >= snapshot.revision { return known.entries }
-        // Reported when the watch comes to them.
-        var failures: [StorageError] = []
-        return EtcdReplica(of: snapshot, keys, named: name, generation: generation, failures: &failures).entries
+        return EtcdReplica(of: snapshot, keys, named: name, generation: generation).entries
     }
 
     // MARK: Awaiting results

@@ -15,7 +15,7 @@ struct EtcdReplica: Sendable {
     }
 
     // More comparisons than these are replaced by one of the whole range.
-    private static let mostCompares = 100
+    static let mostCompares = 100
 
     private let name: String
     private let keys: EntryKeys
@@ -31,6 +31,8 @@ struct EtcdReplica: Sendable {
     private(set) var keyCount = 0
     // The revision in which each entry was written last. Its name has the bytes of its key, which are not those of every equal string.
     private var modRevisions: [String: Int64] = [:]
+    /// The keys that are no entries, because an equal name has one already, with what people should know about them.
+    private(set) var refused: [[UInt8]: StorageError] = [:]
     // Up to where stores were told differences.
     private var told: StorageRevision
 
@@ -56,8 +58,7 @@ struct EtcdReplica: Sendable {
     /// - Parameters:
     ///   - name: the name of the storage in errors.
     ///   - generation: how many times the cluster has gone back to an older revision, which begins another history.
-    ///   - failures: afterwards with what people should know.
-    init(of snapshot: EtcdSnapshot, _ keys: EntryKeys, named name: String, generation: Int, failures: inout [StorageError]) {
+    init(of snapshot: EtcdSnapshot, _ keys: EntryKeys, named name: String, generation: Int) {
         (self.name, self.keys, clusterID, revision) = (name, keys, snapshot.clusterID, snapshot.revision)
         history = String(snapshot.clusterID, radix: 16) + (generation > 0 ? ".\(generation)" : "")
         told = StorageRevision(history: history, number: UInt64(clamping: snapshot.revision))
@@ -65,7 +66,7 @@ struct EtcdReplica: Sendable {
         var values: [String: PropertyListValue] = [:]
         for keyValue in snapshot.keyValues {
             guard let name = count(keyValue.key, adding: 1) else { continue }
-            guard isKey(keyValue.key, of: name, &failures) else { continue }
+            guard isKey(keyValue.key, of: name) else { continue }
             modRevisions[name] = keyValue.modRevision
             values[name] = Self.value(keyValue.value, of: name)
         }
@@ -81,12 +82,17 @@ struct EtcdReplica: Sendable {
     mutating func apply(_ events: [WatchEvent], at revision: Int64) -> Outcome {
         var outcome = Outcome()
         var values: [String: PropertyListValue?] = [:]
-        for event in events {
+        // Deletions first: a name in another normalization may be stored in the same revision.
+        for event in events.filter(\.isDelete) + events.filter({ !$0.isDelete }) {
             let keyValue = event.keyValue
             if !event.isDelete, let attempt = keys.attempt(keyValue) { outcome.attempts.append(attempt) }
             let isCreated = !event.isDelete && keyValue.createRevision == keyValue.modRevision
             guard let name = count(keyValue.key, adding: event.isDelete ? -1 : isCreated ? 1 : 0) else { continue }
-            guard isKey(keyValue.key, of: name, &outcome.failures) else { continue }
+            if event.isDelete, refused.removeValue(forKey: keyValue.key) != nil { continue }
+            guard isKey(keyValue.key, of: name) else {
+                outcome.failures += refused[keyValue.key].map { [$0] } ?? []
+                continue
+            }
             modRevisions[name] = event.isDelete ? nil : keyValue.modRevision
             values.updateValue(event.isDelete ? nil : Self.value(keyValue.value, of: name), forKey: name)
         }
@@ -127,12 +133,12 @@ struct EtcdReplica: Sendable {
         }
     }
 
-    /// Whether a key is that of the entry with its name, and not of an equal name in other bytes.
-    private func isKey(_ key: [UInt8], of name: String, _ failures: inout [StorageError]) -> Bool {
+    /// Whether a key is that of the entry with its name, and not of an equal name in other bytes, which is refused.
+    private mutating func isKey(_ key: [UInt8], of name: String) -> Bool {
         guard let known = modRevisions.index(forKey: name) else { return true }
         if modRevisions.keys[known].utf8.elementsEqual(name.utf8) { return true }
         let reason = "etcd has two keys for \"\(name)\", in different Unicode normalizations; delete one of them"
-        failures.append(.unreadable(file: self.name, reason: reason))
+        refused[key] = .unreadable(file: self.name, reason: reason)
         return false
     }
 

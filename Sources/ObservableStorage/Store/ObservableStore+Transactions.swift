@@ -132,11 +132,12 @@ extension ObservableStore {
                 }
                 var transaction = StoreTransaction(
                     entries: entries.unedited, layers: layers, backend: backend, cache: cache, reports: reports)
+                // Also for an error, which may be due to what is no longer so.
+                defer { entries.readKeys = transaction.namesRead.map { $0.union(outcome.counting.namesRead(in: entries)) } }
                 outcome.result = try body(&transaction)
                 let edits = try transaction.finish()
                 try backend.limits.requireFitting(edits)
                 for (key, value) in edits { entries[key] = value }
-                entries.readKeys = transaction.namesRead.map { $0.union(outcome.counting.namesRead(in: entries)) }
                 outcome.edits = edits
                 attempt.note(outcome)
                 noteStoring(edits, origin)

@@ -141,8 +141,8 @@
             try await store.close()
         }
 
-        @Test("The closure of an edit runs on the newest entries, also if it changes nothing or throws")
-        func newest() async throws {
+        @Test("The closure of an edit runs on the newest entries, also if it changes nothing or throws", arguments: [nil, ["a"]])
+        func newest(reading names: Set<String>?) async throws {
             struct Found: Error { let value: PropertyListValue? }
             let fixture = try await EtcdFixture()
             let backend = try fixture.backend()
@@ -150,12 +150,15 @@
             for number in 2..<20 {
                 let value = PropertyListValue.integer(PropertyListInteger(Int64(number)))
                 try await fixture.put("a", EntryValue.encode(value, for: "a"))
-                let entries = try await backend.edit { _ in }
+                let entries = try await backend.edit { $0.readKeys = names }
                 #expect(entries["a"] == value)
                 let deleted = number.isMultiple(of: 2)
                 if deleted { try await fixture.delete("a") }
                 do {
-                    _ = try await backend.edit { throw Found(value: $0["a"]) }
+                    _ = try await backend.edit {
+                        $0.readKeys = names
+                        throw Found(value: $0["a"])
+                    }
                     Issue.record("the error is missing")
                 } catch let found as Found {
                     #expect(found.value == (deleted ? nil : value))
@@ -202,6 +205,37 @@
             }
             #expect(runs.withLock { $0 } == 2)
             #expect(try await second.load()["a"] == 3)
+        }
+
+        @Test("An edit without effect runs once, however often others change what it has not read", arguments: [false, true])
+        func readOnly(throws: Bool) async throws {
+            struct Refused: Error {}
+            let fixture = try await EtcdFixture()
+            let (backend, other) = (try fixture.backend(), try fixture.backend())
+            let runs = Lock(0)
+            let writing = Task {
+                var number = 0
+                while !Task.isCancelled {
+                    number += 1
+                    try await other.set(["b": .integer(PropertyListInteger(Int64(number)))])
+                }
+            }
+            // It is under way.
+            while try await backend.load()["b"] == nil {}
+            for _ in 0..<50 {
+                do {
+                    _ = try await backend.edit { entries in
+                        entries.readKeys = ["a"]
+                        runs.withLock { $0 += 1 }
+                        if `throws` { throw Refused() }
+                    }
+                } catch is Refused {
+                    #expect(`throws`)
+                }
+            }
+            #expect(runs.withLock { $0 } == 50)
+            writing.cancel()
+            _ = await writing.result
         }
 
         /// What another process does while the closure runs for the first time.

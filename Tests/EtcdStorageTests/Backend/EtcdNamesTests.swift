@@ -1,0 +1,67 @@
+#if os(macOS) || os(Linux)
+    import Foundation
+    import ObservableStorage
+    import PropertyListCoding
+    import TestSupport
+    import Testing
+
+    @testable import EtcdStorage
+
+    @Suite("Names that are equal, in different normalizations", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    struct EtcdNamesTests {
+        private static let composed = "caf\u{E9}"
+        private static let decomposed = "cafe\u{301}"
+
+        private func value(_ text: String) throws -> [UInt8] {
+            try EntryValue.encode(.string(text), for: "")
+        }
+
+        @Test("A key that is renamed to the other form in one transaction stays an entry, with its new value")
+        func renamed() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            try await fixture.put(Self.composed, value("old"))
+            #expect(try await backend.load()[Self.composed] == "old")
+            var request = TxnRequest()
+            request.success = [
+                .put(PutRequest(key: fixture.keys.start + Self.decomposed.utf8, value: try value("new"))),
+                .deleteRange(DeleteRangeRequest(key: fixture.keys.start + Self.composed.utf8)),
+            ]
+            _ = try await fixture.client().call(request, isRepeatable: true, deadline: .now + .seconds(60))
+            #expect(try await backend.edit { $0["other"] = 1 }[Self.composed] == "new")
+            // It keeps the bytes that it has in etcd.
+            try await backend.set([Self.composed: "newest"])
+            let stored = try await fixture.stored()
+            #expect(stored.map { Array($0.key.utf8) }.contains(Array(Self.decomposed.utf8)))
+            #expect(stored.count == 2)
+        }
+
+        @Test("Two keys with equal names are reported to each store, also to one that is opened later; after one is deleted, to none")
+        func reported() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            let early = try await ObservableStore.open(backend)
+            let failures = early.failures
+            try await fixture.put(Self.composed, value("first"))
+            try await fixture.put(Self.decomposed, value("second"))
+            for await failure in failures {
+                #expect("\(failure)".contains("different Unicode normalizations; delete one of them"))
+                break
+            }
+            #expect(early[StorageKey(Self.composed, default: "")] == "first")
+            for other in [backend, try fixture.backend()] {
+                let store = try await ObservableStore.open(other)
+                for await failure in store.failures {
+                    #expect("\(failure)".contains("different Unicode normalizations; delete one of them"))
+                    break
+                }
+                try await store.close()
+            }
+            try await fixture.delete(Self.decomposed)
+            _ = try await backend.edit { $0["other"] = 1 }
+            #expect(backend.follower.read { $0.refused.isEmpty } == true)
+            #expect(early[StorageKey(Self.composed, default: "")] == "first")
+            try await early.close()
+        }
+    }
+#endif
