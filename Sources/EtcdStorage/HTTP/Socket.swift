@@ -138,16 +138,22 @@ final class Socket {
 }
 
 /// What differs between platforms: types of constants, and how a write to a closed connection is kept from ending the process.
-enum SocketConstants {}
+enum SocketConstants {
+    static let stream = number(SOCK_STREAM)
+
+    fileprivate static func number(_ constant: Int32) -> Int32 { constant }
+
+    // Glibc declares it as an enumeration.
+    fileprivate static func number(_ constant: some RawRepresentable<UInt32>) -> Int32 { Int32(constant.rawValue) }
+}
 
 #if canImport(Darwin)
     extension SocketConstants {
-        static let stream = SOCK_STREAM
         static let sendFlags: Int32 = 0
 
         /// Creates a non-blocking socket that child processes do not inherit; -1 with `errno` if that fails.
         static func open(_ family: Int32) -> Int32 {
-            let descriptor = socket(family, SOCK_STREAM, 0)
+            let descriptor = socket(family, stream, 0)
             guard descriptor >= 0 else { return descriptor }
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
@@ -157,13 +163,7 @@ enum SocketConstants {}
     }
 #else
     extension SocketConstants {
-        #if canImport(Glibc)
-            static let stream = Int32(SOCK_STREAM.rawValue)
-            private static let openFlags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-        #else
-            static let stream = SOCK_STREAM
-            private static let openFlags = SOCK_NONBLOCK | SOCK_CLOEXEC
-        #endif
+        private static let openFlags = number(SOCK_NONBLOCK) | number(SOCK_CLOEXEC)
         static let sendFlags = Int32(MSG_NOSIGNAL)
 
         /// Creates a non-blocking socket that child processes do not inherit; -1 with `errno` if that fails.

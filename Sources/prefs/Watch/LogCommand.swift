@@ -3,21 +3,23 @@ import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
-/// `prefs log`: prints the changes that a file's journal remembers.
+/// `prefs log`: prints the changes that a file's journal, or etcd, remembers.
 struct LogCommand: Command {
     static let name = "log"
     static let operands = "FILE [KEY]"
     static let operandCount = 1...2
     static let options = ["--json", EntryPath.literalOption]
     static let takesEtcd = true
-    static let summary = "Print who has changed what and when, as far as the file's journal remembers, the oldest change first."
+    static let summary = "Print who has changed what and when, as far as the file's journal or etcd remembers, the oldest change first."
     static let details = """
-        A line has the time, the key, the old and the new value, the writer and the revision of the file. Changes of one revision were made
-        at once. The times are by the clocks of the writers. With KEY, which may be a path, only changes of its value are printed.
+        A line has the time, the key, the old and the new value, the writer and the revision. Changes of one revision were made at once. The
+        times are by the clocks of the writers; etcd keeps neither time nor writer. With KEY, which may be a path, only changes of its value
+        are printed.
           --json   print objects: {"key","old","new","kind","storageRevision","time","writer"}. old and new are null where nothing is
                    stored; kind is set or removed; time (ISO 8601) and writer are null where they are not known
 
-        The exit status is 4 if the file has no journal. prefs watch --since REVISION continues from a revision.
+        The exit status is 4 if there is no journal, or if etcd has compacted its history. prefs watch --since REVISION continues from a
+        revision.
         """
 
     private let storage: EntryStorage

@@ -51,7 +51,7 @@ struct WatchCommand: Command {
         isJSON = arguments.has("json")
         printsInitialValues = arguments.has("initial")
         start = try arguments.options["since"].map { text throws(CommandError) in
-            guard let revision = StorageRevision(text) else { throw .usage("not a revision of a file: \(text)") }
+            guard let revision = StorageRevision(text) else { throw .usage("not a revision: \(text)") }
             return revision
         }
         guard start == nil || !printsInitialValues else { throw .usage("--since and --initial exclude each other") }
@@ -120,7 +120,7 @@ struct WatchCommand: Command {
         if let changes = try await store.changes(since: revision) { return changes }
         let reason =
             store.storageRevision == nil
-            ? CommandError.noJournal : "what has changed since \(revision) is not remembered, or \(revision) is no revision of this file"
+            ? CommandError.noJournal : "what has changed since \(revision) is not remembered, or \(revision) is no revision of it"
         throw CommandError.notRemembered("\(store.name): \(reason); without --since, --initial prints the current values")
     }
 

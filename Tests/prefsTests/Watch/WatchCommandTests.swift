@@ -55,7 +55,7 @@ struct WatchCommandTests {
         let other = StorageRevision(history: "other", number: 3)
         for (revision, store, reason) in [
             (start, store, "memory: what has changed since \(start) is not remembered"),
-            (other, store, "memory: what has changed since other-3 is not remembered, or other-3 is no revision of this file"),
+            (other, store, "memory: what has changed since other-3 is not remembered, or other-3 is no revision of it"),
             (other, try ObservableStore(backend: JSONFileBackend(at: TemporaryFolder().file("a.json"))), "it has no journal"),
         ] {
             let error = await #expect(throws: CommandError.self) { _ = try await WatchCommand.changes(of: store, since: revision) }
@@ -66,7 +66,7 @@ struct WatchCommandTests {
 
     @Test("A text that is no revision, or --initial with it, makes no sense", arguments: ["x", "-1", "a-", "a-01", "17"])
     func invalid(text: String) {
-        #expect(throws: CommandError.usage("not a revision of a file: \(text)")) {
+        #expect(throws: CommandError.usage("not a revision: \(text)")) {
             try WatchCommand(Arguments(operands: ["settings.plist"], options: ["since": text]))
         }
         #expect(throws: CommandError.usage("--since and --initial exclude each other")) {

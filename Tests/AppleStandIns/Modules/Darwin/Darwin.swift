@@ -27,6 +27,8 @@ public struct fstore_t {
     }
 }
 
+public let SO_NOSIGPIPE: Int32 = 0x1022
+
 public let VM_INHERIT_NONE: Int32 = 2
 public func minherit(_ addr: UnsafeMutableRawPointer!, _ len: Int, _ inherit: Int32) -> Int32 { -1 }
 
