@@ -21,6 +21,17 @@ enum EtcdAlternatives {
             }
         },
         Row(
+            "etcd.token.transactions", "two comparisons and two puts, as a store makes them, by plain requests on one connection",
+            against: "one comparison and one put", missing: EtcdServer.missing
+        ) { _ in
+            let (server, connection) = try await EtcdRows.start()
+            let token = EtcdCounter("s/launchCount", token: "s/token", on: connection)
+            let bare = EtcdCounter("b/launchCount", on: connection)
+            return Pair(
+                subject: Work { try await token.add($0) / Double($0) }, baseline: Work { try await bare.add($0) / Double($0) }
+            ) { withExtendedLifetime(server) {} }
+        },
+        Row(
             "etcd.pages", "fetch 10,000 keys of etcd by plain requests in pages of 1,000", against: "the same, in one request",
             missing: EtcdServer.missing
         ) { _ in

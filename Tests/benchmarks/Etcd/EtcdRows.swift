@@ -172,11 +172,14 @@ enum Told {
 actor EtcdCounter {
     private let key: String
     private let connection: GatewayConnection
+    // What the requests have besides, as those of a store have: the comparison and the put of a token.
+    private let token: String?
     private var revision = 0
     private var number = 0
 
-    init(_ key: String, on connection: GatewayConnection) {
+    init(_ key: String, token: String? = nil, on connection: GatewayConnection) {
         (self.key, self.connection) = (GatewayConnection.base64(key.utf8), connection)
+        self.token = token.map { GatewayConnection.base64($0.utf8) }
     }
 
     /// Makes the given number of transactions, and returns the nanoseconds that they took.
@@ -185,12 +188,11 @@ actor EtcdCounter {
         for _ in 0..<count {
             number += 1
             let value = GatewayConnection.base64("\(number)".utf8)
+            let keys = [key] + (token.map { [$0] } ?? [])
+            let compares = keys.map { "{\"key\":\"\($0)\",\"target\":\"MOD\",\"result\":\"EQUAL\",\"mod_revision\":\"\(revision)\"}" }
+            let puts = keys.map { "{\"request_put\":{\"key\":\"\($0)\",\"value\":\"\(value)\"}}" }
             let answer = try await connection.post(
-                "/v3/kv/txn",
-                """
-                {"compare":[{"key":"\(key)","target":"MOD","result":"EQUAL","mod_revision":"\(revision)"}],\
-                "success":[{"request_put":{"key":"\(key)","value":"\(value)"}}]}
-                """)
+                "/v3/kv/txn", "{\"compare\":[\(compares.joined(separator: ","))],\"success\":[\(puts.joined(separator: ","))]}")
             let field = "\"revision\":\""
             guard answer.contains("\"succeeded\":true"), let start = answer.range(of: field),
                 let revision = Int(answer[start.upperBound...].prefix { $0.isNumber })
