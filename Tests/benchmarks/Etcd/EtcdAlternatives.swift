@@ -21,15 +21,20 @@ enum EtcdAlternatives {
             }
         },
         Row(
-            "etcd.token.transactions", "two comparisons and two puts, as a store makes them, by plain requests on one connection",
-            against: "one comparison and one put", missing: EtcdServer.missing
+            "etcd.watched.transactions",
+            "two comparisons and two puts, as a store makes them, by plain requests on one connection, while a store watches the keys",
+            against: "one comparison and one put, nobody watching", missing: EtcdServer.missing
         ) { _ in
             let (server, connection) = try await EtcdRows.start()
-            let token = EtcdCounter("s/launchCount", token: "s/token", on: connection)
+            let store = try await server.store("s")
+            let watched = EtcdCounter("s/launchCount", token: "s/token", on: connection)
             let bare = EtcdCounter("b/launchCount", on: connection)
             return Pair(
-                subject: Work { try await token.add($0) / Double($0) }, baseline: Work { try await bare.add($0) / Double($0) }
-            ) { withExtendedLifetime(server) {} }
+                subject: Work { try await watched.add($0) / Double($0) }, baseline: Work { try await bare.add($0) / Double($0) }
+            ) {
+                try await store.close()
+                withExtendedLifetime(server) {}
+            }
         },
         Row(
             "etcd.pages", "fetch 10,000 keys of etcd by plain requests in pages of 1,000", against: "the same, in one request",
