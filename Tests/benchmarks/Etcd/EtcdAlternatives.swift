@@ -37,6 +37,22 @@ enum EtcdAlternatives {
             }
         },
         Row(
+            "etcd.gateway.put", "a put by a plain request to the line that a thread reads from the gateway's stream",
+            against: "the same put to the line of `etcdctl watch`", missing: EtcdServer.missing
+        ) { _ in
+            let (server, connection) = try await EtcdRows.start()
+            let (baseline, command) = try await EtcdRows.bareReceive(server, "b", connection)
+            try await connection.put("s/told", Told.value(0))
+            let (arrivals, watch) = (Countdown(), try server.connection())
+            var begun = Task<Void, any Error> {}
+            _ = await arrivals.time(1) { begun = Task { try await watch.watch("s/told") { arrivals.arrive() } } }
+            try await begun.value
+            return Pair(subject: EtcdRows.put("s/told", connection, arrivals), baseline: baseline) {
+                await watch.end()
+                withExtendedLifetime((server, command)) {}
+            }
+        },
+        Row(
             "etcd.pages", "fetch 10,000 keys of etcd by plain requests in pages of 1,000", against: "the same, in one request",
             missing: EtcdServer.missing
         ) { _ in

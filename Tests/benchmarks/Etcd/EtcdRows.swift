@@ -112,7 +112,7 @@ enum EtcdRows {
     }
 
     /// The baseline: etcd's own command prints a line for the kind of the event, one for the key and one for the value.
-    private static func bareReceive(
+    static func bareReceive(
         _ server: EtcdServer, _ prefix: String, _ connection: GatewayConnection
     ) async throws -> (Work, Companion) {
         let key = "\(prefix)/told"

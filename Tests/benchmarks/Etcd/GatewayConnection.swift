@@ -63,6 +63,29 @@ actor GatewayConnection {
         _ = try postOnce("/v3/kv/txn", "{\"success\":[\(operations)]}")
     }
 
+    /// Watches a key for as long as the connection is open, which takes no other request then.
+    ///
+    /// - Parameter receive: is called on a thread for each event.
+    func watch(_ key: String, _ receive: @escaping @Sendable () -> Void) throws {
+        let body = "{\"create_request\":{\"key\":\"\(Self.base64(key.utf8))\",\"start_revision\":\"1\"}}"
+        try send("POST /v3/watch HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)", on: descriptor)
+        let descriptor = dup(descriptor)
+        Thread.detachNewThread {
+            defer { close(descriptor) }
+            let mark = Data("\"events\":".utf8)
+            withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 8) { buffer in
+                while case let count = read(descriptor, buffer.baseAddress, buffer.count), count > 0 {
+                    if Data(buffer[..<count]).range(of: mark) != nil { receive() }
+                }
+            }
+        }
+    }
+
+    /// Ends the connection, and the thread of a watch.
+    func end() {
+        shutdown(descriptor, Int32(SHUT_RDWR))
+    }
+
     /// Bytes as the gateway takes them.
     static func base64(_ bytes: some Sequence<UInt8>) -> String {
         Data(bytes).base64EncodedString()
