@@ -143,11 +143,7 @@ actor GatewayConnection {
     }
 
     private static func made() throws -> Int32 {
-        #if canImport(Darwin)
-            let descriptor = socket(AF_INET, SOCK_STREAM, 0)
-        #else
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #endif
+        let descriptor = socket(AF_INET, streamType, 0)
         try Failure.unless(descriptor >= 0, "there are too many open files")
         // Programs that are started meanwhile must not keep it open.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
@@ -164,3 +160,9 @@ actor GatewayConnection {
         }
     }
 }
+
+#if canImport(Darwin)
+    private let streamType = SOCK_STREAM
+#else
+    private let streamType = Int32(SOCK_STREAM.rawValue)
+#endif
