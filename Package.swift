@@ -58,8 +58,8 @@ let package = Package(
             name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
             path: "Tests/Peer", swiftSettings: settings),
         .executableTarget(
-            name: "benchmarks", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport"], path: "Tests/benchmarks",
-            swiftSettings: settings),
+            name: "benchmarks", dependencies: ["EtcdStorage", "ObservableStorage", "PropertyListCoding", "TestSupport"],
+            path: "Tests/benchmarks", exclude: ["Etcd/transactions.go"], swiftSettings: settings),
         .testTarget(
             name: "benchmarksTests", dependencies: ["benchmarks"], swiftSettings: settings),
         .testTarget(

@@ -24,6 +24,7 @@ enum Benchmarks {
         case .list:
             for row in Table.rows + Table.orientation { print(row.name) }
             for curve in CurveTable.curves { print(curve.name) }
+            for table in EtcdTable.all { print(table.name) }
         case .rows: return try await RowRun(output: options.output, place: place).run(options.names)
         case .curves(let picture):
             return try await CurveRun(output: options.output, picture: picture, place: place).run(options.names)
@@ -31,6 +32,8 @@ enum Benchmarks {
             let rows = MeasuredRow.all(in: try String(contentsOf: URL(fileURLWithPath: page), encoding: .utf8)).filter(\.isAlternative)
             guard !rows.isEmpty else { throw UsageError("\(page) has no tables made with --markdown") }
             try Data(TablePicture(rows).svg.utf8).write(to: URL(fileURLWithPath: picture))
+        case .etcd: try await EtcdTable.run(options.names)
+        case .watchEtcd(let watcher): try await watcher.watch()
         case .watch(let file): try await WatchingProcess.watch(file)
         }
         return true

@@ -30,7 +30,7 @@ struct OptionsTests {
 
     @Test(
         "An invalid argument is a usage error",
-        arguments: [["--fast"], ["--svg"], ["--in"], ["--watch"], ["--curves", "--json"], ["--table", "a"]])
+        arguments: [["--fast"], ["--svg"], ["--in"], ["--watch"], ["--watch-etcd", "2379"], ["--curves", "--json"], ["--table", "a"]])
     func refused(arguments: [String]) {
         #expect(throws: UsageError.self) { try Options(arguments) }
     }
@@ -42,9 +42,16 @@ struct OptionsTests {
         #expect(throws: UsageError("nothing is named raed")) { try Selection.choose(["raed"], from: names) { $0 } }
     }
 
-    @Test("Names of rows and curves are unique")
+    @Test("A process that watches etcd is told what to watch by the command line")
+    func watcher() throws {
+        let watcher = EtcdWatcher(port: 2379, prefix: "services/web", stores: 10, hasOwnPrefixes: true)
+        #expect(try Options(watcher.arguments).action == .watchEtcd(watcher))
+        #expect(try Options(["--etcd", "etcd.stores"]).action == .etcd)
+    }
+
+    @Test("Names of rows, curves and tables are unique")
     func names() {
-        let names = (Table.rows + Table.orientation).map(\.name) + CurveTable.curves.map(\.name)
+        let names = (Table.rows + Table.orientation).map(\.name) + CurveTable.curves.map(\.name) + EtcdTable.all.map(\.name)
         #expect(Set(names).count == names.count)
     }
 }

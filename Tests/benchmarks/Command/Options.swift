@@ -9,6 +9,10 @@ struct Options: Equatable {
         case curves(picture: String?)
         /// Draws the tables of a page, without measuring.
         case table(page: String, picture: String)
+        /// The tables of what watching etcd costs.
+        case etcd
+        /// Waits for changes in etcd, as one of the processes counted by those tables.
+        case watchEtcd(EtcdWatcher)
         /// Waits for changes of a file, as one of the processes counted by a curve.
         case watch(file: String)
     }
@@ -39,6 +43,8 @@ struct Options: Equatable {
             case "--svg": action = .curves(picture: try Self.value(of: argument, &rest))
             case "--table": page = try Self.value(of: argument, &rest)
             case "--watch": action = .watch(file: try Self.value(of: argument, &rest))
+            case "--etcd": action = .etcd
+            case "--watch-etcd": action = .watchEtcd(try EtcdWatcher(Self.value(of: argument, &rest)))
             case "--in": folder = try Self.value(of: argument, &rest)
             case _ where argument.hasPrefix("-"): throw UsageError("unknown option: \(argument)")
             default: names.append(argument)
@@ -61,6 +67,7 @@ extension Options {
     static let usage = """
         usage: benchmarks [--json | --markdown] [--in FOLDER] [NAME ...]
                benchmarks --curves [--markdown] [--svg FILE] [--in FOLDER] [NAME ...]
+               benchmarks --etcd [NAME ...]
                benchmarks --table PAGE --svg FILE
                benchmarks --list
 
@@ -71,6 +78,7 @@ extension Options {
           --curves     how the cost grows with keys, subscribers, processes and sizes
           --svg FILE   the same, and draws it
           --table PAGE  draws the tables of a page made with --markdown beside the alternatives, and measures nothing
+          --etcd       what watching etcd costs by watchers, keys, prefixes and changes, as tables; needs Linux
           --in FOLDER  where files are made: on the file system that is to be measured
           --list       the names; NAME is one of them, or how some of them begin
 

@@ -21,6 +21,10 @@ struct RowRun {
         var missed = 0
         report.begin(title, hasGoals: rows.contains { $0.goal != nil })
         for row in rows {
+            if let missing = row.missing {
+                Diagnostics.print("\(row.name) is skipped: it \(missing)")
+                continue
+            }
             let comparison = try await Watchdog.during(row.name) { try await Comparison(of: row, in: place) }
             let outcome = Outcome(row: row, comparison: comparison)
             if outcome.isMet == false { missed += 1 }

@@ -5,13 +5,17 @@ import ObservableStorage
 enum WatchingProcess {
     static func watch(_ file: String) async throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: file))
-        Thread.detachNewThread {
-            while !FileHandle.standardInput.availableData.isEmpty {}
-            exit(0)
-        }
+        exitAfterInput()
         for await value in store.values(of: .launchCount) {
             consume(value)
             try FileHandle.standardOutput.write(contentsOf: Data([UInt8(ascii: ".")]))
+        }
+    }
+    /// Ends the process when its standard input is closed.
+    static func exitAfterInput() {
+        Thread.detachNewThread {
+            while !FileHandle.standardInput.availableData.isEmpty {}
+            exit(0)
         }
     }
 }

@@ -1,12 +1,20 @@
 import Foundation
 
-/// Other processes, each with a store for the same file, that answer every element with a byte.
+/// Other processes, each with stores, that answer every element with a byte.
 struct WatchingProcesses {
     private let processes: [Process]
     private let input = Pipe()
 
+    /// The identifiers of the processes.
+    var processIdentifiers: [Int32] { processes.map(\.processIdentifier) }
+
     /// Starts the given number of them; each arrives when it has its first element.
     init(_ count: Int, watching file: URL, _ arrivals: Countdown) throws {
+        try self.init(count, ["--watch", file.path], arrivals)
+    }
+
+    /// Starts the given number of processes of this program, which tell of their elements.
+    init(_ count: Int, _ arguments: [String], _ arrivals: Countdown) throws {
         let output = Pipe()
         guard let program = Bundle.main.executableURL else { throw Failure("where this program stands is unknown") }
         let input = input
@@ -14,7 +22,7 @@ struct WatchingProcesses {
         processes = try (0..<count).map { _ in
             let process = Process()
             process.executableURL = program
-            process.arguments = ["--watch", file.path]
+            process.arguments = arguments
             process.standardInput = input.fileHandleForReading
             process.standardOutput = output.fileHandleForWriting
             try process.run()

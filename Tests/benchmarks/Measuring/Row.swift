@@ -10,17 +10,20 @@ struct Row: Sendable {
     let goal: Double?
     /// The number of equal parts of the work; the times are for one part.
     let parts: Int
+    /// What has to be installed before it can be measured; nil if nothing is missing.
+    let missing: String?
     let prepare: @Sendable (Place) async throws -> Pair
 
     init(
         _ name: String, _ work: String, against bare: String, goal: Double? = nil, parts: Int = 1,
-        prepare: @escaping @Sendable (Place) async throws -> Pair
+        missing: String? = nil, prepare: @escaping @Sendable (Place) async throws -> Pair
     ) {
         self.name = name
         self.work = work
         self.bare = bare
         self.goal = goal
         self.parts = parts
+        self.missing = missing
         self.prepare = prepare
     }
 }

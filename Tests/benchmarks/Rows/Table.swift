@@ -3,8 +3,8 @@ enum Table {
     /// The rows with a goal.
     static let rows =
         Reading.rows + Writing.rows + Listeners.rows + Readers.rows + Committing.rows + Locking.rows + External.rows + Codecs.rows
-        + Opening.rows
+        + Opening.rows + EtcdRows.rows
 
     /// Alternatives to the library, and the minimum cost for goals that are not attainable.
-    static let orientation = UserDefaultsRows.rows + Alternatives.rows + Limits.rows
+    static let orientation = UserDefaultsRows.rows + Alternatives.rows + Limits.rows + EtcdAlternatives.rows
 }

@@ -1,0 +1,48 @@
+import Foundation
+import TestSupport
+
+/// A program that runs beside the benchmark, and ends with it in whatever way that ends.
+final class Companion: Sendable {
+    /// The identifier of its process.
+    var processIdentifier: Int32 { process.processIdentifier }
+
+    private let process: Process
+    private let input = Pipe()
+
+    /// Starts a program of the search path or of this package, with nothing on its standard input.
+    ///
+    /// - Parameters:
+    ///   - folder: what is removed if the benchmark is killed.
+    ///   - receive: is called on a thread with each part of its standard output.
+    init(_ program: String, _ arguments: [String], folder: String = "", _ receive: (@Sendable (Data) -> Void)? = nil) throws {
+        // The shell becomes the program. The other one sees the end of its input when this process ends. A line means that the program has
+        // ended already, and that its number may be another process's.
+        let script = """
+            exec 3<&0
+            { trap '' HUP INT TERM; read -r line || { kill -KILL $$; test -z "$0" || rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
+            exec "$@" </dev/null 3<&-
+            """
+        let own = Subprocess.executable(program).path
+        let path = FileManager.default.isExecutableFile(atPath: own) ? own : program
+        process = Subprocess.make("/bin/sh", ["-c", script, folder, path] + arguments)
+        process.standardInput = input
+        process.standardError = FileHandle.nullDevice
+        let output = Pipe()
+        process.standardOutput = receive == nil ? FileHandle.nullDevice : output
+        try process.run()
+        guard let receive else { return }
+        Thread.detachNewThread {
+            while case let bytes = output.fileHandleForReading.availableData, !bytes.isEmpty { receive(bytes) }
+        }
+    }
+
+    deinit {
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        // The watching shell lives until it reads this: there is no broken pipe. It has inherited what tells Foundation of the end.
+        _ = try? input.fileHandleForWriting.write(contentsOf: Data("ended\n".utf8))
+        process.waitUntilExit()
+    }
+
+    /// Whether it runs.
+    var isRunning: Bool { process.isRunning }
+}

@@ -1,0 +1,118 @@
+import EtcdStorage
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+
+/// What else could be used: etcd's own client, one request for everything, and a file that one program of the machine keeps equal to etcd.
+enum EtcdAlternatives {
+    static let rows = [
+        Row(
+            "etcd.go.transactions", "a transaction of a store on etcd, `$0[key] += 1`, one by one",
+            against: "one comparison and one put by etcd's client for Go", missing: EtcdServer.missing ?? missingGo
+        ) { place in
+            let server = try await EtcdServer.start()
+            let store = try await server.store("s")
+            let program = try await goProgram(in: place, server)
+            return Pair(subject: EtcdRows.transactions(store), baseline: program.work) {
+                try await store.close()
+                try program.program.endInput()
+                withExtendedLifetime((server, program.folder)) {}
+            }
+        },
+        Row(
+            "etcd.watched.transactions",
+            "two comparisons and two puts, as a store makes them, by plain requests on one connection, while a store watches the keys",
+            against: "one comparison and one put, nobody watching", missing: EtcdServer.missing
+        ) { _ in
+            let (server, connection) = try await EtcdRows.start()
+            let store = try await server.store("s")
+            let watched = EtcdCounter("s/launchCount", token: "s/token", on: connection)
+            let bare = EtcdCounter("b/launchCount", on: connection)
+            return Pair(
+                subject: Work { try await watched.add($0) / Double($0) }, baseline: Work { try await bare.add($0) / Double($0) }
+            ) {
+                try await store.close()
+                withExtendedLifetime(server) {}
+            }
+        },
+        Row(
+            "etcd.gateway.put", "a put by a plain request to the line that a thread reads from the gateway's stream",
+            against: "the same put to the line of `etcdctl watch`", missing: EtcdServer.missing
+        ) { _ in
+            let (server, connection) = try await EtcdRows.start()
+            let (baseline, command) = try await EtcdRows.bareReceive(server, "b", connection)
+            try await connection.put("s/told", Told.value(0))
+            let (arrivals, watch) = (Countdown(), try server.connection())
+            var begun = Task<Void, any Error> {}
+            _ = await arrivals.time(1) { begun = Task { try await watch.watch("s/told") { arrivals.arrive() } } }
+            try await begun.value
+            return Pair(subject: EtcdRows.put("s/told", connection, arrivals), baseline: baseline) {
+                await watch.end()
+                withExtendedLifetime((server, command)) {}
+            }
+        },
+        Row(
+            "etcd.pages", "fetch 10,000 keys of etcd by plain requests in pages of 1,000", against: "the same, in one request",
+            missing: EtcdServer.missing
+        ) { _ in
+            let (server, connection) = try await EtcdRows.start()
+            try await server.fill("s", 10_000, padding: EtcdPages.padding)
+            let works = [1_000, 10_000].map { EtcdPages("s", 10_000, ofSize: $0).fetch(connection) }
+            return Pair(subject: works[0], baseline: works[1]) { withExtendedLifetime(server) {} }
+        },
+        Row(
+            "etcd.mirror", "a put to the element of a store on the file of `prefs mirror`, 100 keys",
+            against: "the same put to the element of a store on etcd", missing: EtcdServer.missing ?? missingPrefs
+        ) { place in
+            let (server, connection) = try await EtcdRows.start()
+            try await server.fill("s", 100)
+            let (baseline, bareTask) = try await EtcdRows.receive(server, "s", connection)
+            try await server.fill("mirrored", 100)
+            try await connection.put("mirrored/told", Told.value(0))
+            let folder = try place.folder()
+            let file = folder.file("settings.plist")
+            let mirror = try Companion("prefs", ["mirror", "\(server.endpoint)/mirrored", file.path])
+            while !FileManager.default.fileExists(atPath: file.path) {
+                try Failure.unless(mirror.isRunning, "prefs mirror has ended")
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            let (arrivals, task) = await EtcdRows.read(try ObservableStore(at: file))
+            return Pair(subject: EtcdRows.put("mirrored/told", connection, arrivals), baseline: baseline) {
+                for task in [task, bareTask] { task.cancel() }
+                withExtendedLifetime((server, mirror, folder)) {}
+            }
+        },
+    ]
+
+    private static let missingPrefs =
+        FileManager.default.isExecutableFile(atPath: Subprocess.executable("prefs").path)
+        ? nil : "needs prefs beside this program: swift build -c release --product prefs"
+
+    // MARK: - Go
+
+    private static let goPath = "/usr/share/gocode"
+    private static let missingGo =
+        EtcdServer.isInstalled("go") && FileManager.default.fileExists(atPath: goPath + "/src/go.etcd.io/etcd/clientv3")
+        ? nil : "needs Go and etcd's client: golang-go, golang-etcd-server-dev"
+
+    /// Compiles the program of the baseline, and starts it.
+    private static func goProgram(
+        in place: Place, _ server: EtcdServer
+    ) async throws -> (work: Work, program: RunningProgram, folder: TemporaryFolder) {
+        let folder = try place.folder()
+        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("transactions.go").path
+        let built = try await Subprocess.finished(
+            "go", ["build", "-o", folder.path("transactions"), source], environment: ["GO111MODULE": "off", "GOPATH": goPath])
+        try Failure.unless(built.status == 0, built.errors)
+        let program = try RunningProgram(folder.path("transactions"), [server.endpoint, "b/count"])
+        var answers = 0
+        let work = Work { count in
+            try program.send("\(count)")
+            answers += 1
+            guard let time = Double(try await program.lines(count: answers)[answers - 1]) else { throw Failure("Go's program has failed") }
+            return time / Double(count)
+        }
+        return (work, program, folder)
+    }
+}

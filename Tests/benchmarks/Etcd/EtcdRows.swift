@@ -1,0 +1,233 @@
+import EtcdStorage
+import Foundation
+import ObservableStorage
+import PropertyListCoding
+
+/// Stores on etcd, compared with etcd's own command and with plain requests; the server of each row keeps its files in memory.
+enum EtcdRows {
+    static let rows = [
+        Row(
+            "etcd.put", "a put by a plain request to the element of a store on etcd",
+            against: "the same put to the line of `etcdctl watch`",
+            goal: 1.3, missing: EtcdServer.missing
+        ) { _ in
+            let (server, connection) = try await start()
+            let (subject, task) = try await receive(server, "s", connection)
+            let (baseline, watch) = try await bareReceive(server, "b", connection)
+            return Pair(subject: subject, baseline: baseline) {
+                task.cancel()
+                withExtendedLifetime((server, watch)) {}
+            }
+        },
+        Row(
+            "etcd.transactions", "a transaction of a store on etcd, `$0[key] += 1`, one by one",
+            against: "one comparison and one put, by plain requests on one connection", goal: 1.25, missing: EtcdServer.missing
+        ) { _ in
+            let (server, connection) = try await start()
+            let store = try await server.store("s")
+            let counter = EtcdCounter("b/launchCount", on: connection)
+            return Pair(subject: transactions(store), baseline: Work { try await counter.add($0) / Double($0) }) {
+                try await store.close()
+                withExtendedLifetime(server) {}
+            }
+        },
+        Row(
+            "etcd.open.10000", "open a store of 10,000 keys on etcd, 1.8 MB of values",
+            against: "fetch its keys by plain requests in the same pages, nothing parsed", goal: 1.3, missing: EtcdServer.missing
+        ) { _ in
+            let (server, connection) = try await start()
+            try await server.fill("s", 10_000, padding: EtcdPages.padding)
+            let open = Work { count in
+                var total = 0.0
+                for _ in 0..<count {
+                    let start = Clock.now
+                    let store = try await server.store("s")
+                    total += Double(Clock.now - start)
+                    try Failure.unless(store.isSet(StorageKey<PropertyListValue?>(SampleList.name(0))), "the store is empty")
+                    try await store.close()
+                }
+                return total / Double(count)
+            }
+            return Pair(subject: open, baseline: EtcdPages("s", 10_000, ofSize: 1_000).fetch(connection)) {
+                withExtendedLifetime(server) {}
+            }
+        },
+        Row(
+            "etcd.event.100000", "a put by a plain request to the element of a store of 100,000 keys on etcd",
+            against: "the same, 100 keys", goal: 1.5, missing: EtcdServer.missing
+        ) { _ in
+            let (server, connection) = try await start()
+            try await server.fill("many", 100_000)
+            try await server.fill("few", 100)
+            let (subject, task) = try await receive(server, "many", connection)
+            let (baseline, bareTask) = try await receive(server, "few", connection)
+            return Pair(subject: subject, baseline: baseline) {
+                task.cancel()
+                bareTask.cancel()
+                withExtendedLifetime(server) {}
+            }
+        },
+    ]
+
+    /// A server, and a connection for its writer.
+    static func start() async throws -> (EtcdServer, GatewayConnection) {
+        let server = try await EtcdServer.start()
+        return (server, try server.connection())
+    }
+
+    /// Transactions of a store, each after the other.
+    static func transactions(_ store: ObservableStore) -> Work {
+        Work { count in
+            let start = Clock.now
+            for _ in 0..<count { try await store.update { $0[.launchCount] += 1 } }
+            return Double(Clock.now - start) / Double(count)
+        }
+    }
+
+    // MARK: - From a put to whoever watches
+
+    /// The time from a put of an entry under a prefix to the element of a store.
+    static func receive(
+        _ server: EtcdServer, _ prefix: String, _ connection: GatewayConnection
+    ) async throws -> (Work, Task<Void, Never>) {
+        let (arrivals, task) = await read(try await server.store(prefix))
+        return (put("\(prefix)/told", connection, arrivals), task)
+    }
+
+    /// Counts the elements of a store's reader, after the first one.
+    static func read(_ store: ObservableStore) async -> (Countdown, Task<Void, Never>) {
+        let arrivals = Countdown()
+        let values = store.values(of: .told)
+        var task = Task<Void, Never> {}
+        _ = await arrivals.time(1) {
+            task = Task {
+                for await value in values {
+                    consume(value)
+                    arrivals.arrive()
+                }
+                withExtendedLifetime(store) {}
+            }
+        }
+        return (arrivals, task)
+    }
+
+    /// The baseline: etcd's own command prints a line for the kind of the event, one for the key and one for the value.
+    static func bareReceive(
+        _ server: EtcdServer, _ prefix: String, _ connection: GatewayConnection
+    ) async throws -> (Work, Companion) {
+        let key = "\(prefix)/told"
+        try await connection.put(key, Told.value(0))
+        let arrivals = Countdown()
+        let lines = Lock(0)
+        var watch: Companion?
+        // From the first revision on, so that its first event, which has been, tells that it watches.
+        _ = try await arrivals.time(1) {
+            watch = try Companion("etcdctl", ["--endpoints", server.endpoint, "watch", "--rev", "1", key]) { bytes in
+                let complete = lines.withLock { lines in
+                    let earlier = lines
+                    lines += bytes.count { $0 == UInt8(ascii: "\n") }
+                    return lines / 3 - earlier / 3
+                }
+                for _ in 0..<complete { arrivals.arrive() }
+            }
+        }
+        guard let watch else { throw Failure("etcdctl is not started") }
+        return (put(key, connection, arrivals), watch)
+    }
+
+    /// Puts other values, each after the one before has arrived at the given number of receivers.
+    static func put(_ key: String, _ connection: GatewayConnection, _ arrivals: Countdown, count receivers: Int = 1) -> Work {
+        var number = 0
+        return Work { count in
+            var times: [Double] = []
+            for _ in 0..<count {
+                number += 1
+                let value = try Told.value(number)
+                var put = Task<Void, any Error> {}
+                times.append(await arrivals.time(receivers) { put = Task { try await connection.put(key, value) } }.end)
+                try await put.value
+            }
+            return Statistics.median(times)
+        }
+    }
+}
+
+extension StorageKey<String> {
+    /// The entry whose changes are measured.
+    static let told = StorageKey("told", default: "")
+}
+
+/// The values of the entry whose changes are measured.
+enum Told {
+    /// A binary property list without a line feed, because `etcdctl` prints it as it is.
+    static func value(_ number: Int) throws -> [UInt8] {
+        let text = String(format: "%08d", number)
+        let bytes = Array(try PropertyListValue.string(text).encoded(as: .binary))
+        try Failure.unless(!bytes.contains(UInt8(ascii: "\n")), "a value has a line feed")
+        return bytes
+    }
+}
+
+/// Counts in etcd by plain requests: each compares the key with what was written last, and puts the next number.
+actor EtcdCounter {
+    private let key: String
+    private let connection: GatewayConnection
+    // What the requests have besides, as those of a store have: the comparison and the put of a token.
+    private let token: String?
+    private var revision = 0
+    private var number = 0
+
+    init(_ key: String, token: String? = nil, on connection: GatewayConnection) {
+        (self.key, self.connection) = (GatewayConnection.base64(key.utf8), connection)
+        self.token = token.map { GatewayConnection.base64($0.utf8) }
+    }
+
+    /// Makes the given number of transactions, and returns the nanoseconds that they took.
+    func add(_ count: Int) async throws -> Double {
+        let start = Clock.now
+        for _ in 0..<count {
+            number += 1
+            let value = GatewayConnection.base64("\(number)".utf8)
+            let keys = [key] + (token.map { [$0] } ?? [])
+            let compares = keys.map { "{\"key\":\"\($0)\",\"target\":\"MOD\",\"result\":\"EQUAL\",\"mod_revision\":\"\(revision)\"}" }
+            let puts = keys.map { "{\"request_put\":{\"key\":\"\($0)\",\"value\":\"\(value)\"}}" }
+            let answer = try await connection.post(
+                "/v3/kv/txn", "{\"compare\":[\(compares.joined(separator: ","))],\"success\":[\(puts.joined(separator: ","))]}")
+            let field = "\"revision\":\""
+            guard answer.contains("\"succeeded\":true"), let start = answer.range(of: field),
+                let revision = Int(answer[start.upperBound...].prefix { $0.isNumber })
+            else { throw Failure("somebody else counts: \(answer)") }
+            self.revision = revision
+        }
+        return Double(Clock.now - start)
+    }
+}
+
+/// The requests for all keys under a prefix in pages, whose first keys are known beforehand.
+struct EtcdPages {
+    /// What makes 10,000 values of ``SampleList`` 1.8 MB.
+    static let padding = 76
+
+    private let requests: [String]
+
+    init(_ prefix: String, _ count: Int, ofSize size: Int) {
+        let keys = (0..<count).map { "\(prefix)/\(SampleList.name($0))" }.sorted()
+        let end = GatewayConnection.base64("\(prefix)0".utf8)
+        requests = stride(from: 0, to: count, by: size).map { index in
+            "{\"key\":\"\(GatewayConnection.base64(keys[index].utf8))\",\"range_end\":\"\(end)\",\"limit\":\"\(size)\"}"
+        }
+    }
+
+    /// Fetches all pages, one after the other.
+    func fetch(_ connection: GatewayConnection) -> Work {
+        Work { count in
+            let start = Clock.now
+            for _ in 0..<count {
+                for request in requests {
+                    try Failure.unless(try await connection.postOnce("/v3/kv/range", request) > 100_000, "a page is short")
+                }
+            }
+            return Double(Clock.now - start) / Double(count)
+        }
+    }
+}
