@@ -53,6 +53,7 @@ extension History {
             for write in writes {
                 let place = "\(writer)'s write \(write.mark.number) of \(write.keys)"
                 let steps = (byMark[write.mark] ?? []).map { changes[$0] }
+                if !write.isConfirmed && steps.isEmpty { continue }
                 if Set(steps.map(\.key)) != Set(write.keys) {
                     found.append(broken(.completeness, "\(place) is seen as \(steps.map(\.key))"))
                 }
@@ -63,7 +64,9 @@ extension History {
                     found.append(broken(.atomicity, "\(place) shares revision \(first.revision) with others"))
                 }
                 if first.revision <= revision { found.append(broken(.order, "\(place) is seen before the one before it")) }
-                if steps.contains(where: { $0.origin != .local }) { found.append(broken(.origin, "\(place) is not seen as local")) }
+                if write.isConfirmed && steps.contains(where: { $0.origin != .local }) {
+                    found.append(broken(.origin, "\(place) is not seen as local"))
+                }
                 revision = first.revision
             }
         }

@@ -1,0 +1,56 @@
+#if os(macOS) || os(Linux)
+    import Foundation
+    import ObservableStorage
+    import TestSupport
+    import Testing
+
+    @testable import EtcdStorage
+
+    @Suite("Increments by several processes", .enabled(if: isEtcdAvailable), .servers(3), .timeLimit(.minutes(10)))
+    struct IncrementTests {
+        private static let processes = 4
+        private static let increments = isLong ? 600 : 300
+
+        @Test("No increment is lost, and none counts twice, while the leader is killed five times and suspended three times")
+        func exact() async throws {
+            let cluster = try await EtcdCluster.start(members: 3)
+            let fixture = try await EtcdFixture(cluster)
+            let endpoints = cluster.endpoints.joined(separator: ",")
+            let names = (1...Self.processes).map { "process\($0)" }
+            let peers = try names.map {
+                try RunningProgram("Peer", ["etcd-increments", endpoints, fixture.prefix, $0, "\(Self.increments)"])
+            }
+            for peer in peers { _ = try await peer.lines(count: 1) }
+            let observer = try await ObservableStore.open(fixture.backend())
+            for peer in peers { try peer.send("go") }
+            let total = Self.processes * Self.increments
+            for fault in 1...8 {
+                try await observer.counts(to: total * fault / 10)
+                if fault <= 5 {
+                    try await cluster.replaceLeader()
+                } else {
+                    try await cluster.suspendLeader { try await observer.counts(to: min(total, observer[.count] + 10)) }
+                }
+            }
+            for (name, peer) in zip(names, peers) {
+                #expect(try await peer.status == 0, "\(name)")
+                #expect(peer.lines.elements == ["ready", "\(Self.increments)"], "\(name)")
+                #expect(peer.errors.elements == [], "\(name)")
+            }
+            try await observer.close()
+            // Nothing that the stores have told is relied on.
+            let store = try await ObservableStore.open(fixture.backend())
+            #expect(store[.count] == total)
+            for name in names { #expect(store[StorageKey("count.\(name)", default: 0)] == Self.increments) }
+            try await store.close()
+        }
+    }
+
+    extension ObservableStore {
+        /// Waits until the count is at least a number.
+        fileprivate nonisolated func counts(to number: Int) async throws {
+            for await count in values(of: .count) where count >= number { return }
+            try Task.checkCancellation()
+        }
+    }
+#endif
