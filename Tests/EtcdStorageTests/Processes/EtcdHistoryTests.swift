@@ -47,10 +47,10 @@
             for peer in peers { peer.signal(SIGSTOP) }
             var writer = RandomWriter("own", seed: 1, store: store)
             let client = try fixture.client()
-            for _ in 1...40 {
-                try await writer.run(steps: 3)
+            for _ in 1...100 {
+                try await writer.run(steps: 2)
                 // No entry, but an event: more than the buffers between a member and the process hold, so that the rest waits in etcd.
-                let filler = PutRequest(key: fixture.keys.reservedKey("filler"), value: Array(repeating: 7, count: 500_000))
+                let filler = PutRequest(key: fixture.keys.reservedKey("filler"), value: Array(repeating: 7, count: 1_000_000))
                 _ = try await client.call(filler, isRepeatable: true, deadline: .now + .seconds(60))
             }
             try await store.flush()
