@@ -55,7 +55,8 @@ let package = Package(
             name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding", "UserDefaultsStorage"],
             path: "Tests/TestSupport", swiftSettings: settings),
         .executableTarget(
-            name: "Peer", dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
+            name: "Peer",
+            dependencies: ["EtcdStorage", "ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
             path: "Tests/Peer", swiftSettings: settings),
         .executableTarget(
             name: "benchmarks", dependencies: ["EtcdStorage", "ObservableStorage", "PropertyListCoding", "TestSupport"],
@@ -73,7 +74,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "EtcdStorageTests",
-            dependencies: ["EtcdStorage", "FoundationSubset", "ObservableStorage", "PropertyListCoding", "TestSupport"],
+            dependencies: ["EtcdStorage", "FoundationSubset", "ObservableStorage", "Peer", "PropertyListCoding", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "prefsTests", dependencies: ["prefs", "Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],

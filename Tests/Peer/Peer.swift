@@ -32,8 +32,14 @@ struct Peer {
         case "many-stores": try await ManyStores(folder: arguments[1], count: Int(arguments[2]) ?? 0).run()
         case "history":
             let journal = JournalMode(argument: arguments.count > 6 ? arguments[6] : "off")
+            let store = try ObservableStore(at: URL(fileURLWithPath: arguments[1]), lockTimeout: .seconds(500), journal: journal)
+            try await History.take(part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: store)
+        case "etcd-history":
+            let store = try await EtcdPeer(arguments).open()
             try await History.take(
-                part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: arguments[1], journal: journal)
+                part: arguments[3], seed: arguments[4], steps: arguments[5], beside: arguments[6], in: store, toleratesFailures: true)
+        case "etcd-increments": try await EtcdPeer(arguments).increment(as: arguments[3], times: Int(arguments[4]) ?? 0)
+        case "etcd-load": try await EtcdLoad(arguments).run()
         case "every-type": try await EveryType.run(arguments[1], in: arguments[2])
         case "moved-settings": try await MovedSettings.run(arguments[1], arguments.count > 2 ? arguments[2] : nil)
         case "load": try await Load(count: Int(arguments[2]) ?? 0, path: arguments[3]).run(arguments[1])

@@ -53,17 +53,21 @@ extension History {
             for write in writes {
                 let place = "\(writer)'s write \(write.mark.number) of \(write.keys)"
                 let steps = (byMark[write.mark] ?? []).map { changes[$0] }
+                if !write.isConfirmed && steps.isEmpty { continue }
                 if Set(steps.map(\.key)) != Set(write.keys) {
                     found.append(broken(.completeness, "\(place) is seen as \(steps.map(\.key))"))
                 }
                 if steps.count > Set(steps.map(\.key)).count { found.append(broken(.once, "\(place) is seen \(steps.count) times")) }
                 if Set(steps.map(\.revision)).count > 1 { found.append(broken(.atomicity, "\(place) has several revisions")) }
-                guard let first = steps.first else { continue }
+                // One that is told as another writer's comes when it is found, together with others.
+                guard write.isConfirmed, let first = steps.first else { continue }
                 if countByRevision[first.revision] != steps.count {
                     found.append(broken(.atomicity, "\(place) shares revision \(first.revision) with others"))
                 }
                 if first.revision <= revision { found.append(broken(.order, "\(place) is seen before the one before it")) }
-                if steps.contains(where: { $0.origin != .local }) { found.append(broken(.origin, "\(place) is not seen as local")) }
+                if steps.contains(where: { $0.origin != .local }) {
+                    found.append(broken(.origin, "\(place) is not seen as local"))
+                }
                 revision = first.revision
             }
         }

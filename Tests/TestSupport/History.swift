@@ -12,10 +12,12 @@ public struct History: Sendable {
         public var mark: Mark
         /// The keys of the write.
         public var keys: [String]
+        /// Whether the store has told that it was stored; otherwise it may be seen, even as that of another writer, or not.
+        public var isConfirmed: Bool
 
         /// Describes a write.
-        public init(mark: Mark, keys: [String]) {
-            (self.mark, self.keys) = (mark, keys)
+        public init(mark: Mark, keys: [String], isConfirmed: Bool = true) {
+            (self.mark, self.keys, self.isConfirmed) = (mark, keys, isConfirmed)
         }
     }
 

@@ -19,13 +19,17 @@ public struct RandomWriter: Sendable {
     /// Its writes.
     public private(set) var writes: [History.Write] = []
     private let store: ObservableStore
+    private let toleratesFailures: Bool
     private var generator: SeededGenerator
     private var number = 0
 
     /// Creates a writer.
-    public init(_ name: String, seed: UInt64, store: ObservableStore) {
+    ///
+    /// - Parameter toleratesFailures: whether it goes on when the storage fails, which makes writes unconfirmed or undone.
+    public init(_ name: String, seed: UInt64, store: ObservableStore, toleratesFailures: Bool = false) {
         self.name = name
         self.store = store
+        self.toleratesFailures = toleratesFailures
         generator = SeededGenerator(seed: name.utf8.reduce(seed) { $0 &* 31 &+ UInt64($1) })
     }
 
@@ -56,17 +60,42 @@ public struct RandomWriter: Sendable {
             try store.modify(StorageKey<PropertyListValue?>(key)) { $0 = mark.value }
             writes.append(History.Write(mark: mark, keys: [key]))
         case 13..<15: store.remove(StorageKey<PropertyListValue?>(key))
-        case 15: try await store.flush()
+        case 15: try await flush()
         case 16: await Task.yield()
-        default:
-            let mark = nextMark()
+        default: _ = try await writeGroup()
+        }
+    }
+
+    private func flush() async throws {
+        do {
+            try await store.flush()
+        } catch {
+            // The edits are kept, and tried again.
+            guard toleratesFailures, error != .closed else { throw error }
+        }
+    }
+
+    /// Writes all keys of the group in a transaction; returns its mark if it was stored, nil after a tolerated failure.
+    public mutating func writeGroup() async throws -> History.Mark? {
+        let mark = nextMark()
+        do {
             try await store.update { transaction in
                 let values = Self.group.map { transaction[StorageKey<PropertyListValue?>($0)] }
                 guard values.allSatisfy({ $0 == values[0] }) else { throw TornGroup(values: values) }
                 for key in Self.group { transaction[StorageKey<PropertyListValue?>(key)] = mark.value }
             }
-            writes.append(History.Write(mark: mark, keys: Self.group))
+        } catch let error as StorageError where toleratesFailures && error != .closed {
+            if case .outcomeUnknown = error { writes.append(History.Write(mark: mark, keys: Self.group, isConfirmed: false)) }
+            return nil
         }
+        writes.append(History.Write(mark: mark, keys: Self.group))
+        return mark
+    }
+
+    /// The writes since the last call, which are forgotten.
+    public mutating func takeWrites() -> [History.Write] {
+        defer { writes = [] }
+        return writes
     }
 
     private mutating func nextMark() -> History.Mark {

@@ -2,7 +2,6 @@
     import Foundation
     import ObservableStorage
     import PropertyListCoding
-    import Synchronization
     import TestSupport
     import Testing
 
@@ -124,97 +123,5 @@
         let store = try await ObservableStore.open(EtcdBackend(configuration))
         // end
         try await store.close()
-    }
-
-    @Suite("Stores on a cluster that fails", .enabled(if: isEtcdAvailable), .servers(3), .timeLimit(.minutes(10)))
-    struct EtcdFailureRecoveryTests {
-        private final class Flag: Sendable {
-            let value = Atomic(false)
-        }
-
-        private func backend(_ fixture: EtcdFixture) throws -> EtcdBackend {
-            var configuration = fixture.configuration
-            (configuration.requestTimeout, configuration.connectTimeout) = (.seconds(10), .seconds(5))
-            return try EtcdBackend(configuration)
-        }
-
-        @Test("Transactions take effect once while the leader is killed again and again")
-        func killedLeader() async throws {
-            let cluster = try await EtcdCluster.start(members: 3)
-            let fixture = try await EtcdFixture(cluster)
-            let isOver = Flag()
-            let sums = try await withThrowingTaskGroup(of: Int.self) { group in
-                for _ in 0..<3 {
-                    group.addTask {
-                        let store = try await ObservableStore.open(self.backend(fixture))
-                        var sum = 0
-                        while !isOver.value.load(ordering: .relaxed) {
-                            do {
-                                try await store.update { $0[.count] += 1 }
-                                sum += 1
-                            } catch let error as StorageError where error.isOutcomeUnknown {
-                                Issue.record(error)
-                            } catch is StorageError {
-                                // It did nothing.
-                            }
-                        }
-                        try await store.close()
-                        return sum
-                    }
-                }
-                let counter = try await ObservableStore.open(self.backend(fixture))
-                for kills in 1...3 {
-                    // Somebody has counted before each kill.
-                    for await count in counter.values(of: .count) where count >= kills { break }
-                    let leader = try await cluster.leader()
-                    try await cluster.kill(leader)
-                    _ = try await cluster.leader(ignoring: [leader])
-                    try await cluster.restart(leader)
-                }
-                isOver.value.store(true, ordering: .relaxed)
-                try await counter.close()
-                return try await group.reduce(into: 0) { $0 += $1 }
-            }
-            let store = try await ObservableStore.open(fixture.backend())
-            #expect(store[.count] == sums)
-            #expect(sums > 0)
-            try await store.close()
-            withExtendedLifetime(cluster) {}
-        }
-
-        @Test("While the whole cluster is away, values are read and edits wait; they are stored when it is back")
-        func away() async throws {
-            let cluster = try await EtcdCluster.start(members: 1)
-            let fixture = try await EtcdFixture(cluster)
-            let (store, reader) = (try await ObservableStore.open(backend(fixture)), try await ObservableStore.open(backend(fixture)))
-            try await store.update { $0[.count] = 1 }
-            var values = reader.values(of: .count).makeAsyncIterator()
-            while let value = await values.next(), value != 1 {}
-            try await cluster.kill(0)
-            for await availability in reader.availabilityUpdates {
-                if case .unavailable = availability { break }
-            }
-            store[.count] = 2
-            #expect(store[.count] == 2)
-            #expect(reader[.count] == 1)
-            for await availability in store.availabilityUpdates {
-                if case .unavailable = availability { break }
-            }
-            try await cluster.restart(0)
-            while let value = await values.next(), value != 2 {}
-            for await availability in reader.availabilityUpdates where availability == .available { break }
-            for await availability in store.availabilityUpdates where availability == .available { break }
-            try await store.flush()
-            #expect(try await fixture.backend().load()["count"] == 2)
-            try await store.close()
-            try await reader.close()
-            withExtendedLifetime(cluster) {}
-        }
-    }
-
-    extension StorageError {
-        fileprivate var isOutcomeUnknown: Bool {
-            if case .outcomeUnknown = self { true } else { false }
-        }
     }
 #endif
