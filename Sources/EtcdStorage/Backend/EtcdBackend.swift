@@ -25,6 +25,8 @@ public final class EtcdBackend: StorageBackend {
     let client: EtcdClient
     let follower: EtcdFollower
     private let tokens = Lock<[EtcdToken]>([])
+    // Transactions with edits that a store repeats, whose outcome is not known, by what the store calls the edits.
+    private let unknown = Lock<[UInt64: EtcdTransaction]>([:])
     // Two members may take it until they are given up.
     let callTimeout: Duration
 
@@ -140,8 +142,30 @@ public final class EtcdBackend: StorageBackend {
     ) async rethrows -> Result {
         let token = tokens.withLock { $0.popLast() } ?? EtcdToken()
         var transaction = EtcdTransaction(token, keys, named: name)
-        defer { keep(transaction.token) }
+        defer {
+            // Its token tells what has become of it.
+            if let identity = transaction.unknown?.identity {
+                unknown.withLock { $0[identity] = transaction }
+            } else {
+                keep(transaction.token)
+            }
+        }
         return try await body(&transaction)
+    }
+
+    /// Finds out what has become of edits, and returns after the watch has come to them.
+    private nonisolated(nonsending) func settle(_ identity: UInt64) async throws -> Bool {
+        guard var transaction = unknown.withLock({ $0.removeValue(forKey: identity) }) else { return false }
+        do {
+            let revision = try await transaction.settle(client, callTimeout)
+            keep(transaction.token)
+            guard let revision else { return false }
+            await follower.settle(until: .now + callTimeout) { $0.revision >= revision }
+            return true
+        } catch {
+            unknown.withLock { $0[identity] = transaction }
+            throw error
+        }
     }
 
     // MARK: Editing
@@ -180,11 +204,16 @@ public final class EtcdBackend: StorageBackend {
         _ body: (inout StorageEntries) throws -> Void, by transaction: inout EtcdTransaction
     ) async throws -> StorageEntries {
         var known = try await followed()
+        var outcomes: [UInt64: Bool] = [:]
         while true {
             // What changes nothing, or throws, may have found what is no longer so.
-            switch edited(known.entries, by: body) {
+            switch edited(known.entries, outcomes, by: body) {
             case .failure(let error):
                 if try await isLatest(known, of: error.readKeys) { throw error }
+            case .success(let entries) where !entries.repetition.unknown.isSubset(of: outcomes.keys):
+                for identity in entries.repetition.unknown { outcomes[identity] = try await settle(identity) }
+                known = try await followed()
+                continue
             case .success(let entries) where entries.editedKeys.isEmpty:
                 if try await isLatest(known, of: entries.readKeys) { return known.entries }
             case .success(let entries):
@@ -203,9 +232,10 @@ public final class EtcdBackend: StorageBackend {
     }
 
     private func edited(
-        _ entries: StorageEntries, by body: (inout StorageEntries) throws -> Void
+        _ entries: StorageEntries, _ outcomes: [UInt64: Bool], by body: (inout StorageEntries) throws -> Void
     ) -> Result<StorageEntries, BodyError> {
         var edited = entries.stored(at: entries.revision)
+        edited.repetition.outcomes = outcomes
         do {
             try body(&edited)
             return .success(edited)

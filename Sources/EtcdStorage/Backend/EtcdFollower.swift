@@ -10,13 +10,23 @@ final class EtcdFollower: Sendable {
         var generation = 0
         /// Why no member serves at present; nil if one does, or if that is not known yet.
         var failure: (any Error)?
-        /// Attempts of transactions whose results are awaited, with the entries at their revision once they are known.
-        var attempts: [String: StorageEntries?] = [:]
+        /// Attempts of transactions whose results are awaited.
+        var attempts: [String: Attempt] = [:]
         /// Those who wait for something; nil for one that does not wait yet.
         var waiting: [Int: Waiter?] = [:]
         var lastNumber = 0
         var task: Task<Void, Never>?
         var isStopped = false
+    }
+
+    /// What is known of an attempt of a transaction.
+    enum Attempt: Sendable {
+        /// Nothing yet.
+        case expected
+        /// It has taken effect; the entries at its revision.
+        case stored(StorageEntries)
+        /// It has taken effect, between two revisions of which everything was read.
+        case missed
     }
 
     /// Somebody who waits for something.
@@ -82,7 +92,10 @@ final class EtcdFollower: Sendable {
             return state.failure == nil && state.replica != nil ? [.reachable(false)] : []
         case .events(let revision, let events):
             guard let outcome = state.replica?.apply(events, at: revision) else { return [] }
-            for attempt in outcome.attempts where state.attempts[attempt] != nil { state.attempts[attempt] = state.replica?.entries }
+            let entries = state.replica?.entries
+            for attempt in outcome.attempts where state.attempts[attempt] != nil {
+                state.attempts[attempt] = entries.map { .stored($0) }
+            }
             return (outcome.changes.map { [.changes($0)] } ?? []) + outcome.failures.map { .failed($0) }
         case .reset(let snapshot):
             let earlier = state.replica
@@ -91,7 +104,7 @@ final class EtcdFollower: Sendable {
             defer { state.replica = replica }
             // What has happened meanwhile is not told in steps.
             for case let attempt? in snapshot.keyValues.map({ self.keys.attempt($0) }) where state.attempts[attempt] != nil {
-                state.attempts[attempt] = replica.entries
+                state.attempts[attempt] = .missed
             }
             // Told to whoever subscribes.
             guard let earlier else { return [] }
@@ -148,7 +161,7 @@ final class EtcdFollower: Sendable {
 
     /// Expects the event of a transaction, by the value of its token.
     func expect(_ attempt: String) {
-        state.withLock { $0.attempts[attempt] = .some(nil) }
+        state.withLock { $0.attempts[attempt] = .expected }
     }
 
     /// Expects it no longer.
@@ -156,9 +169,13 @@ final class EtcdFollower: Sendable {
         state.withLock { _ = $0.attempts.removeValue(forKey: attempt) }
     }
 
-    /// The entries at the revision of a transaction that is expected; nil if its event does not come in time.
-    func entries(after attempt: String, until deadline: Instant) async -> StorageEntries? {
-        await wait(until: deadline) { $0.attempts[attempt] ?? nil }
+    /// Waits until an expected transaction is known to have taken effect; returns nil if it is not in time.
+    func outcome(of attempt: String, until deadline: Instant) async -> Attempt? {
+        await wait(until: deadline) { state in
+            guard let outcome = state.attempts[attempt] else { return nil }
+            if case .expected = outcome { return nil }
+            return outcome
+        }
     }
 
     /// Waits until what is known fulfils a condition, or until the deadline.

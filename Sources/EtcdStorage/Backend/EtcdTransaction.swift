@@ -17,7 +17,19 @@ struct EtcdToken: Sendable {
 
 /// An edit on its way to etcd, which is sent until it has taken effect, once, or what it has read has changed.
 struct EtcdTransaction: Sendable {
+    /// An attempt of which nobody has told whether it has taken effect.
+    struct Unknown: Sendable {
+        /// What the store calls its edits.
+        let identity: UInt64
+        /// The value of the token.
+        let attempt: String
+        /// The revision of the token before.
+        let revision: Int64
+    }
+
     private(set) var token: EtcdToken
+    /// The last attempt, if its edits are repeated, and if its outcome is not known.
+    private(set) var unknown: Unknown?
     private let keys: EntryKeys
     private let name: String
     private var conflicts = 0
@@ -64,11 +76,13 @@ struct EtcdTransaction: Sendable {
             guard let request = try request(entries, over: earlier, follower, attempt) else { return nil }
             let deadline = ContinuousClock.now + timeout
             let response: TxnRequest.Response
+            let lost = entries.repetition.identity.map { Unknown(identity: $0, attempt: attempt, revision: token.revision) }
             do {
                 response = try await client.call(request, isRepeatable: true, deadline: deadline)
             } catch EtcdClientError.unavailable(let error, mayHaveArrived: true) {
                 // The watch may have seen it.
-                if let stored = await follower.entries(after: attempt, until: .now) { return stored }
+                if let outcome = await follower.outcome(of: attempt, until: .now) { return entries.stored(by: outcome, over: earlier) }
+                unknown = lost
                 throw StorageError.outcomeUnknown(storage: name, reason: "\(error)")
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
                 // Somebody has revoked it, or the cluster is another one.
@@ -78,14 +92,14 @@ struct EtcdTransaction: Sendable {
             }
             if response.succeeded {
                 token.revision = response.header.revision
-                return try await stored(attempt, follower)
+                return try await stored(entries, over: earlier, attempt, lost, follower)
             }
             guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "an answer is missing") }
             let expected = token.revision
             token.revision = range.keyValues.first?.modRevision ?? 0
             if let value = range.keyValues.first?.value, value == Array(attempt.utf8) {
                 // An earlier one of the same requests has taken effect.
-                return try await stored(attempt, follower)
+                return try await stored(entries, over: earlier, attempt, lost, follower)
             }
             guard token.revision != expected else { return nil }
             // The token has expired, or its last transaction took effect after it was given up.
@@ -103,11 +117,42 @@ struct EtcdTransaction: Sendable {
     }
 
     /// Waits until the watch has come to a transaction that has taken effect.
-    private func stored(_ attempt: String, _ follower: EtcdFollower) async throws -> StorageEntries {
+    private mutating func stored(
+        _ entries: StorageEntries, over earlier: StorageEntries, _ attempt: String, _ lost: Unknown?, _ follower: EtcdFollower
+    ) async throws -> StorageEntries {
         // A member that cannot be watched any more is left within five seconds.
-        if let entries = await follower.entries(after: attempt, until: .now + .seconds(20)) { return entries }
+        if let outcome = await follower.outcome(of: attempt, until: .now + .seconds(20)) {
+            return entries.stored(by: outcome, over: earlier)
+        }
+        unknown = lost
         let reason = "the edit has taken effect, but no member can be watched"
         throw StorageError.outcomeUnknown(storage: name, reason: reason)
+    }
+
+    /// Finds out whether the attempt with an unknown outcome has taken effect, and keeps it from doing so later.
+    ///
+    /// - Returns: the revision in which it has; nil if it has not, and if the token has expired since, so that nobody knows.
+    mutating func settle(_ client: EtcdClient, _ timeout: Duration) async throws -> Int64? {
+        guard let lost = unknown else { return nil }
+        // It may have ended, or may belong to another cluster.
+        token.lease = nil
+        try await renewLease(client, timeout)
+        token.number += 1
+        let tokenKey = keys.token(token.name)
+        let void = Array("\(token.name) \(token.number)".utf8)
+        var request = TxnRequest()
+        request.compares = [TxnRequest.Compare(key: tokenKey, target: .modRevision(lost.revision))]
+        request.success = [.put(PutRequest(key: tokenKey, value: void, lease: token.lease?.id ?? 0))]
+        request.failure = [.range(RangeRequest(key: tokenKey))]
+        let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
+        unknown = nil
+        if response.succeeded {
+            token.revision = response.header.revision
+            return nil
+        }
+        guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "an answer is missing") }
+        token.revision = range.keyValues.first?.modRevision ?? 0
+        return range.keyValues.first?.value == Array(lost.attempt.utf8) ? token.revision : nil
     }
 
     private func request(
@@ -159,5 +204,18 @@ struct EtcdTransaction: Sendable {
         conflicts += 1
         guard conflicts > 1 else { return }
         try await Task.sleep(for: .milliseconds(1 << min(conflicts, 6)) * Double.random(in: 0...1))
+    }
+}
+
+extension StorageEntries {
+    /// The entries after their edits were stored.
+    ///
+    /// - Parameters:
+    ///   - outcome: how the transaction is known to have taken effect.
+    ///   - earlier: the entries that were edited.
+    fileprivate func stored(by outcome: EtcdFollower.Attempt, over earlier: StorageEntries) -> StorageEntries {
+        // What is known now may have others' later edits of the same entries. They are told by the event that brings it, which continues
+        // the earlier revision.
+        if case .stored(let entries) = outcome { entries } else { stored(at: earlier.revision) }
     }
 }

@@ -103,6 +103,7 @@ extension ObservableStore {
             do {
                 return try await commit(attempt, origin, body)
             } catch let error as StorageError {
+                if case .outcomeUnknown = error, !attempt.own.isEmpty { unknownEdits[attempt.identity] = attempt.own.mapValues(\.revision) }
                 guard takeBack(attempt.own, attempt.outcome.withLock { $0 }, because: error) else { throw error }
             }
         }
@@ -115,13 +116,24 @@ extension ObservableStore {
         let release = own.isEmpty ? nil : cache.releasesLog(upTo: attempt.revision)
         let layers = cache.update { $0.layers }
         let (cache, reports, backend) = (self.cache, self.reports, self.backend)
-        defer { noteStoring([:], .local) }
+        let (unknown, repeated) = (own.isEmpty ? [:] : unknownEdits, storedEdits)
+        defer {
+            noteStoring([:], .local)
+            noteOutcomes(of: attempt)
+        }
         let stored = try await interruption.cover {
             try await backend.edit { entries in
                 var outcome = CommitOutcome<Result>(found: entries)
                 (entries.whenStored, entries.areWrittenBehind) = (release, attempt.isBehind)
+                entries.repetition.identity = own.isEmpty ? nil : attempt.identity
+                entries.repetition.unknown = Set(unknown.keys)
                 attempt.note(outcome)
-                outcome.counting = own.filter { $0.value.counts { outcome.found[$0] } }
+                let outcomes = entries.repetition.outcomes
+                let stored = own.filter { (key, edit) in
+                    repeated[key] == edit.revision || outcomes.contains { $0.value && unknown[$0.key]?[key] == edit.revision }
+                }
+                outcome.namesStored = Set(stored.keys)
+                outcome.counting = own.filter { stored[$0.key] == nil && $0.value.counts { outcome.found[$0] } }
                 do throws(StorageError) {
                     for (key, edit) in outcome.counting { entries[key] = try edit.value(of: key, over: outcome.found[key]) }
                 } catch {
@@ -147,6 +159,8 @@ extension ObservableStore {
         guard let outcome, let result = outcome.result, let edits = outcome.edits else {
             throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit")
         }
+        noteOutcomes(of: attempt)
+        for (key, edit) in own where storedEdits[key] == edit.revision { storedEdits[key] = nil }
         flushBackoff.succeed()
         loadBackoff.succeed()
         // Differences that were reported meanwhile may be newer than what was stored.
@@ -165,7 +179,7 @@ extension ObservableStore {
             // Under the lock, as in `adopt(_:)`.
             availabilityState.noteOpened()
             state.storageRevision = latest.revision
-            state.noteStored(own, as: latest.values(of: outcome.counting.keys))
+            state.noteStored(own, as: latest.values(of: outcome.namesStored.union(outcome.counting.keys)))
             return state.merge(external, origin: .external) + state.merge(rounded, origin: .local)
                 + state.merge(latest.values(of: edits.keys), origin: origin)
         }
@@ -179,6 +193,15 @@ extension ObservableStore {
         storedTransaction.take { transaction in
             defer { transaction = (edits, origin) }
             return transaction
+        }
+    }
+
+    /// Notes what has become of earlier commits whose outcome was unknown, as the backend has told the last run.
+    private func noteOutcomes(of attempt: CommitAttempt<some Any>) {
+        let outcomes = attempt.outcome.withLock { $0?.found.repetition.outcomes }
+        for (identity, isStored) in outcomes ?? [:] {
+            guard let edits = unknownEdits.removeValue(forKey: identity), isStored else { continue }
+            storedEdits.merge(edits) { max($0, $1) }
         }
     }
 
@@ -205,6 +228,8 @@ private final class CommitAttempt<Result: Sendable>: Sendable {
     let revision: UInt64
     /// Whether nobody waits until they are durable.
     let isBehind: Bool
+    /// Distinguishes it from others, also from those of other stores.
+    let identity = UInt64.random(in: .min ... .max)
     /// What the last run has found and made; nil before the first.
     let outcome = Lock<CommitOutcome<Result>?>(nil)
 
@@ -224,7 +249,9 @@ private final class CommitAttempt<Result: Sendable>: Sendable {
 private struct CommitOutcome<Result: Sendable>: Sendable {
     /// The entries before the edits.
     let found: StorageEntries
-    /// The pending edits whose conditions hold.
+    /// The names of the pending edits that an earlier commit has stored, whose outcome was unknown.
+    var namesStored: Set<String> = []
+    /// The other pending edits whose conditions hold.
     var counting: [String: PendingEdit] = [:]
     /// The edits of the transaction; nil until it has returned.
     var edits: EntryEdits?

@@ -39,6 +39,10 @@ public actor ObservableStore {
     nonisolated let turns = Turns()
     /// The edits of the transaction that is being stored, whose own events may arrive before its answer.
     nonisolated let storedTransaction = Lock<(edits: EntryEdits, origin: ChangeOrigin)>(([:], .local))
+    /// The edits of commits whose outcome has remained unknown, by the identities of the commits.
+    var unknownEdits: [UInt64: [String: UInt64]] = [:]
+    /// Those of them that were stored, and are not stored again: the revisions of pending edits, by their names.
+    var storedEdits: [String: UInt64] = [:]
     /// How many calls of `close` have not returned.
     var closings = 0
     /// An error of an edit that the backend rejected, not thrown by any call yet.

@@ -207,6 +207,45 @@
             #expect(try await second.load()["a"] == 3)
         }
 
+        @Test("Edits whose outcome is unknown are stored once when they are repeated, whatever has become of them")
+        func repeated() async throws {
+            let cluster = try await EtcdCluster.start()
+            let fixture = try await EtcdFixture(cluster)
+            var configuration = fixture.configuration
+            configuration.requestTimeout = .milliseconds(300)
+            let backend = try EtcdBackend(configuration, timing: .patient)
+            try await backend.set(["a": 0])
+            let range = RangeRequest(key: fixture.keys.start + "a".utf8)
+            var losses = 0
+            for round in 1...8 {
+                var unknown: Set<UInt64> = []
+                cluster.suspend(0)
+                while true {
+                    let identity = UInt64(unknown.count)
+                    let earlier = unknown
+                    do {
+                        _ = try await backend.edit { entries in
+                            entries.readKeys = []
+                            (entries.repetition.identity, entries.repetition.unknown) = (identity, earlier)
+                            guard !entries.repetition.outcomes.values.contains(true) else { return }
+                            entries["a"] = .integer(PropertyListInteger(Int64(round)))
+                        }
+                        break
+                    } catch let error as StorageError {
+                        if case .outcomeUnknown = error { unknown.insert(identity) }
+                    }
+                    cluster.resume(0)
+                }
+                cluster.resume(0)
+                losses += unknown.count
+                let stored = try await fixture.client().call(range, isRepeatable: true, deadline: .now + .seconds(60)).keyValues.first
+                #expect(stored?.version == Int64(round) + 1)
+                #expect(try await backend.load()["a"] == .integer(PropertyListInteger(Int64(round))))
+            }
+            #expect(losses > 0)
+            withExtendedLifetime(cluster) {}
+        }
+
         @Test("An edit without effect runs once, however often others change what it has not read", arguments: [false, true])
         func readOnly(throws: Bool) async throws {
             struct Refused: Error {}

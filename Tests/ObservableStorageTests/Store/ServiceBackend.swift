@@ -19,6 +19,7 @@ final class ServiceBackend: StorageBackend {
         var refusals: [StorageError] = []
         var readKeys: [Set<String>?] = []
         var batches: [[String]] = []
+        var identities: Set<UInt64> = []
         var loads = 0
         var report: (@Sendable (StorageEvent) -> Void)?
         var forwardsEvents = true
@@ -131,9 +132,18 @@ final class ServiceBackend: StorageBackend {
     }
 
     private func note(_ entries: inout StorageEntries, _ body: (inout StorageEntries) throws -> Void) throws {
+        let found = entries
         try body(&entries)
-        let (names, keys) = (entries.editedKeys.sorted(), entries.readKeys)
+        let unknown = entries.repetition.unknown
+        if !unknown.isEmpty {
+            entries = found
+            let known = state.withLock { $0.identities }
+            for identity in unknown { entries.repetition.outcomes[identity] = known.contains(identity) }
+            try body(&entries)
+        }
+        let (names, keys, identity) = (entries.editedKeys.sorted(), entries.readKeys, entries.repetition.identity)
         state.withLock { state in
+            if let identity { state.identities.insert(identity) }
             if !names.isEmpty { state.batches.append(names) }
             state.readKeys.append(keys)
         }

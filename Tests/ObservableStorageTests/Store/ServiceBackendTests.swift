@@ -209,6 +209,35 @@ struct ServiceBackendTests {
         #expect(await store.values(of: Keys.count).first { $0 == 8 } == 8)
     }
 
+    @Test("Edits that were stored, though their outcome was unknown, are not stored again over later ones of others")
+    func unknownOutcomeIsSettled() async throws {
+        let service = ServiceBackend()
+        let store = try await ObservableStore.open(service)
+        let changes = store.changes(of: Keys.count)
+        service.loseAnswers(1)
+        await store.isolated { store in
+            store[Keys.count] = 7
+            store[Keys.text] = "own"
+            _ = await store.flushFailure()
+        }
+        _ = try service.memory.edit { $0["count"] = 9 }
+        // A later edit of another entry that was in the commit is stored.
+        store[Keys.text] = "later"
+        try await store.flush()
+        #expect(service.memory.load().values == ["count": 9, "text": "later"])
+        #expect(store[Keys.count] == 9)
+        var seen: [Int] = []
+        for await change in changes {
+            seen.append(change.newValue)
+            #expect(change.origin == (change.newValue == 7 ? .local : .external))
+            if change.newValue == 9 { break }
+        }
+        #expect(seen == [7, 9])
+        store[Keys.count] = 7
+        try await store.flush()
+        #expect(service.memory.load()["count"] == 7)
+    }
+
     @Test("A transaction names what it has read, all if it read all entries; edits that were set have read nothing")
     func readKeys() async throws {
         let service = ServiceBackend(["count": 1])
