@@ -66,6 +66,13 @@ extension ObservableStore {
     public nonisolated var availability: StorageAvailability {
         availabilityState.value
     }
+    /// The names of the entries with edits that are in memory only, and are still to be written.
+    ///
+    /// Empty soon after an edit, unless ``availability`` tells that the storage cannot be used: the edits wait for it then. They include
+    /// those that are being written at that moment.
+    public nonisolated var unwrittenKeys: Set<String> {
+        cache.update { Set($0.entries.pending.keys) }
+    }
 
     /// The storage's current availability and each later one, as a new stream for each call.
     ///

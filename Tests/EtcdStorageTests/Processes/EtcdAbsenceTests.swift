@@ -29,6 +29,8 @@
             #expect(store[.count] == 2)
             #expect(reader[.count] == 1)
             #expect(store.availability != .available)
+            #expect(store.unwrittenKeys == ["count"])
+            #expect(reader.unwrittenKeys.isEmpty)
             try await cluster.restartAll()
             let restart = ContinuousClock.now
             while try await cluster.plainValue(of: key).value == before {
@@ -40,6 +42,8 @@
             await store.becomesAvailable(true)
             await reader.becomesAvailable(true)
             #expect(store[.count] == 2)
+            try await store.flush()
+            #expect(store.unwrittenKeys.isEmpty)
             try await store.close()
             try await reader.close()
         }

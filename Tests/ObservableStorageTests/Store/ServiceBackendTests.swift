@@ -200,7 +200,9 @@ struct ServiceBackendTests {
             return await store.flushFailure()
         }
         #expect(failure == ServiceBackend.lost.with(.kept))
+        #expect(store.unwrittenKeys == ["count"])
         try await store.flush()
+        #expect(store.unwrittenKeys.isEmpty)
         #expect(service.memory.load().values == ["count": 7])
         service.loseAnswers(1)
         let error = await #expect(throws: StorageError.self) { try await store.update { $0[Keys.count] += 1 } }
