@@ -1,0 +1,60 @@
+#if os(macOS) || os(Linux)
+    import Foundation
+    import ObservableStorage
+    import PropertyListCoding
+    import TestSupport
+    import Testing
+
+    @testable import EtcdStorage
+
+    @Suite("Transactions that nobody answers", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    struct EtcdUnknownOutcomeTests {
+        @Test("It is found out whether one has taken effect, and one that has not cannot do so later", arguments: [true, false])
+        func settled(arrivesBefore: Bool) async throws {
+            let fixture = try await EtcdFixture()
+            let client = try fixture.client()
+            let follower = EtcdFollower(client, fixture.keys, named: "etcd", timing: .patient)
+            follower.start()
+            defer { follower.stop() }
+            let view = try await follower.current(until: .now + .seconds(60))
+
+            // A member that receives each request, and closes the connection.
+            let requests = Recorder<String>()
+            let silent = try LoopbackServer { _, peer in
+                if let request = peer.receiveRequest() { requests.record(String(decoding: request.body, as: UTF8.self)) }
+            }
+            var configuration = fixture.configuration
+            configuration.endpoints = ["127.0.0.1:\(silent.endpoint.port)"]
+
+            var token = EtcdToken()
+            let grant = LeaseGrantRequest(timeToLive: 600)
+            let lease = try await client.call(grant, isRepeatable: true, deadline: .now + .seconds(60)).lease
+            token.lease = (lease, .now + .seconds(300))
+            var transaction = EtcdTransaction(token, fixture.keys, named: "etcd")
+            var entries = view.entries.stored(at: view.entries.revision)
+            (entries.readKeys, entries.repetition.identity) = ([], 7)
+            entries["a"] = 1
+            let error = await #expect(throws: StorageError.self) {
+                _ = try await transaction.commit(
+                    entries, over: view.entries, EtcdClient(configuration), follower, .milliseconds(300))
+            }
+            if case .outcomeUnknown = error {} else { Issue.record("\(error as Any)") }
+            #expect(transaction.unknown?.identity == 7)
+
+            // It comes to etcd late.
+            let late = try #require(requests.elements.first)
+            func arrive() async throws -> String { try await fixture.cluster.call("/v3/kv/txn", late) }
+            if arrivesBefore { #expect(try await arrive().contains(#""succeeded":true"#)) }
+            let revision = try await transaction.settle(client, .seconds(60))
+            #expect((revision != nil) == arrivesBefore)
+            if !arrivesBefore { #expect(try await !arrive().contains(#""succeeded":true"#)) }
+            let stored = try await fixture.stored()
+            #expect((stored["a"] != nil) == arrivesBefore)
+            #expect(transaction.unknown == nil)
+            // The token can be used again.
+            entries.repetition.identity = 8
+            let later = try await transaction.commit(entries, over: view.entries, client, follower, .seconds(60))
+            #expect(later?["a"] == 1)
+        }
+    }
+#endif
