@@ -60,17 +60,19 @@ struct EtcdPresence: Sendable {
     ///
     /// - Parameter report: called with the first of consecutive errors that are not told as the availability of the storage.
     mutating func keep(_ report: (any Error) -> Void) async {
-        var isFailing = false
+        var (isFailing, pause) = (false, interval)
         while true {
             do {
-                try await Task.sleep(for: interval)
+                try await Task.sleep(for: pause)
+                // After a failure, there is less time.
+                pause = interval / 4
                 do {
                     let renewal = LeaseKeepAliveRequest(lease: lease)
                     _ = try await client.call(renewal, isRepeatable: true, deadline: .now + interval)
                 } catch let failure as EtcdFailure where failure.isLeaseNotFound {
                     try await store(isReplacing: false)
                 }
-                isFailing = false
+                (isFailing, pause) = (false, interval)
             } catch is CancellationError {
                 return
             } catch is EtcdClientError {
