@@ -154,10 +154,14 @@ public final class EtcdBackend: StorageBackend {
     }
 
     /// Finds out what has become of edits, and returns after the watch has come to them.
+    private nonisolated(nonsending) func settle(_ identities: Set<UInt64>, _ outcomes: inout [UInt64: Bool]) async throws {
+        for identity in identities where outcomes[identity] == nil { outcomes[identity] = try await settle(identity) }
+    }
+
     private nonisolated(nonsending) func settle(_ identity: UInt64) async throws -> Bool {
         guard var transaction = unknown.withLock({ $0.removeValue(forKey: identity) }) else { return false }
         do {
-            let revision = try await transaction.settle(client, callTimeout)
+            let revision = try await transaction.settle(client, follower, callTimeout)
             keep(transaction.token)
             guard let revision else { return false }
             await follower.settle(until: .now + callTimeout) { $0.revision >= revision }
@@ -208,12 +212,21 @@ public final class EtcdBackend: StorageBackend {
         while true {
             // What changes nothing, or throws, may have found what is no longer so.
             switch edited(known.entries, outcomes, by: body) {
-            case .failure(let error):
+            case .failure(let error) where error.unknown.isSubset(of: outcomes.keys):
                 if try await isLatest(known, of: error.readKeys) { throw error }
-            case .success(let entries) where !entries.repetition.unknown.isSubset(of: outcomes.keys):
-                for identity in entries.repetition.unknown { outcomes[identity] = try await settle(identity) }
-                known = try await followed()
+            case .failure(let error):
+                try await settle(error.unknown, &outcomes)
+                known = follower.known ?? known
                 continue
+            case .success(let entries) where !entries.repetition.unknown.isSubset(of: outcomes.keys):
+                try await settle(entries.repetition.unknown, &outcomes)
+                // Not awaited, which might fail: the edit has to be told the outcomes.
+                known = follower.known ?? known
+                continue
+            case .success(let entries)
+            where entries.editedKeys.isEmpty && entries.readKeys?.isEmpty == true && outcomes.values.contains(true):
+                // Everything was stored already.
+                return known.entries
             case .success(let entries) where entries.editedKeys.isEmpty:
                 if try await isLatest(known, of: entries.readKeys) { return known.entries }
             case .success(let entries):
@@ -229,6 +242,7 @@ public final class EtcdBackend: StorageBackend {
     private struct BodyError: Error {
         let error: any Error
         let readKeys: Set<String>?
+        let unknown: Set<UInt64>
     }
 
     private func edited(
@@ -240,7 +254,7 @@ public final class EtcdBackend: StorageBackend {
             try body(&edited)
             return .success(edited)
         } catch {
-            return .failure(BodyError(error: error, readKeys: edited.readKeys))
+            return .failure(BodyError(error: error, readKeys: edited.readKeys, unknown: edited.repetition.unknown))
         }
     }
 

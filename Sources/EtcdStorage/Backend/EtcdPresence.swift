@@ -23,6 +23,8 @@ struct EtcdPresence: Sendable {
     /// The revision in which it was stored last; 0 before.
     private(set) var revision: Int64 = 0
     private var lease: Int64 = 0
+    // Whether the key is known to have been stored with the lease.
+    var isStored = false
     private var interval = Duration.zero
 
     init(_ name: String, key: [UInt8], value: [UInt8], timeToLive: Duration, _ client: EtcdClient, timeout: Duration) {
@@ -37,10 +39,14 @@ struct EtcdPresence: Sendable {
     mutating func store(isReplacing: Bool) async throws {
         let grant = LeaseGrantRequest(timeToLive: timeToLive)
         let granted = try await client.call(grant, isRepeatable: true, deadline: .now + timeout)
-        // The key may be stored from here on, whatever is answered.
         lease = granted.lease
         // A member that does not answer takes a third, and its successor another one.
         interval = .seconds(granted.timeToLive) / 3
+        try await put(isReplacing: isReplacing)
+    }
+
+    private mutating func put(isReplacing: Bool) async throws {
+        isStored = false
         var request = TxnRequest()
         if !isReplacing { request.compares = [TxnRequest.Compare(key: key, target: .createRevision(0))] }
         request.success = [.put(PutRequest(key: key, value: value, lease: lease))]
@@ -54,6 +60,7 @@ struct EtcdPresence: Sendable {
         } else {
             throw Replaced(name: name)
         }
+        isStored = true
     }
 
     /// Renews the lease until the task is cancelled, and stores the key again if the lease has expired nevertheless.
@@ -69,6 +76,7 @@ struct EtcdPresence: Sendable {
                 do {
                     let renewal = LeaseKeepAliveRequest(lease: lease)
                     _ = try await client.call(renewal, isRepeatable: true, deadline: .now + interval)
+                    if !isStored { try await put(isReplacing: false) }
                 } catch let failure as EtcdFailure where failure.isLeaseNotFound {
                     try await store(isReplacing: false)
                 }
@@ -112,13 +120,16 @@ extension EtcdBackend: PresenceBackend {
         }
         return Presence { [weak self, storage = self.name, callTimeout] in
             renewing.cancel()
-            let presence = await renewing.value
-            do {
-                try await presence.end()
-            } catch {
-                throw StorageError.unwritable(file: storage, reason: "\(error); the entry is removed after its time to live")
-            }
-            await self?.follower.settle(until: .now + callTimeout) { $0.modRevision(of: name) != presence.revision }
+            // A service that ends may be cancelled already.
+            try await Task {
+                let presence = await renewing.value
+                do {
+                    try await presence.end()
+                } catch {
+                    throw StorageError.unwritable(file: storage, reason: "\(error); the entry is removed after its time to live")
+                }
+                await self?.follower.settle(until: .now + callTimeout) { $0.modRevision(of: name) != presence.revision }
+            }.value
         }
     }
 
@@ -128,10 +139,15 @@ extension EtcdBackend: PresenceBackend {
         _ = try await followed()
         guard let key = follower.read({ $0.key(of: name) }) else { throw EntryKeys.unusable(name) }
         let bytes = try EtcdTransaction.encoded(value, name)
-        var presence = EtcdPresence(name, key: key, value: bytes, timeToLive: timeToLive, client, timeout: callTimeout)
+        let presence = EtcdPresence(name, key: key, value: bytes, timeToLive: timeToLive, client, timeout: callTimeout)
+        try Task.checkCancellation()
         do {
-            try await presence.store(isReplacing: true)
-            return presence
+            // A task of its own, which is not cancelled: what was sent may be stored.
+            return try await Task {
+                var presence = presence
+                try await presence.store(isReplacing: true)
+                return presence
+            }.value
         } catch EtcdClientError.unavailable(let error, mayHaveArrived: true) {
             throw StorageError.outcomeUnknown(storage: self.name, reason: "\(error); the entry ends with its time to live")
         }

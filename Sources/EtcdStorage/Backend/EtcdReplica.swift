@@ -135,8 +135,11 @@ struct EtcdReplica: Sendable {
 
     /// Whether a key is that of the entry with its name, and not of an equal name in other bytes, which is refused.
     private mutating func isKey(_ key: [UInt8], of name: String) -> Bool {
-        guard let known = modRevisions.index(forKey: name) else { return true }
-        if modRevisions.keys[known].utf8.elementsEqual(name.utf8) { return true }
+        let known = modRevisions.index(forKey: name).map { modRevisions.keys[$0] }
+        guard let known, !known.utf8.elementsEqual(name.utf8) else {
+            refused[key] = nil
+            return true
+        }
         let reason = "etcd has two keys for \"\(name)\", in different Unicode normalizations; delete one of them"
         refused[key] = .unreadable(file: self.name, reason: reason)
         return false

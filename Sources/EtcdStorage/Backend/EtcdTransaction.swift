@@ -71,7 +71,8 @@ struct EtcdTransaction: Sendable {
         let attempt = "\(token.name) \(token.number)"
         var isLeaseLost = false
         follower.expect(attempt)
-        defer { follower.forget(attempt) }
+        // An event that comes later still tells.
+        defer { if unknown == nil { follower.forget(attempt) } }
         while true {
             guard let request = try request(entries, over: earlier, follower, attempt) else { return nil }
             let deadline = ContinuousClock.now + timeout
@@ -131,9 +132,15 @@ struct EtcdTransaction: Sendable {
 
     /// Finds out whether the attempt with an unknown outcome has taken effect, and keeps it from doing so later.
     ///
-    /// - Returns: the revision in which it has; nil if it has not, and if the token has expired since, so that nobody knows.
-    mutating func settle(_ client: EtcdClient, _ timeout: Duration) async throws -> Int64? {
+    /// - Returns: the revision in which it has, or an earlier one if the watch has seen it; nil if it has not, and also if nobody knows: the
+    ///   token has expired since, and its event was compacted.
+    mutating func settle(_ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration) async throws -> Int64? {
         guard let lost = unknown else { return nil }
+        if await follower.outcome(of: lost.attempt, until: .now) != nil {
+            follower.forget(lost.attempt)
+            unknown = nil
+            return 0
+        }
         // It may have ended, or may belong to another cluster.
         token.lease = nil
         try await renewLease(client, timeout)
@@ -145,6 +152,7 @@ struct EtcdTransaction: Sendable {
         request.success = [.put(PutRequest(key: tokenKey, value: void, lease: token.lease?.id ?? 0))]
         request.failure = [.range(RangeRequest(key: tokenKey))]
         let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
+        follower.forget(lost.attempt)
         unknown = nil
         if response.succeeded {
             token.revision = response.header.revision

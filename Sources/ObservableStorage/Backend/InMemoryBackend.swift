@@ -8,6 +8,8 @@ public final class InMemoryBackend: BlockingStorageBackend {
     public let name = "memory"
     private let state: Lock<(entries: StorageEntries, commits: CommitMemory)>
     private let edits = ChangePublisher<StorageEvent>()
+    // The numbers of the presences that have stored entries, until somebody else edits them.
+    private let owners = Lock<(last: UInt64, names: [String: UInt64])>((0, [:]))
 
     /// Creates a backend with some entries, at the first revision of a history of its own.
     ///
@@ -47,9 +49,26 @@ public final class InMemoryBackend: BlockingStorageBackend {
                 return (deliveries, latest)
             }
             guard let deliveries else { continue }
+            owners.withLock { owners in
+                for name in stored.changes(since: before).keys { owners.names[name] = nil }
+            }
             deliveries.deliver()
             return stored
         }
+    }
+
+    /// Makes the last edit of an entry that of a presence, and returns its number.
+    func own(_ name: String) -> UInt64 {
+        owners.withLock { owners in
+            owners.last += 1
+            owners.names[name] = owners.last
+            return owners.last
+        }
+    }
+
+    /// Whether nobody has edited an entry since a presence stored it.
+    func isOwner(_ number: UInt64, of name: String) -> Bool {
+        owners.withLock { $0.names[name] == number }
     }
 
     /// True: an edit inside another one is made separately.

@@ -18,7 +18,7 @@ public protocol PresenceBackend: StorageBackend {
 ///
 /// It is removed by ``end()``, soon after the last reference is released, and after its time to live when the process has ended without
 /// either, by a signal or with its machine. An entry that somebody has set meanwhile is an ordinary one, and is not removed; one that
-/// somebody has removed is not stored again.
+/// somebody has removed is not stored again while the process keeps its connection. Closing the store does not end its presences.
 public final class Presence: Sendable {
     private let ending: Lock<(@Sendable () async throws -> Void)?>
 
@@ -46,6 +46,11 @@ extension InMemoryBackend: PresenceBackend {
     /// Stores an entry until the presence ends, whatever its time to live.
     public func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence {
         _ = try edit { $0[name] = value }
-        return Presence { [weak self] in _ = try self?.edit { if $0[name] == value { $0[name] = nil } } }
+        let owner = own(name)
+        return Presence { [weak self] in
+            _ = try self?.edit { [weak self] entries in
+                if self?.isOwner(owner, of: name) == true { entries[name] = nil }
+            }
+        }
     }
 }

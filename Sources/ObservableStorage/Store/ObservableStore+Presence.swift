@@ -17,7 +17,8 @@ extension ObservableStore {
     ///   - timeToLive: how long the entry may outlive the process, or its connection: 10 seconds by default. A storage may round it up.
     /// - Returns: the presence, after the entry is stored. The entry is removed when it ends or is released.
     /// - Throws: ``StorageError/unwritable(file:reason:edits:)`` if the storage is no ``PresenceBackend``, such as a file, or cannot be
-    ///   written; ``StorageError/unencodable(key:reason:)``; ``StorageError/closed``.
+    ///   written; ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the entry may be stored, until its time to live has passed;
+    ///   ``StorageError/unencodable(key:reason:)``; ``StorageError/tooLarge(key:reason:)``; ``StorageError/closed``.
     public nonisolated func presence(
         _ name: String, _ value: some Storable, timeToLive: Duration = .seconds(10)
     ) async throws -> Presence {

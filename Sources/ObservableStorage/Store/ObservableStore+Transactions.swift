@@ -103,7 +103,7 @@ extension ObservableStore {
             do {
                 return try await commit(attempt, origin, body)
             } catch let error as StorageError {
-                if case .outcomeUnknown = error, !attempt.own.isEmpty { unknownEdits[attempt.identity] = attempt.own.mapValues(\.revision) }
+                if case .outcomeUnknown = error { unknownEdits.noteUnknown(attempt.sent, of: attempt.identity) }
                 guard takeBack(attempt.own, attempt.outcome.withLock { $0 }, because: error) else { throw error }
             }
         }
@@ -116,24 +116,17 @@ extension ObservableStore {
         let release = own.isEmpty ? nil : cache.releasesLog(upTo: attempt.revision)
         let layers = cache.update { $0.layers }
         let (cache, reports, backend) = (self.cache, self.reports, self.backend)
-        let (unknown, repeated) = (own.isEmpty ? [:] : unknownEdits, storedEdits)
-        defer {
-            noteStoring([:], .local)
-            noteOutcomes(of: attempt)
-        }
+        let unknownEdits = unknownEdits
+        defer { noteStoring([:], .local) }
         let stored = try await interruption.cover {
             try await backend.edit { entries in
                 var outcome = CommitOutcome<Result>(found: entries)
                 (entries.whenStored, entries.areWrittenBehind) = (release, attempt.isBehind)
-                entries.repetition.identity = own.isEmpty ? nil : attempt.identity
-                entries.repetition.unknown = Set(unknown.keys)
+                let remaining = unknownEdits.remaining(own, of: attempt.identity, in: &entries)
+                unknownEdits.note(entries.repetition.outcomes)
                 attempt.note(outcome)
-                let outcomes = entries.repetition.outcomes
-                let stored = own.filter { (key, edit) in
-                    repeated[key] == edit.revision || outcomes.contains { $0.value && unknown[$0.key]?[key] == edit.revision }
-                }
-                outcome.namesStored = Set(stored.keys)
-                outcome.counting = own.filter { stored[$0.key] == nil && $0.value.counts { outcome.found[$0] } }
+                outcome.namesStored = Set(own.keys).subtracting(remaining.keys)
+                outcome.counting = remaining.filter { $0.value.counts { outcome.found[$0] } }
                 do throws(StorageError) {
                     for (key, edit) in outcome.counting { entries[key] = try edit.value(of: key, over: outcome.found[key]) }
                 } catch {
@@ -150,7 +143,7 @@ extension ObservableStore {
                 let edits = try transaction.finish()
                 try backend.limits.requireFitting(edits)
                 for (key, value) in edits { entries[key] = value }
-                outcome.edits = edits
+                (outcome.edits, outcome.unknown) = (edits, entries.repetition.unknown)
                 attempt.note(outcome)
                 noteStoring(edits, origin)
             }
@@ -159,8 +152,7 @@ extension ObservableStore {
         guard let outcome, let result = outcome.result, let edits = outcome.edits else {
             throw StorageError.unwritable(file: backend.name, reason: "the backend did not run the edit")
         }
-        noteOutcomes(of: attempt)
-        for (key, edit) in own where storedEdits[key] == edit.revision { storedEdits[key] = nil }
+        unknownEdits.noteStored(own, after: outcome.unknown)
         flushBackoff.succeed()
         loadBackoff.succeed()
         // Differences that were reported meanwhile may be newer than what was stored.
@@ -196,15 +188,6 @@ extension ObservableStore {
         }
     }
 
-    /// Notes what has become of earlier commits whose outcome was unknown, as the backend has told the last run.
-    private func noteOutcomes(of attempt: CommitAttempt<some Any>) {
-        let outcomes = attempt.outcome.withLock { $0?.found.repetition.outcomes }
-        for (identity, isStored) in outcomes ?? [:] {
-            guard let edits = unknownEdits.removeValue(forKey: identity), isStored else { continue }
-            storedEdits.merge(edits) { max($0, $1) }
-        }
-    }
-
     /// Reverts a pending edit that cannot be stored, and the edits made with it, to the stored values, and reports the error; returns false
     /// if the error does not concern a pending edit.
     private func takeBack<Result>(_ own: [String: PendingEdit], _ outcome: CommitOutcome<Result>?, because error: StorageError) -> Bool {
@@ -237,6 +220,12 @@ private final class CommitAttempt<Result: Sendable>: Sendable {
         (self.own, self.revision, self.isBehind) = (own, revision, isBehind)
     }
 
+    /// The pending edits that the last run has stored, or may have.
+    var sent: [String: PendingEdit] {
+        let counting = outcome.withLock { $0?.counting ?? [:] }
+        return own.filter { counting[$0.key] != nil }
+    }
+
     func note(_ outcome: CommitOutcome<Result>) {
         self.outcome.take { last in
             defer { last = outcome }
@@ -251,6 +240,8 @@ private struct CommitOutcome<Result: Sendable>: Sendable {
     let found: StorageEntries
     /// The names of the pending edits that an earlier commit has stored, whose outcome was unknown.
     var namesStored: Set<String> = []
+    /// The earlier commits of which the backend was asked.
+    var unknown: Set<UInt64> = []
     /// The other pending edits whose conditions hold.
     var counting: [String: PendingEdit] = [:]
     /// The edits of the transaction; nil until it has returned.

@@ -37,12 +37,9 @@ public actor ObservableStore {
     var isLookPending = false
     /// The operations of the storage: one at a time.
     nonisolated let turns = Turns()
+    nonisolated let unknownEdits = UnknownEdits()
     /// The edits of the transaction that is being stored, whose own events may arrive before its answer.
     nonisolated let storedTransaction = Lock<(edits: EntryEdits, origin: ChangeOrigin)>(([:], .local))
-    /// The edits of commits whose outcome has remained unknown, by the identities of the commits.
-    var unknownEdits: [UInt64: [String: UInt64]] = [:]
-    /// Those of them that were stored, and are not stored again: the revisions of pending edits, by their names.
-    var storedEdits: [String: UInt64] = [:]
     /// How many calls of `close` have not returned.
     var closings = 0
     /// An error of an edit that the backend rejected, not thrown by any call yet.
@@ -215,7 +212,7 @@ public actor ObservableStore {
 
     /// The write that the store makes at the end of the process.
     nonisolated var lastWrite: LastWrite {
-        LastWrite(cache: cache, backend: backend, reports: reports, executor: executor, turns: turns)
+        LastWrite(cache: cache, backend: backend, reports: reports, unknownEdits: unknownEdits, executor: executor, turns: turns)
     }
 
     deinit {

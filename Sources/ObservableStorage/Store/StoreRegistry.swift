@@ -138,6 +138,7 @@ struct LastWrite: Sendable {
     let cache: EntryCache
     let backend: any StorageBackend
     let reports: FailureReports
+    let unknownEdits: UnknownEdits
     let executor: DispatchQueueExecutor
     let turns: Turns
 
@@ -233,13 +234,23 @@ private struct RemainingEdits {
     /// Edits that are written together.
     struct Batch: Sendable {
         let edits: [String: PendingEdit]
+        let unknownEdits: UnknownEdits
         /// Releases the edits of the log.
         let release: (@Sendable (ResolvedPath, FileIdentity?) -> Void)?
+        private let identity = UInt64.random(in: .min ... .max)
+
+        init(
+            _ edits: [String: PendingEdit], after unknownEdits: UnknownEdits, release: (@Sendable (ResolvedPath, FileIdentity?) -> Void)?
+        ) {
+            (self.edits, self.unknownEdits, self.release) = (edits, unknownEdits, release)
+        }
 
         func apply(to entries: inout StorageEntries) throws {
             let found = entries
             entries.whenStored = release
-            let counting = edits.filter { $0.value.counts { found[$0] } }
+            let remaining = unknownEdits.remaining(edits, of: identity, in: &entries)
+            unknownEdits.note(entries.repetition.outcomes)
+            let counting = remaining.filter { $0.value.counts { found[$0] } }
             for (key, edit) in counting { entries[key] = try edit.value(of: key, over: found[key]) }
             entries.readKeys = counting.namesRead(in: entries)
         }
@@ -258,7 +269,8 @@ private struct RemainingEdits {
     mutating func next() -> Batch? {
         guard !edits.isEmpty else { return nil }
         do throws(StorageError) {
-            return Batch(edits: try store.backend.limits.batch(of: edits), release: store.cache.releasesLog(upTo: revision))
+            return Batch(
+                try store.backend.limits.batch(of: edits), after: store.unknownEdits, release: store.cache.releasesLog(upTo: revision))
         } catch {
             giveUp(because: error)
             return nil

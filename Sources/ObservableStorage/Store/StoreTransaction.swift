@@ -39,6 +39,8 @@ public struct StoreTransaction: KeyValueAccess {
             for (name, value) in edits {
                 let isWhole = self.paths[name]?.isEmpty == true
                 self.paths[name] = isWhole ? [] : paths[name].map { (self.paths[name] ?? []) + $0 } ?? []
+                // What changes nothing depends on what is stored.
+                if latest[name] == value { namesRead?.insert(name) }
                 latest[name] = value
             }
         }

@@ -36,6 +36,25 @@
             #expect(stored.count == 2)
         }
 
+        @Test("A key that was refused becomes the entry when the other one is deleted in the same transaction, and can be deleted")
+        func succeeded() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            try await fixture.put(Self.composed, value("first"))
+            _ = try await backend.load()
+            try await fixture.put(Self.decomposed, value("second"))
+            var request = TxnRequest()
+            request.success = [
+                .put(PutRequest(key: fixture.keys.start + Self.decomposed.utf8, value: try value("third"))),
+                .deleteRange(DeleteRangeRequest(key: fixture.keys.start + Self.composed.utf8)),
+            ]
+            _ = try await fixture.client().call(request, isRepeatable: true, deadline: .now + .seconds(60))
+            #expect(try await backend.edit { $0["other"] = 1 }[Self.composed] == "third")
+            #expect(backend.follower.read { $0.refused.isEmpty } == true)
+            try await fixture.delete(Self.decomposed)
+            #expect(try await backend.edit { $0["other"] = 2 }[Self.composed] == nil)
+        }
+
         @Test("Two keys with equal names are reported to each store, also to one that is opened later; after one is deleted, to none")
         func reported() async throws {
             let fixture = try await EtcdFixture()

@@ -54,6 +54,37 @@
             #expect(backend.follower.known?.entries["workers/7"] == nil)
         }
 
+        @Test("A task that is cancelled can end its presence, as that of a service that stops")
+        func cancelled() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            let presence = try await backend.presence("workers/7", "here", timeToLive: .seconds(60))
+            let ending = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await presence.end()
+            }
+            try await ending.value
+            #expect(try await keyValue(fixture) == nil)
+        }
+
+        @Test("An entry is stored again when only its lease is renewed")
+        func storedAgain() async throws {
+            let fixture = try await EtcdFixture()
+            let client = try fixture.client()
+            var presence = EtcdPresence(
+                "a", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(2), client, timeout: .seconds(60))
+            try await presence.store(isReplacing: true)
+            presence.isStored = false
+            try await fixture.delete("workers/7")
+            let keeping = Task { [presence] in
+                var presence = presence
+                await presence.keep { Issue.record($0) }
+            }
+            while try await keyValue(fixture) == nil {}
+            keeping.cancel()
+            await keeping.value
+        }
+
         @Test("The lease is renewed: its remaining time grows again and again")
         func renewed() async throws {
             let fixture = try await EtcdFixture()

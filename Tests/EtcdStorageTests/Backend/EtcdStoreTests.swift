@@ -92,6 +92,17 @@
             withExtendedLifetime(cluster) {}
         }
 
+        @Test("A service that is cancelled stores its edits before it ends")
+        func run() async throws {
+            let fixture = try await EtcdFixture()
+            let store = try await ObservableStore.open(fixture.backend())
+            let service = Task { try await store.run() }
+            store[.count] = 5
+            service.cancel()
+            try await service.value
+            #expect(try await fixture.backend().load()["count"] == 5)
+        }
+
         @Test("A backend that is released follows the cluster no longer")
         func release() async throws {
             let fixture = try await EtcdFixture()

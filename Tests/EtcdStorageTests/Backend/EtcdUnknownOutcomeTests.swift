@@ -45,7 +45,7 @@
             let late = try #require(requests.elements.first)
             func arrive() async throws -> String { try await fixture.cluster.call("/v3/kv/txn", late) }
             if arrivesBefore { #expect(try await arrive().contains(#""succeeded":true"#)) }
-            let revision = try await transaction.settle(client, .seconds(60))
+            let revision = try await transaction.settle(client, follower, .seconds(60))
             #expect((revision != nil) == arrivesBefore)
             if !arrivesBefore { #expect(try await !arrive().contains(#""succeeded":true"#)) }
             let stored = try await fixture.stored()

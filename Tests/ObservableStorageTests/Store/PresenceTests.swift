@@ -48,6 +48,18 @@ struct PresenceTests {
         try await other.close()
     }
 
+    @Test("A later presence under the name outlives an earlier one, also with an equal value")
+    func successor() async throws {
+        let store = try ObservableStore(backend: backend)
+        let earlier = try await store.presence("workers/7", "here")
+        let later = try await store.presence("workers/7", "here")
+        try await earlier.end()
+        #expect(backend.load()["workers/7"] == "here")
+        try await later.end()
+        #expect(backend.load()["workers/7"] == nil)
+        try await store.close()
+    }
+
     @Test("A file does not remove entries by itself: the error says so, and nothing is stored")
     func file() async throws {
         let folder = try TemporaryFolder()
