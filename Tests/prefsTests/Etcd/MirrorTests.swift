@@ -56,6 +56,7 @@ struct MirrorTests {
         let etcd = server.endpoint + "/web"
         try await run("write", etcd, "k", "before")
         let watch = try RunningProgram("prefs", ["watch", file, "k", "--initial"])
+        _ = try await watch.lines(count: 1)
         let mirror = try RunningProgram("prefs", ["mirror", etcd, file])
         try await watch.line { $0.contains(#"-> "before""#) }
 
@@ -78,6 +79,7 @@ struct MirrorTests {
         let mirror = try RunningProgram("prefs", ["mirror", etcd, file])
         #expect(try await mirror.errors.elements(count: 1)[0].hasPrefix("prefs: etcd \(etcd): cannot be read: "))
         let watch = try RunningProgram("prefs", ["watch", file, "k", "--initial"])
+        _ = try await watch.lines(count: 1)
         try await server.start()
         try await run("write", etcd, "k", "v")
         try await watch.line { $0.contains(#"-> "v""#) }
