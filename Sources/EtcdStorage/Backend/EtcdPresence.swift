@@ -106,7 +106,11 @@ struct EtcdPresence: Sendable {
 extension EtcdBackend: PresenceBackend {
     /// Stores an entry with a lease, which is renewed three times during its time to live, until the presence ends.
     ///
-    /// - Parameter timeToLive: rounded up to seconds, and to what the cluster grants at least: 2 seconds with its default settings.
+    /// - Parameters:
+    ///   - name: the name of the entry. What is stored under it is replaced.
+    ///   - value: the value of the entry.
+    ///   - timeToLive: rounded up to seconds, and to what the cluster grants at least: 2 seconds with its default settings.
+    /// - Returns: the presence, after the entry is stored, and after the watch has come to it.
     /// - Throws: as ``edit(_:)``.
     public nonisolated(nonsending) func presence(
         _ name: String, _ value: PropertyListValue, timeToLive: Duration
