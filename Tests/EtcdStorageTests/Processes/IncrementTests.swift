@@ -36,7 +36,8 @@
             for (name, peer) in zip(names, peers) {
                 #expect(try await peer.status == 0, "\(name)")
                 #expect(peer.lines.elements == ["ready", "\(Self.increments)"], "\(name)")
-                #expect(peer.errors.elements == [], "\(name)")
+                // A process whose member has gone may say so.
+                #expect(peer.errors.elements.filter { !$0.hasSuffix("it cannot be reached at present") } == [], "\(name)")
             }
             try await observer.close()
             // Nothing that the stores have told is relied on.
