@@ -123,7 +123,6 @@ extension ObservableStore {
                 var outcome = CommitOutcome<Result>(found: entries)
                 (entries.whenStored, entries.areWrittenBehind) = (release, attempt.isBehind)
                 let remaining = unknownEdits.remaining(own, of: attempt.identity, in: &entries)
-                unknownEdits.note(entries.repetition.outcomes)
                 attempt.note(outcome)
                 outcome.namesStored = Set(own.keys).subtracting(remaining.keys)
                 outcome.counting = remaining.filter { $0.value.counts { outcome.found[$0] } }

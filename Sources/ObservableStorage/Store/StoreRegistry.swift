@@ -249,7 +249,6 @@ private struct RemainingEdits {
             let found = entries
             entries.whenStored = release
             let remaining = unknownEdits.remaining(edits, of: identity, in: &entries)
-            unknownEdits.note(entries.repetition.outcomes)
             let counting = remaining.filter { $0.value.counts { found[$0] } }
             for (key, edit) in counting { entries[key] = try edit.value(of: key, over: found[key]) }
             entries.readKeys = counting.namesRead(in: entries)

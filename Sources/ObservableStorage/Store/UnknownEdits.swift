@@ -11,7 +11,7 @@ final class UnknownEdits: Sendable {
 
     private let state = Lock(State())
 
-    /// What is still to be stored of pending edits.
+    /// What is still to be stored of pending edits, after what the backend has told of earlier ones.
     ///
     /// - Parameters:
     ///   - edits: the pending edits of a commit.
@@ -20,29 +20,20 @@ final class UnknownEdits: Sendable {
     func remaining(_ edits: [String: PendingEdit], of identity: UInt64, in entries: inout StorageEntries) -> [String: PendingEdit] {
         if edits.isEmpty { return edits }
         let outcomes = entries.repetition.outcomes
-        let (unknown, lost) = state.withLock { state in
-            (Set(state.unknown.keys), [state.stored] + state.unknown.filter { outcomes[$0.key] == true }.values)
+        let (unknown, stored) = state.withLock { state in
+            for (identity, isStored) in outcomes {
+                guard let edits = state.unknown.removeValue(forKey: identity), isStored else { continue }
+                state.stored.merge(edits) { $0.revision > $1.revision ? $0 : $1 }
+            }
+            return (Set(state.unknown.keys), state.stored)
         }
         (entries.repetition.identity, entries.repetition.unknown) = (identity, unknown)
-        return lost.reduce(into: edits) { rest, lost in
-            for (name, edit) in lost { rest[name] = rest[name]?.remaining(after: edit) }
-        }
+        return stored.reduce(into: edits) { rest, edit in rest[edit.key] = rest[edit.key]?.remaining(after: edit.value) }
     }
 
     /// Notes that the outcome of a commit is unknown.
     func noteUnknown(_ edits: [String: PendingEdit], of identity: UInt64) {
         if !edits.isEmpty { state.withLock { $0.unknown[identity] = edits } }
-    }
-
-    /// Notes what the backend has told.
-    func note(_ outcomes: [UInt64: Bool]) {
-        if outcomes.isEmpty { return }
-        state.withLock { state in
-            for (identity, isStored) in outcomes {
-                guard let edits = state.unknown.removeValue(forKey: identity), isStored else { continue }
-                state.stored.merge(edits) { $0.revision > $1.revision ? $0 : $1 }
-            }
-        }
     }
 
     /// Notes that pending edits are stored now, and that the backend cannot tell more about earlier commits.
