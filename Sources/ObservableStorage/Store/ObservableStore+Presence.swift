@@ -18,15 +18,19 @@ extension ObservableStore {
     /// - Returns: the presence, after the entry is stored. The entry is removed when it ends or is released.
     /// - Throws: ``StorageError/unwritable(file:reason:edits:)`` if the storage is no ``PresenceBackend``, such as a file, or cannot be
     ///   written; ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the entry may be stored, until its time to live has passed;
+    ///   ``StorageError/mandatory(key:)``;
     ///   ``StorageError/unencodable(key:reason:)``; ``StorageError/tooLarge(key:reason:)``; ``StorageError/closed``.
     public nonisolated func presence(
         _ name: String, _ value: some Storable, timeToLive: Duration = .seconds(10)
     ) async throws -> Presence {
-        if let refusal = cache.update({ $0.refusal }) { throw refusal }
+        let key = StorageKey(name, default: value)
+        let refusal = cache.update { state in
+            state.refusal ?? state.layers.mandatory(key.entryName).map { _ in StorageError.mandatory(key: name) }
+        }
+        if let refusal { throw refusal }
         guard let backend = backend as? any PresenceBackend else {
             throw StorageError.unwritable(file: backend.name, reason: "the storage does not remove entries when a process ends")
         }
-        let key = StorageKey(name, default: value)
         guard let stored = try key.stored(value, as: { stored throws(StorageError) in try backend.accepted(stored, for: name) }) else {
             throw StorageError.unencodable(key: name, reason: "nil is no value of a presence")
         }

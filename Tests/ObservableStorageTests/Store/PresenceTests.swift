@@ -70,6 +70,15 @@ struct PresenceTests {
         try await store.close()
     }
 
+    @Test("A name whose value is mandatory has no presence: nobody would see it")
+    func mandatory() async throws {
+        let layer = InMemoryBackend(["workers/7": "prescribed"])
+        let store = try ObservableStore(backend: backend, defaults: [], mandatory: [layer])
+        await #expect(throws: StorageError.mandatory(key: "workers/7")) { _ = try await store.presence("workers/7", "here") }
+        #expect(backend.load()["workers/7"] == nil)
+        try await store.close()
+    }
+
     @Test("A store that is closed has no presence, and nil is no value of one")
     func refused() async throws {
         let store = try ObservableStore(backend: backend)
