@@ -106,7 +106,7 @@ public final class EtcdBackend: StorageBackend {
     ) -> ObservationToken {
         follower.start()
         let token = follower.events.subscribe { event in queue.async { report(event) } }
-        for failure in follower.read({ $0.refused.values.map(\.self) }) ?? [] { queue.async { report(.failed(failure)) } }
+        for failure in follower.read({ Array($0.failures.values) }) ?? [] { queue.async { report(.failed(failure)) } }
         if revision == nil || follower.known?.entries.revision != revision { queue.async { report(.changed) } }
         return token
     }

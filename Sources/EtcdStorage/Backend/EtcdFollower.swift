@@ -12,9 +12,11 @@ final class EtcdFollower: Sendable {
         var failure: (any Error)?
         /// Attempts of transactions whose results are awaited.
         var attempts: [String: Attempt] = [:]
-        /// Those who wait for something; nil for one that does not wait yet.
-        var waiting: [Int: Waiter?] = [:]
+        /// Those who wait for something.
+        var waiting: [Int: Waiter] = [:]
         var lastNumber = 0
+        /// When the next of them are given up.
+        var alarm: Instant?
         var task: Task<Void, Never>?
         var isStopped = false
     }
@@ -33,31 +35,33 @@ final class EtcdFollower: Sendable {
     fileprivate struct Waiter: Sendable {
         typealias Check = @Sendable (inout State) -> (@Sendable () -> Void)?
 
-        /// Called after each change; returns what to do outside the lock if it was found.
-        let check: Check
+        /// When to give up.
+        let deadline: Instant
+        /// Called after each change; returns what to do outside the lock if it was found. Nil while nobody waits yet.
+        var check: Check?
         /// Ends the waiting without it.
-        let cancel: @Sendable () -> Void
+        var cancel: (@Sendable () -> Void)?
     }
 
     /// The events of the storage, in the order of the revisions.
     let events = ChangePublisher<StorageEvent>()
     private let name: String
     private let keys: EntryKeys
-    private let transport: any EtcdWatchTransport
+    private let client: EtcdClient
     private let timing: EtcdWatch.Timing
     private let state = Lock(State())
 
-    init(_ transport: any EtcdWatchTransport, _ keys: EntryKeys, named name: String, timing: EtcdWatch.Timing = EtcdWatch.Timing()) {
-        (self.transport, self.keys, self.name, self.timing) = (transport, keys, name, timing)
+    init(_ client: EtcdClient, _ keys: EntryKeys, named name: String, timing: EtcdWatch.Timing = EtcdWatch.Timing()) {
+        (self.client, self.keys, self.name, self.timing) = (client, keys, name, timing)
     }
 
     /// Begins to follow, unless it has begun. It is retained until ``stop()``.
     func start() {
         state.withLock { state in
             guard state.task == nil, !state.isStopped else { return }
-            state.task = Task {
-                var watch = EtcdWatch(self.transport, from: self.keys.rangeStart, to: self.keys.rangeEnd, timing: self.timing)
-                await watch.run { await self.receive($0) }
+            state.task = Task(executorPreference: client.executor) {
+                let watch = EtcdWatch(self.client, from: self.keys.rangeStart, to: self.keys.rangeEnd, timing: self.timing)
+                await self.client.run(watch) { self.receive($0) }
             }
         }
     }
@@ -75,7 +79,7 @@ final class EtcdFollower: Sendable {
     // MARK: Following
 
     // Called by one task, step by step, which determines the order of events.
-    private func receive(_ step: WatchStep) async {
+    private func receive(_ step: WatchStep) {
         let (events, actions) = state.withLock { state in (follow(step, &state), state.ready()) }
         for action in actions { action() }
         for event in events { self.events.publish(event) }
@@ -116,7 +120,8 @@ final class EtcdFollower: Sendable {
                     // Without a newer revision, events were lost, which a store has to read.
                     replica.changes(after: earlier).map { replica.revision > earlier.revision ? .changes($0) : .changed }
                 }
-            return (changes.map { [$0] } ?? []) + replica.refused.filter { earlier.refused[$0.key] == nil }.map { .failed($0.value) }
+            let failures = replica.failures.filter { earlier.failures[$0.key] == nil }
+            return (changes.map { [$0] } ?? []) + failures.map { .failed($0.value) }
         }
     }
 
@@ -125,7 +130,7 @@ final class EtcdFollower: Sendable {
     /// What is known at present, which waits for the first time that everything is read.
     ///
     /// - Throws: the reason why that is not possible.
-    func current(until deadline: Instant) async throws -> EtcdReplica.View {
+    nonisolated(nonsending) func current(until deadline: Instant) async throws -> EtcdReplica.View {
         let result = await wait(until: deadline) { state -> Result<EtcdReplica.View, any Error>? in
             if let replica = state.replica { return .success(replica.view) }
             return state.failure.map { .failure($0) }
@@ -136,7 +141,7 @@ final class EtcdFollower: Sendable {
     }
 
     /// What is known after another revision has come; nil if none does in time.
-    func newer(than revision: StorageRevision?, until deadline: Instant) async -> EtcdReplica.View? {
+    nonisolated(nonsending) func newer(than revision: StorageRevision?, until deadline: Instant) async -> EtcdReplica.View? {
         await wait(until: deadline) { state in state.replica.flatMap { $0.entries.revision == revision ? nil : $0.view } }
     }
 
@@ -170,7 +175,7 @@ final class EtcdFollower: Sendable {
     }
 
     /// Waits until an expected transaction is known to have taken effect; returns nil if it is not in time.
-    func outcome(of attempt: String, until deadline: Instant) async -> Attempt? {
+    nonisolated(nonsending) func outcome(of attempt: String, until deadline: Instant) async -> Attempt? {
         await wait(until: deadline) { state in
             guard let outcome = state.attempts[attempt] else { return nil }
             if case .expected = outcome { return nil }
@@ -179,36 +184,32 @@ final class EtcdFollower: Sendable {
     }
 
     /// Waits until what is known fulfils a condition, or until the deadline.
-    func settle(until deadline: Instant, where isSettled: @escaping @Sendable (EtcdReplica) -> Bool) async {
+    nonisolated(nonsending) func settle(until deadline: Instant, where isSettled: @escaping @Sendable (EtcdReplica) -> Bool) async {
         _ = await wait(until: deadline) { state in state.replica.map(isSettled) == true ? true : nil }
     }
 
     /// Waits until a closure finds what it looks for; returns nil at the deadline, or when the task is cancelled.
-    private func wait<Value: Sendable>(until deadline: Instant, for find: @escaping @Sendable (inout State) -> Value?) async -> Value? {
+    private nonisolated(nonsending) func wait<Value: Sendable>(
+        until deadline: Instant, for find: @escaping @Sendable (inout State) -> Value?
+    ) async -> Value? {
         if let value = state.withLock({ find(&$0) }) { return value }
+        if deadline <= .now { return nil }
         let number = state.withLock { state in
             state.lastNumber += 1
-            state.waiting.updateValue(nil, forKey: state.lastNumber)
+            state.waiting[state.lastNumber] = Waiter(deadline: deadline)
             return state.lastNumber
         }
-        let timer = Task {
-            do {
-                try await Task.sleep(until: deadline, clock: .continuous)
-                self.giveUp(number)
-            } catch {
-                // It is not needed any more.
-            }
-        }
-        defer { timer.cancel() }
+        setAlarm(deadline)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
                 let isOver = state.withLock { state -> Bool in
-                    guard state.waiting.keys.contains(number) else { return true }
+                    guard state.waiting[number] != nil else { return true }
                     let check: Waiter.Check = { state in
                         guard let value = find(&state) else { return nil }
                         return { continuation.resume(returning: value) }
                     }
-                    state.waiting[number] = Waiter(check: check, cancel: { continuation.resume(returning: nil) })
+                    state.waiting[number]?.check = check
+                    state.waiting[number]?.cancel = { continuation.resume(returning: nil) }
                     return false
                 }
                 if isOver { return continuation.resume(returning: nil) }
@@ -222,7 +223,36 @@ final class EtcdFollower: Sendable {
 
     private func giveUp(_ number: Int) {
         let waiter = state.withLock { $0.waiting.removeValue(forKey: number) }
-        waiter??.cancel()
+        waiter?.cancel?()
+    }
+
+    /// Gives up those whose deadlines have passed, at a time. All share one timer: one for each transaction would cost more than the wait.
+    private func setAlarm(_ instant: Instant) {
+        let isEarlier = state.withLock { state in
+            if let alarm = state.alarm, alarm <= instant { return false }
+            state.alarm = instant
+            return true
+        }
+        guard isEarlier else { return }
+        Task { [weak self] in
+            do {
+                try await Task.sleep(until: instant, clock: .continuous)
+            } catch {
+                // Nobody cancels it.
+            }
+            self?.alarmRang(instant)
+        }
+    }
+
+    private func alarmRang(_ instant: Instant) {
+        let (expired, next) = state.withLock { state in
+            if state.alarm == instant { state.alarm = nil }
+            let now = Instant.now
+            let expired = state.waiting.filter { $0.value.deadline <= now }.keys
+            return (Array(expired), state.waiting.values.map(\.deadline).filter { $0 > now }.min())
+        }
+        for number in expired { giveUp(number) }
+        if let next { setAlarm(next) }
     }
 }
 
@@ -231,7 +261,7 @@ extension EtcdFollower.State {
     fileprivate mutating func ready() -> [@Sendable () -> Void] {
         var actions: [@Sendable () -> Void] = []
         for (number, waiter) in waiting {
-            guard let action = waiter?.check(&self) else { continue }
+            guard let action = waiter.check?(&self) else { continue }
             waiting.removeValue(forKey: number)
             actions.append(action)
         }

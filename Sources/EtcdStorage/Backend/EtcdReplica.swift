@@ -31,8 +31,8 @@ struct EtcdReplica: Sendable {
     private(set) var keyCount = 0
     // The revision in which each entry was written last. Its name has the bytes of its key, which are not those of every equal string.
     private var modRevisions: [String: Int64] = [:]
-    /// The keys that are no entries, because an equal name has one already, with what people should know about them.
-    private(set) var refused: [[UInt8]: StorageError] = [:]
+    // The keys that are no entries, because an equal name has one already.
+    private var refused: [[UInt8]: (name: String, keyValue: KeyValue)] = [:]
     // Up to where stores were told differences.
     private var told: StorageRevision
 
@@ -66,7 +66,7 @@ struct EtcdReplica: Sendable {
         var values: [String: PropertyListValue] = [:]
         for keyValue in snapshot.keyValues {
             guard let name = count(keyValue.key, adding: 1) else { continue }
-            guard isKey(keyValue.key, of: name) else { continue }
+            guard isEntry(keyValue, named: name) else { continue }
             modRevisions[name] = keyValue.modRevision
             values[name] = Self.value(keyValue.value, of: name)
         }
@@ -89,13 +89,14 @@ struct EtcdReplica: Sendable {
             let isCreated = !event.isDelete && keyValue.createRevision == keyValue.modRevision
             guard let name = count(keyValue.key, adding: event.isDelete ? -1 : isCreated ? 1 : 0) else { continue }
             if event.isDelete, refused.removeValue(forKey: keyValue.key) != nil { continue }
-            guard isKey(keyValue.key, of: name) else {
-                outcome.failures += refused[keyValue.key].map { [$0] } ?? []
+            guard isEntry(keyValue, named: name) else {
+                outcome.failures.append(failure(of: name))
                 continue
             }
             modRevisions[name] = event.isDelete ? nil : keyValue.modRevision
             values.updateValue(event.isDelete ? nil : Self.value(keyValue.value, of: name), forKey: name)
         }
+        admitRefused(&values)
         self.revision = revision
         guard !values.isEmpty else {
             entries = entries.stored(at: storageRevision)
@@ -134,15 +135,29 @@ struct EtcdReplica: Sendable {
     }
 
     /// Whether a key is that of the entry with its name, and not of an equal name in other bytes, which is refused.
-    private mutating func isKey(_ key: [UInt8], of name: String) -> Bool {
+    private mutating func isEntry(_ keyValue: KeyValue, named name: String) -> Bool {
         let known = modRevisions.index(forKey: name).map { modRevisions.keys[$0] }
-        guard let known, !known.utf8.elementsEqual(name.utf8) else {
+        let isRefused = known.map { !$0.utf8.elementsEqual(name.utf8) } ?? false
+        refused[keyValue.key] = isRefused ? (name, keyValue) : nil
+        return !isRefused
+    }
+
+    /// Makes refused keys entries whose names no other key has any more.
+    private mutating func admitRefused(_ values: inout [String: PropertyListValue?]) {
+        // In the order in which a snapshot has them.
+        for (key, (name, keyValue)) in refused.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) where modRevisions[name] == nil {
             refused[key] = nil
-            return true
+            modRevisions[name] = keyValue.modRevision
+            values.updateValue(Self.value(keyValue.value, of: name), forKey: name)
         }
-        let reason = "etcd has two keys for \"\(name)\", in different Unicode normalizations; delete one of them"
-        refused[key] = .unreadable(file: self.name, reason: reason)
-        return false
+    }
+
+    /// What people should know of the keys that are no entries, by key.
+    var failures: [[UInt8]: StorageError] { refused.mapValues { failure(of: $0.name) } }
+
+    private func failure(of refused: String) -> StorageError {
+        let reason = "etcd has two keys for \"\(refused)\", in different Unicode normalizations; delete one of them"
+        return .unreadable(file: name, reason: reason)
     }
 
     /// The value of an entry: the bytes, if somebody has put there what is no property list.

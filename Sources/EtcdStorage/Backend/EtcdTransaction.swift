@@ -45,12 +45,12 @@ struct EtcdTransaction: Sendable {
     ///   - entries: the edited entries.
     ///   - earlier: the entries that were edited.
     ///   - timeout: how long the members may take.
-    mutating func commit(
+    nonisolated(nonsending) mutating func commit(
         _ entries: StorageEntries, over earlier: StorageEntries, _ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration
     ) async throws -> StorageEntries? {
         try Task.checkCancellation()
-        // A task of its own, which is not cancelled: what becomes of a transaction that was sent has to be told.
-        let (sent, result) = await Task { [self] in
+        // Not cancelled: what becomes of a transaction that was sent has to be told.
+        let (sent, result) = await client.shielded { [self] in
             var sent = self
             do {
                 let stored = try await sent.send(entries, over: earlier, client, follower, timeout)
@@ -58,12 +58,12 @@ struct EtcdTransaction: Sendable {
             } catch {
                 return (sent, .failure(error))
             }
-        }.value
+        }
         self = sent
         return try result.get()
     }
 
-    private mutating func send(
+    private nonisolated(nonsending) mutating func send(
         _ entries: StorageEntries, over earlier: StorageEntries, _ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration
     ) async throws -> StorageEntries? {
         try await renewLease(client, timeout)
@@ -110,7 +110,7 @@ struct EtcdTransaction: Sendable {
     }
 
     /// Writes the token alone, and returns the revision: everything that was stored before comes before it.
-    mutating func mark(_ client: EtcdClient, _ timeout: Duration) async throws -> Int64 {
+    nonisolated(nonsending) mutating func mark(_ client: EtcdClient, _ timeout: Duration) async throws -> Int64 {
         try await renewLease(client, timeout)
         let mark = PutRequest(key: keys.token(token.name), value: [], lease: token.lease?.id ?? 0)
         token.revision = try await client.call(mark, isRepeatable: true, deadline: .now + timeout).header.revision
@@ -118,7 +118,7 @@ struct EtcdTransaction: Sendable {
     }
 
     /// Waits until the watch has come to a transaction that has taken effect.
-    private mutating func stored(
+    private nonisolated(nonsending) mutating func stored(
         _ entries: StorageEntries, over earlier: StorageEntries, _ attempt: String, _ lost: Unknown?, _ follower: EtcdFollower
     ) async throws -> StorageEntries {
         // A member that cannot be watched any more is left within five seconds.
@@ -134,7 +134,8 @@ struct EtcdTransaction: Sendable {
     ///
     /// - Returns: the revision in which it has, or an earlier one if the watch has seen it; nil if it has not, and also if nobody knows: the
     ///   token has expired since, and its event was compacted.
-    mutating func settle(_ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration) async throws -> Int64? {
+    nonisolated(nonsending) mutating func settle(_ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration) async throws -> Int64?
+    {
         guard let lost = unknown else { return nil }
         if await follower.outcome(of: lost.attempt, until: .now) != nil {
             follower.forget(lost.attempt)
@@ -200,7 +201,7 @@ struct EtcdTransaction: Sendable {
     }
 
     /// Grants a new lease in good time before the old one ends.
-    private mutating func renewLease(_ client: EtcdClient, _ timeout: Duration) async throws {
+    private nonisolated(nonsending) mutating func renewLease(_ client: EtcdClient, _ timeout: Duration) async throws {
         if let lease = token.lease, .now < lease.renewal { return }
         let request = LeaseGrantRequest(timeToLive: EtcdToken.timeToLive)
         let granted = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
@@ -208,7 +209,7 @@ struct EtcdTransaction: Sendable {
     }
 
     /// Waits for a random time, the longer the more often another writer was faster, so that several do not hinder each other for ever.
-    mutating func pauseAfterConflict() async throws {
+    nonisolated(nonsending) mutating func pauseAfterConflict() async throws {
         conflicts += 1
         guard conflicts > 1 else { return }
         try await Task.sleep(for: .milliseconds(1 << min(conflicts, 6)) * Double.random(in: 0...1))

@@ -35,7 +35,7 @@ struct EtcdWatch: Sendable {
         var suspicion = Duration.seconds(5)
     }
 
-    private let transport: any EtcdWatchTransport
+    private let client: EtcdClient
     private let range: (start: [UInt8], end: [UInt8])
     private let timing: Timing
     private var progress: WatchProgress?
@@ -52,18 +52,18 @@ struct EtcdWatch: Sendable {
     ///   - end: the key after the last one of the range.
     ///   - snapshot: what the receiver knows already, with the keys at least; nil if the first step shall be a reset.
     init(
-        _ transport: any EtcdWatchTransport, from start: [UInt8], to end: [UInt8], after snapshot: EtcdSnapshot? = nil,
+        _ client: EtcdClient, from start: [UInt8], to end: [UInt8], after snapshot: EtcdSnapshot? = nil,
         timing: Timing = Timing()
     ) {
-        self.transport = transport
+        self.client = client
         self.timing = timing
         range = (start, end)
         progress = snapshot.map(WatchProgress.init)
         nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
     }
 
-    /// Passes each step on, and waits until it is received, before the next; returns when the task is cancelled.
-    mutating func run(_ receive: @Sendable (WatchStep) async -> Void) async {
+    /// Passes each step on, one after the other; returns when the task is cancelled.
+    nonisolated(nonsending) mutating func run(_ receive: (WatchStep) -> Void) async {
         while !Task.isCancelled {
             do {
                 if progress == nil { try await reset(receive) }
@@ -72,9 +72,9 @@ struct EtcdWatch: Sendable {
             } catch {
                 if Task.isCancelled { return }
                 failures += 1
-                if failures >= transport.endpointCount, isConnected != false {
+                if failures >= client.endpointCount, isConnected != false {
                     isConnected = false
-                    await receive(.disconnected(error))
+                    receive(.disconnected(error))
                 }
                 if let failure = error as? EtcdFailure { await refreshToken(after: failure) }
             }
@@ -82,20 +82,20 @@ struct EtcdWatch: Sendable {
         }
     }
 
-    private mutating func reset(_ receive: @Sendable (WatchStep) async -> Void) async throws {
-        let snapshot = try await transport.snapshot(from: range.start, to: range.end, pageTimeout: timing.page)
+    private nonisolated(nonsending) mutating func reset(_ receive: (WatchStep) -> Void) async throws {
+        let snapshot = try await client.snapshot(from: range.start, to: range.end, pageTimeout: timing.page)
         progress = WatchProgress(after: snapshot)
-        await receive(.reset(snapshot))
+        receive(.reset(snapshot))
     }
 
-    private func refreshToken(after failure: EtcdFailure) async {
+    private nonisolated(nonsending) func refreshToken(after failure: EtcdFailure) async {
         // Older members than 3.4.23 say of a watch with an expired token that it has no right to read.
-        if failure.isTokenRefused || failure.isPermissionDenied { await transport.discardToken() }
+        if failure.isTokenRefused || failure.isPermissionDenied { await client.discardToken() }
     }
 
-    private func waitAfterFailures() async {
-        guard failures > transport.endpointCount else { return }
-        let doublings = min(failures - transport.endpointCount - 1, 10)
+    private nonisolated(nonsending) func waitAfterFailures() async {
+        guard failures > client.endpointCount else { return }
+        let doublings = min(failures - client.endpointCount - 1, 10)
         let delay = min(timing.firstDelay * (1 << doublings), timing.longestDelay)
         do {
             try await Task.sleep(for: delay * Double.random(in: 0.5...1))
@@ -109,7 +109,7 @@ struct EtcdWatch: Sendable {
 
 extension EtcdWatch {
     /// Follows one stream. Returns if everything has to be read anew.
-    private mutating func follow(_ receive: @Sendable (WatchStep) async -> Void) async throws {
+    private nonisolated(nonsending) mutating func follow(_ receive: (WatchStep) -> Void) async throws {
         guard let revision = progress?.revision else { return }
         progress?.reconnect()
         // A revision at which this would overflow only a damaged answer has, for which the process must not end.
@@ -117,14 +117,14 @@ extension EtcdWatch {
         (request.notifiesProgress, request.allowsFragments) = (true, true)
         // A member that has lost the others ends the stream then, instead of being silent about what they do.
         let fields = [HTTPField(name: "Grpc-Metadata-hasleader", value: "true")]
-        let (stream, endpoint) = try await transport.openStream(
+        let (stream, endpoint) = try await client.openStream(
             WatchRequest.path, first: WatchRequest.create(request).body, fields: fields, deadline: .now + timing.response)
         defer { stream.close() }
         do {
             async let _: Void = Self.beat(stream, every: timing.heartbeat)
             try await read(stream, receive)
         } catch {
-            await transport.markFailed(endpoint)
+            await client.markFailed(endpoint)
             throw error
         }
     }
@@ -141,7 +141,7 @@ extension EtcdWatch {
         }
     }
 
-    private mutating func read(_ stream: HTTPStream, _ receive: @Sendable (WatchStep) async -> Void) async throws {
+    private nonisolated(nonsending) mutating func read(_ stream: HTTPStream, _ receive: (WatchStep) -> Void) async throws {
         var lines = LineSplitter()
         while let part = try await stream.next(deadline: .now + timing.silence) {
             for line in lines.append(part) {
@@ -155,7 +155,9 @@ extension EtcdWatch {
         if progress != nil { throw EtcdFailure(code: nil, message: "the member has ended the stream") }
     }
 
-    private mutating func handle(_ message: StreamMessage<WatchResponse>, _ receive: @Sendable (WatchStep) async -> Void) async throws {
+    private nonisolated(nonsending) mutating func handle(_ message: StreamMessage<WatchResponse>, _ receive: (WatchStep) -> Void)
+        async throws
+    {
         let response =
             switch message {
             case .result(let response): response
@@ -164,11 +166,11 @@ extension EtcdWatch {
         let outcome = progress?.receive(response) ?? .reset
         switch outcome {
         case .created:
-            if isConnected != true { await receive(.connected) }
+            if isConnected != true { receive(.connected) }
             isConnected = true
         case .events(let revisions):
             failures = 0
-            for revision in revisions { await receive(.events(revision: revision.number, revision.events)) }
+            for revision in revisions { receive(.events(revision: revision.number, revision.events)) }
         case .isBehind:
             failures = 0
             if let current = progress, await isHistoryLost(current) { progress = nil }
@@ -182,10 +184,10 @@ extension EtcdWatch {
 
 extension EtcdWatch {
     /// Whether an older revision than the delivered one is the newest of the cluster, rather than of a member that is late.
-    private func isHistoryLost(_ progress: WatchProgress) async -> Bool {
+    private nonisolated(nonsending) func isHistoryLost(_ progress: WatchProgress) async -> Bool {
         do {
-            let header = try await transport.call(
-                RangeRequest(key: range.start, rangeEnd: range.end, countOnly: true), deadline: .now + timing.response
+            let header = try await client.call(
+                RangeRequest(key: range.start, rangeEnd: range.end, countOnly: true), isRepeatable: true, deadline: .now + timing.response
             ).header
             return header.clusterID != progress.clusterID || header.revision < progress.revision
         } catch {
@@ -195,11 +197,11 @@ extension EtcdWatch {
     }
 
     /// Compares what was delivered with what etcd has, if it is time; events have to be read anew if some were lost.
-    private mutating func compareIfDue() async {
+    private nonisolated(nonsending) mutating func compareIfDue() async {
         guard ContinuousClock.now >= nextComparison else { return }
         nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
         do {
-            let keys = try await transport.snapshot(
+            let keys = try await client.snapshot(
                 from: range.start, to: range.end, keysOnly: true, pageSize: 10_000, pageTimeout: timing.response)
             switch progress?.compare(with: keys) {
             case .isLost: progress = nil
@@ -209,5 +211,13 @@ extension EtcdWatch {
         } catch {
             // It is compared another time.
         }
+    }
+}
+
+extension EtcdClient {
+    /// Runs a watch on the client's queue until the task is cancelled, and passes each step on.
+    func run(_ watch: EtcdWatch, _ receive: (WatchStep) -> Void) async {
+        var watch = watch
+        await watch.run(receive)
     }
 }

@@ -47,7 +47,8 @@ final class EventWaiter: @unchecked Sendable {
             _ = isolation
             return await withCheckedContinuation { continuation in
                 waiting = (number, deadline, continuation)
-                if isEventPending { wake() } else { setAlarm(deadline) }
+                // A cancellation that came before found nobody who waits.
+                if Task.isCancelled { wake(.cancelled) } else if isEventPending { wake() } else { setAlarm(deadline) }
             }
         } onCancel: {
             queue.async {

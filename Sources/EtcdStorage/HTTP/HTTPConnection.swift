@@ -5,14 +5,14 @@ import Synchronization
 
 /// A connection to a server for requests one after the other, or for one stream.
 ///
-/// All its work runs on a serial queue of its own. When its deadline passes or its task is cancelled, a call closes the connection, because
+/// All its work runs on one serial queue, which connections may share. When its deadline passes or its task is cancelled, a call closes the connection, because
 /// the rest of the response could not be told from the next one. A connection that is released closes as well.
 actor HTTPConnection {
     typealias Instant = ContinuousClock.Instant
 
     /// The server.
     nonisolated let endpoint: HTTPEndpoint
-    private nonisolated let executor = DispatchQueueExecutor(label: "HTTPConnection")
+    private nonisolated let executor: DispatchQueueExecutor
     private nonisolated let isIdle = Atomic(false)
     private var channel: HTTPChannel?
     private var exchange: HTTPExchange?
@@ -30,8 +30,8 @@ actor HTTPConnection {
         isIdle.load(ordering: .acquiring)
     }
 
-    private init(_ endpoint: HTTPEndpoint) {
-        self.endpoint = endpoint
+    private init(_ endpoint: HTTPEndpoint, on executor: DispatchQueueExecutor) {
+        (self.endpoint, self.executor) = (endpoint, executor)
         waiter = EventWaiter(queue: executor.queue)
     }
 
@@ -41,11 +41,14 @@ actor HTTPConnection {
     ///
     /// All addresses of the host are tried; each gets an equal share of the time that remains.
     ///
-    /// - Parameter filter: creates the filter of the bytes, on the connection's queue.
-    static func open(
-        _ endpoint: HTTPEndpoint, deadline: Instant, filter: @escaping @Sendable () throws -> any ByteFilter = { PlainBytes() }
+    /// - Parameters:
+    ///   - executor: the queue of the connection. Calls by an actor on the same queue change no thread.
+    ///   - filter: creates the filter of the bytes, on that queue.
+    nonisolated(nonsending) static func open(
+        _ endpoint: HTTPEndpoint, on executor: DispatchQueueExecutor = DispatchQueueExecutor(label: "HTTPConnection"), deadline: Instant,
+        filter: @escaping @Sendable () throws -> any ByteFilter = { PlainBytes() }
     ) async throws(HTTPError) -> HTTPConnection {
-        let connection = HTTPConnection(endpoint)
+        let connection = HTTPConnection(endpoint, on: executor)
         try await connection.connect(deadline: deadline, filter: filter)
         return connection
     }

@@ -22,19 +22,19 @@ final class HTTPStream: Sendable {
     /// Waits for the next part of the body, of any size but not empty; returns nil at the end.
     ///
     /// What arrived before a failure is returned before the failure is thrown. One call at a time may wait.
-    func next(deadline: ContinuousClock.Instant) async throws(HTTPError) -> [UInt8]? {
+    nonisolated(nonsending) func next(deadline: ContinuousClock.Instant) async throws(HTTPError) -> [UInt8]? {
         try await connection.nextPart(deadline: deadline)
     }
 
     /// Sends a part of the body of a request that is open, without waiting for the server to receive it.
     ///
     /// - Throws: ``HTTPError``, also if more than a megabyte would wait to be sent.
-    func write(_ bytes: [UInt8]) async throws(HTTPError) {
+    nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws(HTTPError) {
         try await connection.write(HTTPChunk.encoded(bytes), limit: Self.sendBufferSize)
     }
 
     /// Ends the body of a request that is open; the server may end the response then.
-    func finishBody() async throws(HTTPError) {
+    nonisolated(nonsending) func finishBody() async throws(HTTPError) {
         try await connection.write(HTTPChunk.last, limit: Self.sendBufferSize)
     }
 

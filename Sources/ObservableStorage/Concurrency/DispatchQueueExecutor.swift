@@ -1,13 +1,17 @@
 package import Dispatch
 
 /// Runs an actor on a serial dispatch queue, so that blocking calls never block the cooperative thread pool.
-package final class DispatchQueueExecutor: SerialExecutor {
+package final class DispatchQueueExecutor: SerialExecutor, TaskExecutor {
     /// The serial queue; work that runs on it runs on the actor.
     package let queue: DispatchQueue
     private let key = DispatchSpecificKey<ObjectIdentifier>()
     private static let anyKey = DispatchSpecificKey<Bool>()
+    private let isPreferred: Bool
 
-    package init(label: String) {
+    /// - Parameter isPreferred: whether the tasks that run on it are those that prefer it as their task executor. Those go on here after
+    ///   each suspension; others would only be enqueued once more for each call of the actor by itself.
+    package init(label: String, isPreferred: Bool = false) {
+        self.isPreferred = isPreferred
         queue = DispatchQueue(label: label)
         queue.setSpecific(key: key, value: ObjectIdentifier(self))
         queue.setSpecific(key: Self.anyKey, value: true)
@@ -25,7 +29,13 @@ package final class DispatchQueueExecutor: SerialExecutor {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+        queue.async { [self] in
+            if isPreferred {
+                job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+            } else {
+                job.runSynchronously(on: asUnownedSerialExecutor())
+            }
+        }
     }
 
     package func checkIsolated() {

@@ -1,25 +1,3 @@
-/// The connections to the members of a cluster that a watch uses.
-protocol EtcdWatchTransport: Sendable {
-    /// The number of members that are tried at once before the watch waits.
-    var endpointCount: Int { get }
-
-    /// Opens a stream at the preferred member, whose answer has status 200, with further fields in the head of the request.
-    ///
-    /// - Returns: the stream, and the member, to be given to ``markFailed(_:)``.
-    func openStream(
-        _ path: String, first: [UInt8], fields: [HTTPField], deadline: ContinuousClock.Instant
-    ) async throws -> (stream: HTTPStream, endpoint: Int)
-
-    /// Makes another member the preferred one, because this one has not served.
-    func markFailed(_ endpoint: Int) async
-
-    /// Discards the token, so that the next request fetches a new one.
-    func discardToken() async
-
-    /// Sends a request that may be repeated, and returns the answer.
-    func call<Request: EtcdRequest>(_ request: Request, deadline: ContinuousClock.Instant) async throws -> Request.Response
-}
-
 /// The keys of a range with their values, as they were at one revision.
 struct EtcdSnapshot: Sendable, Hashable {
     /// The cluster.
@@ -30,7 +8,7 @@ struct EtcdSnapshot: Sendable, Hashable {
     var keyValues: [KeyValue]
 }
 
-extension EtcdWatchTransport {
+extension EtcdClient {
     /// Reads all keys of a range at one revision, the newest one, in pages.
     ///
     /// Begins anew if that revision is compacted meanwhile, or if another cluster answers.
@@ -53,12 +31,12 @@ extension EtcdWatchTransport {
 
     private func snapshot(from first: RangeRequest, pageTimeout: Duration) async throws -> EtcdSnapshot {
         var request = first
-        var page = try await call(request, deadline: .now + pageTimeout)
+        var page = try await call(request, isRepeatable: true, deadline: .now + pageTimeout)
         var snapshot = EtcdSnapshot(clusterID: page.header.clusterID, revision: page.header.revision, keyValues: page.keyValues)
         while page.hasMore, let last = page.keyValues.last {
             request.revision = snapshot.revision
             request.key = last.key + [0]
-            page = try await call(request, deadline: .now + pageTimeout)
+            page = try await call(request, isRepeatable: true, deadline: .now + pageTimeout)
             // The revision is one of another history then, as one that is compacted.
             guard page.header.clusterID == snapshot.clusterID else {
                 throw EtcdFailure(code: 11, message: "required revision has been compacted: another cluster answers")
