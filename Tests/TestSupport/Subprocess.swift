@@ -65,6 +65,23 @@
             return process
         }
 
+        /// The arguments of `/bin/sh` with which it becomes a program that ends when this process ends in any way, such as by a signal that
+        /// both receive.
+        ///
+        /// The program has nothing on its standard input. A line on the shell's tells that the program has ended already, and that its number
+        /// may be another process's.
+        ///
+        /// - Parameter folder: what is removed if this process is killed.
+        public static func companion(_ program: String, _ arguments: [String], removing folder: String = "") -> [String] {
+            // The other shell sees the end of its input when this process ends.
+            let script = """
+                exec 3<&0
+                { trap '' HUP INT TERM; read -r line || { kill -KILL $$; test -z "$0" || rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
+                exec "$@" </dev/null 3<&-
+                """
+            return ["-c", script, folder, program] + arguments
+        }
+
         /// The path of an executable of this package: next to the tests.
         public static func executable(_ name: String) -> URL {
             #if os(Linux)

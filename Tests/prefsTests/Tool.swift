@@ -7,12 +7,10 @@ func tool(_ arguments: String..., input: Data = Data(), environment: [String: St
     try await Subprocess.finished("prefs", arguments, input: input, environment: environment)
 }
 
-/// Returns whether a program is installed.
-func isInstalled(_ program: String) -> Bool {
-    do {
-        return try Subprocess.run("/bin/sh", ["-c", "command -v \(program)"]).status == 0
-    } catch {
-        return false
+extension Trait where Self == ConditionTrait {
+    /// Skips tests where etcd is not installed.
+    static var needsEtcd: Self {
+        .enabled(if: isEtcdAvailable, "etcd is not installed: apt-get install etcd-server, or brew install etcd")
     }
 }
 

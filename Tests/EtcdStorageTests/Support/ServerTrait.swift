@@ -1,10 +1,8 @@
+import TestSupport
 import Testing
 
 /// Makes each test function wait before it begins, and before its time limit does, until it may run its servers.
 struct ServerTrait: TestTrait, SuiteTrait, TestScoping {
-    /// Whether the current test has waited.
-    @TaskLocal static var isActive = false
-
     fileprivate let count: Int
 
     var isRecursive: Bool { true }
@@ -16,7 +14,7 @@ struct ServerTrait: TestTrait, SuiteTrait, TestScoping {
 
     func provideScope(for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void) async throws {
         let permit = try await ServerPermit.acquire(count)
-        try await Self.$isActive.withValue(true) { try await function() }
+        try await ServerPermit.$isHeld.withValue(true) { try await function() }
         withExtendedLifetime(permit) {}
     }
 }

@@ -15,16 +15,9 @@ final class Companion: Sendable {
     ///   - folder: what is removed if the benchmark is killed.
     ///   - receive: is called on a thread with each part of its standard output.
     init(_ program: String, _ arguments: [String], folder: String = "", _ receive: (@Sendable (Data) -> Void)? = nil) throws {
-        // The shell becomes the program. The other one sees the end of its input when this process ends. A line means that the program has
-        // ended already, and that its number may be another process's.
-        let script = """
-            exec 3<&0
-            { trap '' HUP INT TERM; read -r line || { kill -KILL $$; test -z "$0" || rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
-            exec "$@" </dev/null 3<&-
-            """
         let own = Subprocess.executable(program).path
         let path = FileManager.default.isExecutableFile(atPath: own) ? own : program
-        process = Subprocess.make("/bin/sh", ["-c", script, folder, path] + arguments)
+        process = Subprocess.make("/bin/sh", Subprocess.companion(path, arguments, removing: folder))
         process.standardInput = input
         process.standardError = FileHandle.nullDevice
         let output = Pipe()
@@ -38,7 +31,7 @@ final class Companion: Sendable {
 
     deinit {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
-        // The watching shell lives until it reads this: there is no broken pipe. It has inherited what tells Foundation of the end.
+        // The shell that watches lives until it reads this: there is no broken pipe. It has inherited what tells Foundation of the end.
         _ = try? input.fileHandleForWriting.write(contentsOf: Data("ended\n".utf8))
         process.waitUntilExit()
     }

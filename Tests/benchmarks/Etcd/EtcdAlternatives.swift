@@ -93,7 +93,7 @@ enum EtcdAlternatives {
 
     private static let goPath = "/usr/share/gocode"
     private static let missingGo =
-        EtcdServer.isInstalled("go") && FileManager.default.fileExists(atPath: goPath + "/src/go.etcd.io/etcd/clientv3")
+        isInstalled("go") && FileManager.default.fileExists(atPath: goPath + "/src/go.etcd.io/etcd/clientv3")
         ? nil : "needs Go and etcd's client: golang-go, golang-etcd-server-dev"
 
     /// Compiles the program of the baseline, and starts it.

@@ -14,17 +14,10 @@ final class EtcdServer: Sendable {
     private let program: Companion
     private let folder: TemporaryFolder
 
-    /// Whether a program is on the search path.
-    static func isInstalled(_ program: String) -> Bool {
-        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        return path.split(separator: ":").contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(program)") }
-    }
-
     private init() throws {
         folder = try .inMemory()
-        let ports = try GatewayConnection.unusedPorts(2)
-        port = ports[0]
-        let (client, peer) = ("http://127.0.0.1:\(ports[0])", "http://127.0.0.1:\(ports[1])")
+        port = ServerPort.unused()
+        let (client, peer) = ("http://127.0.0.1:\(port)", "http://127.0.0.1:\(ServerPort.unused())")
         let arguments = [
             "--data-dir", folder.path("data"), "--listen-client-urls", client, "--advertise-client-urls", client,
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=\(peer)",

@@ -1,5 +1,6 @@
 import Foundation
 import ObservableStorage
+import TestSupport
 
 /// A connection to the JSON gateway of etcd with the fewest system calls: the baseline, and a writer that is the same for both sides.
 ///
@@ -119,27 +120,10 @@ actor GatewayConnection {
 
     private static func connected(to port: Int) throws -> Int32 {
         let descriptor = try made()
-        let status = withAddress(of: port) { connect(descriptor, $0, $1) }
+        let status = LoopbackSocket.withAddress(of: port) { connect(descriptor, $0, $1) }
         if status != 0 { close(descriptor) }
         try Failure.unless(status == 0, "etcd cannot be reached at port \(port)")
         return descriptor
-    }
-
-    /// Ports that nobody listens on.
-    static func unusedPorts(_ count: Int) throws -> [Int] {
-        // All are open together, so that they are different.
-        let descriptors = try (0..<count).map { _ in try made() }
-        defer { for descriptor in descriptors { close(descriptor) } }
-        return try descriptors.map { descriptor in
-            try Failure.unless(withAddress(of: 0) { bind(descriptor, $0, $1) } == 0, "there is no unused port")
-            var address = sockaddr_in()
-            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let status = withUnsafeMutablePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
-            }
-            try Failure.unless(status == 0, "the number of a port is unknown")
-            return Int(UInt16(bigEndian: address.sin_port))
-        }
     }
 
     private static func made() throws -> Int32 {
@@ -148,16 +132,6 @@ actor GatewayConnection {
         // Programs that are started meanwhile must not keep it open.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         return descriptor
-    }
-
-    private static func withAddress(of port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = UInt16(port).bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-        }
     }
 }
 

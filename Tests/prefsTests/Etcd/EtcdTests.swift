@@ -10,7 +10,7 @@ struct EtcdTests {
     private let etcd: String
 
     init() async throws {
-        etcd = try await EtcdServer.shared.value.endpoint + "/tests/" + UUID().uuidString
+        etcd = try await EtcdCluster.shared().endpoints[0] + "/tests/" + UUID().uuidString
     }
 
     /// Runs a command with the entries under the prefix of the test, and expects success.
@@ -124,26 +124,29 @@ struct EtcdTests {
 
     @Test("A cluster that cannot be reached is an error that names it")
     func unreachable() async throws {
-        let stopped = try EtcdServer(stopped: ())
-        let result = try await tool("read", "--etcd", stopped.endpoint + "/web")
+        let cluster = try await EtcdCluster.start()
+        try await cluster.kill(0)
+        let etcd = cluster.endpoints[0] + "/web"
+        let result = try await tool("read", "--etcd", etcd)
         #expect(result.status == 3)
-        #expect(result.errors.hasPrefix("prefs: etcd \(stopped.endpoint)/web: cannot be read: no member of the etcd cluster responds"))
+        #expect(result.errors.hasPrefix("prefs: etcd \(etcd): cannot be read: no member of the etcd cluster responds"))
     }
 
     @Test("A user logs in with the password in the environment", .enabled(if: isInstalled("etcdctl"), "etcdctl is not installed"))
     func password() async throws {
-        let server = try await EtcdServer()
+        let cluster = try await EtcdCluster.start()
+        let endpoint = cluster.endpoints[0]
         for command in ["user add root:secret", "user grant-role root root", "auth enable"] {
             let result = try await Subprocess.finished(
-                "etcdctl", ["--endpoints", server.endpoint] + command.split(separator: " ").map { String($0) },
+                "etcdctl", ["--endpoints", endpoint] + command.split(separator: " ").map { String($0) },
                 environment: ["ETCDCTL_API": "3"])
             #expect(result.status == 0, "\(result.errors)")
         }
-        let arguments = ["write", "--etcd", server.endpoint + "/web", "--etcd-user", "root", "k", "v"]
+        let arguments = ["write", "--etcd", endpoint + "/web", "--etcd-user", "root", "k", "v"]
         #expect(try await Subprocess.finished("prefs", arguments, environment: ["ETCD_PASSWORD": "secret"]).status == 0)
         let wrong = try await Subprocess.finished("prefs", arguments, environment: ["ETCD_PASSWORD": "wrong"])
-        #expect(wrong.status == 3 && wrong.errors.hasPrefix("prefs: etcd \(server.endpoint)/web: "))
+        #expect(wrong.status == 3 && wrong.errors.hasPrefix("prefs: etcd \(endpoint)/web: "))
         #expect(!wrong.errors.contains("wrong"))
-        #expect(try await tool("read", "--etcd", server.endpoint + "/web").status == 3)
+        #expect(try await tool("read", "--etcd", endpoint + "/web").status == 3)
     }
 }

@@ -24,7 +24,7 @@ struct MirrorTests {
 
     @Test("The file gets the entries, loses others, and follows each change, which a watch of the file sees as one")
     func following() async throws {
-        let etcd = try await EtcdServer.shared.value.endpoint + "/tests/" + UUID().uuidString
+        let etcd = try await EtcdCluster.shared().endpoints[0] + "/tests/" + UUID().uuidString
         try await run("import", etcd, input: #"{"a": 1, "b": {"c": [true]}}"#)
         try PropertyListValue.dictionary(["a": 0, "other": 1]).encoded(as: .xml).write(to: folder.file("mirror.plist"))
         let watch = try RunningProgram("prefs", ["watch", file, "--initial"])
@@ -52,20 +52,20 @@ struct MirrorTests {
 
     @Test("While the cluster is away the file keeps its entries, standard error tells, and the file follows again afterwards")
     func outage() async throws {
-        let server = try await EtcdServer()
-        let etcd = server.endpoint + "/web"
+        let cluster = try await EtcdCluster.start()
+        let etcd = cluster.endpoints[0] + "/web"
         try await run("write", etcd, "k", "before")
         let watch = try RunningProgram("prefs", ["watch", file, "k", "--initial"])
         _ = try await watch.lines(count: 1)
         let mirror = try RunningProgram("prefs", ["mirror", etcd, file])
         try await watch.line { $0.contains(#"-> "before""#) }
 
-        try await server.kill()
+        try await cluster.kill(0)
         let reported = try await mirror.errors.elements(count: 1)
         #expect(reported[0].hasPrefix("prefs: etcd \(etcd): "))
         #expect(try entries() == ["k": "before"])
 
-        try await server.start()
+        try await cluster.restart(0)
         try await run("write", etcd, "k", "after")
         try await watch.line { $0.contains(#""before" -> "after""#) }
         let errors = try await mirror.errors.elements(count: 2)
@@ -74,13 +74,14 @@ struct MirrorTests {
 
     @Test("It waits for a cluster that is away when it starts")
     func lateCluster() async throws {
-        let server = try EtcdServer(stopped: ())
-        let etcd = server.endpoint + "/web"
+        let cluster = try await EtcdCluster.start()
+        try await cluster.kill(0)
+        let etcd = cluster.endpoints[0] + "/web"
         let mirror = try RunningProgram("prefs", ["mirror", etcd, file])
         #expect(try await mirror.errors.elements(count: 1)[0].hasPrefix("prefs: etcd \(etcd): cannot be read: "))
         let watch = try RunningProgram("prefs", ["watch", file, "k", "--initial"])
         _ = try await watch.lines(count: 1)
-        try await server.start()
+        try await cluster.restart(0)
         try await run("write", etcd, "k", "v")
         try await watch.line { $0.contains(#"-> "v""#) }
         #expect(mirror.errors.elements.count == 1)
@@ -88,7 +89,7 @@ struct MirrorTests {
 
     @Test("A file that cannot be written is reported once, and written when it can be")
     func unwritable() async throws {
-        let etcd = try await EtcdServer.shared.value.endpoint + "/tests/" + UUID().uuidString
+        let etcd = try await EtcdCluster.shared().endpoints[0] + "/tests/" + UUID().uuidString
         try await run("write", etcd, "k", "v")
         let watch = try RunningProgram("prefs", ["watch", file, "k", "--initial"])
         _ = try await watch.lines(count: 1)

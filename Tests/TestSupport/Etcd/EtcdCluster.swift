@@ -1,26 +1,30 @@
 #if os(macOS) || os(Linux)
     import Foundation
     import ObservableStorage
-    import TestSupport
 
     /// Real etcd servers on ports of this machine with empty, temporary data; they end when the test releases the cluster.
-    final class EtcdCluster: Sendable {
+    public final class EtcdCluster: Sendable {
         /// The certificates that servers use towards clients: PEM files.
-        struct Certificates: Sendable {
+        public struct Certificates: Sendable {
             /// That of each server.
-            var certificate: String
+            let certificate: String
             /// Its private key.
-            var key: String
+            let key: String
             /// The authority of clients' certificates, which are demanded then.
-            var clientAuthority: String?
+            let clientAuthority: String?
+
+            /// - Parameter clientAuthority: nil if clients need no certificate.
+            public init(certificate: String, key: String, clientAuthority: String? = nil) {
+                (self.certificate, self.key, self.clientAuthority) = (certificate, key, clientAuthority)
+            }
         }
 
         /// An unexpected answer to a request of the test's own.
-        struct Refused: Error {
+        public struct Refused: Error {
             /// What was asked.
-            let path: String
+            public let path: String
             /// The answer.
-            let answer: PlainRequest.Answer
+            public let answer: PlainRequest.Answer
         }
 
         private static let sharedCluster = Lock<Task<EtcdCluster, any Error>?>(nil)
@@ -40,20 +44,20 @@
 
         /// Starts a cluster, and returns when each member serves.
         ///
-        /// Without the trait ``Testing/Trait/servers(_:)`` it waits while other tests have many servers, and a test can only have one cluster
-        /// at a time.
+        /// Unless a permit is held, it waits while other tests have many servers, and a test can only have one cluster at a time.
         ///
         /// - Parameters:
         ///   - members: 1 or 3.
         ///   - certificates: for encryption between clients and servers.
         ///   - arguments: further arguments of etcd.
-        static func start(members: Int = 1, certificates: Certificates? = nil, arguments: [String] = []) async throws -> EtcdCluster {
-            let permit = ServerTrait.isActive ? nil : try await ServerPermit.acquire(members)
+        public static func start(members: Int = 1, certificates: Certificates? = nil, arguments: [String] = []) async throws -> EtcdCluster
+        {
+            let permit = ServerPermit.isHeld ? nil : try await ServerPermit.acquire(members)
             return try await start(members: members, certificates: certificates, arguments: arguments, permit: permit)
         }
 
         /// One server for all tests that do it no harm, each with a prefix of its own; it ends with the process.
-        static func shared() async throws -> EtcdCluster {
+        public static func shared() async throws -> EtcdCluster {
             let task = sharedCluster.withLock { cluster in
                 if let cluster { return cluster }
                 let task = Task { try await start(members: 1, certificates: nil, arguments: [], permit: nil) }
@@ -81,46 +85,46 @@
         }
 
         /// The addresses for clients, as `host:port`.
-        var endpoints: [String] {
+        public var endpoints: [String] {
             members.map { "127.0.0.1:\($0.port)" }
         }
 
         /// The ports for clients.
-        var ports: [Int] {
+        public var ports: [Int] {
             members.map(\.port)
         }
 
         /// Where the members' data is.
-        var folder: String {
+        public var folder: String {
             data.url.path
         }
 
         /// Kills a member with SIGKILL, and returns after its end.
-        func kill(_ member: Int) async throws {
+        public func kill(_ member: Int) async throws {
             try await members[member].kill()
         }
 
         /// Stops a member with SIGSTOP: its connections stay open, and nothing answers.
-        func suspend(_ member: Int) {
+        public func suspend(_ member: Int) {
             members[member].signal(SIGSTOP)
         }
 
         /// Lets a suspended member go on; it may refuse requests until it follows the new leader.
-        func resume(_ member: Int) {
+        public func resume(_ member: Int) {
             members[member].signal(SIGCONT)
         }
 
         /// Starts a member again, on the same ports and with its data; kills it first if it runs.
         ///
         /// Returns when it serves, for which most of the members have to run.
-        func restart(_ member: Int) async throws {
+        public func restart(_ member: Int) async throws {
             try await members[member].kill()
             try launch(member, isNew: false)
             try await members[member].untilHealthy()
         }
 
         /// Waits until a member that runs, and is not in `ignored`, leads; a suspended one believes for ever that it does.
-        func leader(ignoring ignored: Set<Int> = []) async throws -> Int {
+        public func leader(ignoring ignored: Set<Int> = []) async throws -> Int {
             while true {
                 for (index, member) in members.enumerated() where !ignored.contains(index) {
                     guard try await member.isLeader() else { continue }
@@ -135,14 +139,14 @@
         ///
         /// - Throws: ``Refused`` for every status but 200.
         @discardableResult
-        func call(_ path: String, _ json: String, token: String? = nil, member: Int = 0) async throws -> String {
+        public func call(_ path: String, _ json: String, token: String? = nil, member: Int = 0) async throws -> String {
             let answer = try await PlainRequest(path: path, body: json, token: token).send(to: members[member].port)
             guard answer.status == 200 else { throw Refused(path: path, answer: answer) }
             return answer.body
         }
 
         /// Demands a password of clients from now on: that of the user `root`.
-        func enableAuthentication(rootPassword: String) async throws {
+        public func enableAuthentication(rootPassword: String) async throws {
             try await call("/v3/auth/user/add", #"{"name":"root","password":"\#(rootPassword)"}"#)
             try await call("/v3/auth/role/add", #"{"name":"root"}"#)
             try await call("/v3/auth/user/grant", #"{"user":"root","role":"root"}"#)

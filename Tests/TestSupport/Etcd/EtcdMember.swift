@@ -1,15 +1,11 @@
 #if os(macOS) || os(Linux)
     import Foundation
     import ObservableStorage
-    import TestSupport
 
     /// Whether etcd is installed: without it, suites that need it are skipped.
     ///
     /// Install it with `apt-get install etcd-server`, or `brew install etcd`.
-    let isEtcdAvailable: Bool = {
-        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        return path.split(separator: ":").contains { FileManager.default.isExecutableFile(atPath: "\($0)/etcd") }
-    }()
+    public let isEtcdAvailable = isInstalled("etcd")
 
     /// One etcd server, which may be killed and started again; it ends when the member is released, and with the process of the tests.
     final class EtcdMember: Sendable {
@@ -36,15 +32,8 @@
 
         /// Starts the server in a folder, which is removed if the process of the tests is killed.
         func start(_ arguments: [String], folder: String) throws {
-            // The shell becomes etcd, so that its process is the server's. The other shell sees the end of its input when the process of
-            // the tests ends in any way, such as by a signal that both receive. A line means that the server has ended already, and that its number may be another process's.
-            let script = """
-                exec 3<&0
-                { trap '' HUP INT TERM; read -r line || { kill -KILL $$; rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
-                exec etcd "$@" </dev/null 3<&-
-                """
             let status = ["--listen-metrics-urls", "http://127.0.0.1:\(statusPort)"]
-            let program = try RunningProgram("/bin/sh", ["-c", script, folder] + status + arguments)
+            let program = try RunningProgram("/bin/sh", Subprocess.companion("etcd", status + arguments, removing: folder))
             self.program.withLock { $0 = program }
         }
 
@@ -97,7 +86,7 @@
 
         private static func end(_ program: RunningProgram) {
             if Foundation.kill(program.processIdentifier, 0) == 0 { program.signal(SIGKILL) }
-            // The watching shell lives until it reads this: there is no broken pipe.
+            // The shell that watches lives until it reads this: there is no broken pipe.
             _ = try? program.send("ended")
         }
     }

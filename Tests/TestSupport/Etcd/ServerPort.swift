@@ -2,7 +2,7 @@ import Foundation
 import ObservableStorage
 
 /// Chooses ports for servers.
-enum ServerPort {
+public enum ServerPort {
     // Below the ports that systems give to outgoing connections, which would take that of a server that a test has killed and restarts.
     private static let range = 10_000..<30_000
     private static let next = Lock(range.lowerBound + Int(getpid()) * 97 % range.count)
@@ -10,7 +10,7 @@ enum ServerPort {
     /// A port that nobody listens on, and that this process did not choose before.
     ///
     /// Another process may take it at the same moment: a server that can't listen on it has to be started with another one.
-    static func unused() -> Int {
+    public static func unused() -> Int {
         while true {
             let port = next.withLock { next in
                 next = next + 1 < range.upperBound ? next + 1 : range.lowerBound

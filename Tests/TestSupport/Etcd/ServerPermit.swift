@@ -4,7 +4,7 @@ import ObservableStorage
 /// The right to run a number of servers, given back when it is released.
 ///
 /// A machine with two cores can't serve a cluster for each of twenty tests at once: the rest wait here, in order.
-final class ServerPermit: Sendable {
+public final class ServerPermit: Sendable {
     private struct Waiter {
         let id: UUID
         let count: Int
@@ -26,6 +26,8 @@ final class ServerPermit: Sendable {
         }
     }
 
+    /// Whether the current test has a permit for all its servers.
+    @TaskLocal public static var isHeld = false
     private static let state = Lock(State())
     private let count: Int
 
@@ -40,7 +42,7 @@ final class ServerPermit: Sendable {
     /// Waits until the given number of servers, at most four, may run.
     ///
     /// A test that has one permit must not wait for another: two such tests could wait for each other.
-    static func acquire(_ count: Int) async throws -> ServerPermit {
+    public static func acquire(_ count: Int) async throws -> ServerPermit {
         let id = UUID()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

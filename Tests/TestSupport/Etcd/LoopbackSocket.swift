@@ -1,19 +1,20 @@
-import Foundation
+public import Foundation
 
 /// A blocking TCP socket on 127.0.0.1, closed when it is released.
-struct LoopbackSocket: ~Copyable {
+public struct LoopbackSocket: ~Copyable {
     /// A system call that failed.
-    struct Failure: Error, CustomStringConvertible {
+    public struct Failure: Error, CustomStringConvertible {
         /// The name of the call.
         let call: String
         /// Its `errno`.
         let code: Int32
 
-        var description: String { "\(call): \(String(cString: strerror(code)))" }
+        /// The call and the reason.
+        public var description: String { "\(call): \(String(cString: strerror(code)))" }
     }
 
     /// The descriptor, owned by the socket.
-    let descriptor: Int32
+    public let descriptor: Int32
 
     private init(owning descriptor: Int32) {
         self.descriptor = descriptor
@@ -24,7 +25,7 @@ struct LoopbackSocket: ~Copyable {
     }
 
     /// Connects to a port; each later read and write fails after `timeout`.
-    static func connected(to port: Int, timeout: Duration) throws -> LoopbackSocket {
+    public static func connected(to port: Int, timeout: Duration) throws -> LoopbackSocket {
         let socket = try make()
         var limit = timeval()
         limit.tv_sec = numericCast(timeout.components.seconds)
@@ -36,7 +37,7 @@ struct LoopbackSocket: ~Copyable {
     }
 
     /// Listens on a port.
-    static func listening(on port: Int) throws -> LoopbackSocket {
+    public static func listening(on port: Int) throws -> LoopbackSocket {
         let socket = try make()
         try socket.enable(SO_REUSEADDR)
         try check("bind", withAddress(of: port) { bind(socket.descriptor, $0, $1) })
@@ -45,7 +46,7 @@ struct LoopbackSocket: ~Copyable {
     }
 
     /// Writes all the bytes.
-    borrowing func write(_ bytes: [UInt8]) throws {
+    public borrowing func write(_ bytes: [UInt8]) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, sendFlags) }
@@ -54,7 +55,7 @@ struct LoopbackSocket: ~Copyable {
     }
 
     /// The next bytes that arrive; none at the end.
-    borrowing func read(atMost limit: Int = 65_536) throws -> [UInt8] {
+    public borrowing func read(atMost limit: Int = 65_536) throws -> [UInt8] {
         let socket = descriptor
         var failure: Failure?
         let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
@@ -85,7 +86,8 @@ struct LoopbackSocket: ~Copyable {
         return result
     }
 
-    private static func withAddress(of port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    /// Calls a function of the system with the address of a port of this machine.
+    public static func withAddress(of port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = UInt16(port).bigEndian

@@ -1,32 +1,37 @@
 import Foundation
 
 /// One HTTP request without any code of the library's, with which tests prepare and inspect servers.
-struct PlainRequest: Sendable {
+public struct PlainRequest: Sendable {
     /// The answer to a request.
-    struct Answer: Sendable {
+    public struct Answer: Sendable {
         /// The HTTP status.
-        let status: Int
+        public let status: Int
         /// The body.
-        let body: String
+        public let body: String
     }
 
     /// An answer that is not HTTP: mostly none, from a server that is shutting down.
-    struct Malformed: Error {
+    public struct Malformed: Error {
         /// What was received.
         let text: String
     }
 
-    /// The path on the server.
-    let path: String
-    /// The body; nil to get instead of to post.
-    var body: String?
-    /// A token of etcd's authentication.
-    var token: String?
-    /// How long to wait for each read.
-    var timeout: Duration = .seconds(10)
+    private let path: String
+    private let body: String?
+    private let token: String?
+    private let timeout: Duration
+
+    /// - Parameters:
+    ///   - path: the path on the server.
+    ///   - body: the body; nil to get instead of to post.
+    ///   - token: a token of etcd's authentication.
+    ///   - timeout: how long to wait for each read.
+    public init(path: String, body: String? = nil, token: String? = nil, timeout: Duration = .seconds(10)) {
+        (self.path, self.body, self.token, self.timeout) = (path, body, token, timeout)
+    }
 
     /// Sends it to a port of this machine.
-    func send(to port: Int) async throws -> Answer {
+    public func send(to port: Int) async throws -> Answer {
         // Elsewhere, because it blocks: the pool that tests run on has few threads.
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
