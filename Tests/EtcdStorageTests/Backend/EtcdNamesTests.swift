@@ -50,9 +50,29 @@
             ]
             _ = try await fixture.client().call(request, isRepeatable: true, deadline: .now + .seconds(60))
             #expect(try await backend.edit { $0["other"] = 1 }[Self.composed] == "third")
-            #expect(backend.follower.read { $0.refused.isEmpty } == true)
+            #expect(backend.follower.read { $0.failures.isEmpty } == true)
             try await fixture.delete(Self.decomposed)
             #expect(try await backend.edit { $0["other"] = 2 }[Self.composed] == nil)
+        }
+
+        @Test("A key that was refused becomes the entry when the other one is deleted later, with the value that it has by then")
+        func admitted() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            try await fixture.put(Self.composed, value("first"))
+            let store = try await ObservableStore.open(backend)
+            let key = StorageKey(Self.composed, default: "")
+            try await fixture.put(Self.decomposed, value("second"))
+            try await fixture.put(Self.decomposed, value("third"))
+            var values = store.values(of: key).makeAsyncIterator()
+            #expect(await values.next() == "first")
+            try await fixture.delete(Self.composed)
+            #expect(await values.next() == "third")
+            #expect(backend.follower.read { $0.failures.isEmpty } == true)
+            // It is written under the bytes that it has in etcd.
+            try await store.update { $0[key] = "fourth" }
+            #expect(try await fixture.stored().keys.map { Array($0.utf8) } == [Array(Self.decomposed.utf8)])
+            try await store.close()
         }
 
         @Test("Two keys with equal names are reported to each store, also to one that is opened later; after one is deleted, to none")
@@ -78,7 +98,7 @@
             }
             try await fixture.delete(Self.decomposed)
             _ = try await backend.edit { $0["other"] = 1 }
-            #expect(backend.follower.read { $0.refused.isEmpty } == true)
+            #expect(backend.follower.read { $0.failures.isEmpty } == true)
             #expect(early[StorageKey(Self.composed, default: "")] == "first")
             try await early.close()
         }

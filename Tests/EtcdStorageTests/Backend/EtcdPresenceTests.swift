@@ -110,7 +110,7 @@
         func expired() async throws {
             let fixture = try await EtcdFixture()
             let store = try await ObservableStore.open(fixture.backend())
-            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(2))
+            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(9))
             var values = store.values(of: Self.key).makeAsyncIterator()
             while let value = await values.next(), value != "here" {}
             try await revoke(try #require(try await keyValue(fixture)).lease, fixture)
@@ -126,7 +126,7 @@
             let fixture = try await EtcdFixture()
             let store = try await ObservableStore.open(fixture.backend())
             let failures = store.failures
-            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(2))
+            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(9))
             let lease = try #require(try await keyValue(fixture)).lease
             // Without a lease, it does not expire with it.
             try await fixture.put("workers/7", EntryValue.encode("there", for: "workers/7"))

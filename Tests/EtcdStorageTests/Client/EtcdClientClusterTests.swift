@@ -1,5 +1,6 @@
 #if os(macOS) || os(Linux)
     import Synchronization
+    import TestSupport
     import Testing
 
     @testable import EtcdStorage

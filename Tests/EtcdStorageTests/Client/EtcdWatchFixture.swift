@@ -29,8 +29,8 @@ final class RunningWatch: Sendable {
         let (steps, continuation) = AsyncStream.makeStream(of: WatchStep.self)
         self.steps = steps
         task = Task {
-            var watch = EtcdWatch(client, from: keys.rangeStart, to: keys.rangeEnd, after: snapshot, timing: timing)
-            await watch.run { continuation.yield($0) }
+            let watch = EtcdWatch(client, from: keys.rangeStart, to: keys.rangeEnd, after: snapshot, timing: timing)
+            await client.run(watch) { continuation.yield($0) }
             continuation.finish()
         }
     }

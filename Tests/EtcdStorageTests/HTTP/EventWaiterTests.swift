@@ -7,14 +7,15 @@ import Testing
 struct EventWaiterTests {
     /// An actor with a queue, as a connection is.
     private actor Waiting {
-        nonisolated let executor = DispatchQueueExecutor(label: "EventWaiterTests")
+        nonisolated let executor: DispatchQueueExecutor
         private let waiter: EventWaiter
 
         nonisolated var unownedExecutor: UnownedSerialExecutor {
             executor.asUnownedSerialExecutor()
         }
 
-        init() {
+        init(isPreferred: Bool = false) {
+            executor = DispatchQueueExecutor(label: "EventWaiterTests", isPreferred: isPreferred)
             waiter = EventWaiter(queue: executor.queue)
         }
 
@@ -86,9 +87,9 @@ struct EventWaiterTests {
         #expect(await wake == .event)
     }
 
-    @Test("Cancelling the task lets its call continue, also if it was cancelled before")
-    func cancellation() async {
-        let waiting = Waiting()
+    @Test("Cancelling the task lets its call continue, also if it was cancelled before, on each kind of queue", arguments: [false, true])
+    func cancellation(isPreferred: Bool) async {
+        let waiting = Waiting(isPreferred: isPreferred)
         let task = Task {
             let first = await waiting.wait(until: .distant)
             return [first, await waiting.wait(until: .distant)]
