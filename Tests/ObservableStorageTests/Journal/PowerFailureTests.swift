@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// After a power failure, nothing is missing for which a call had returned, and what is found is a state that there was.
-@Suite("Power failures with a journal", .timeLimit(.minutes(10)))
+@Suite("Power failures with a journal", .timeLimit(.minutes(10)), .offPool)
 struct PowerFailureTests {
     private typealias Values = [String: PropertyListValue]
 
