@@ -23,12 +23,10 @@ final class EtcdFollower: Sendable {
 
     /// What is known of an attempt of a transaction.
     enum Attempt: Sendable {
-        /// Nothing yet.
-        case expected
+        /// Nothing yet; what it stores if it takes effect.
+        case expected([String: PropertyListValue?])
         /// It has taken effect; the entries at its revision.
         case stored(StorageEntries)
-        /// It has taken effect, between two revisions of which everything was read.
-        case missed
     }
 
     /// Somebody who waits for something.
@@ -101,28 +99,60 @@ final class EtcdFollower: Sendable {
                 state.attempts[attempt] = entries.map { .stored($0) }
             }
             return (outcome.changes.map { [.changes($0)] } ?? []) + outcome.failures.map { .failed($0) }
-        case .reset(let snapshot):
-            let earlier = state.replica
-            if let earlier, earlier.clusterID == snapshot.clusterID, snapshot.revision < earlier.revision { state.generation += 1 }
-            var replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
-            defer { state.replica = replica }
-            // What has happened meanwhile is not told in steps.
-            for case let attempt? in snapshot.keyValues.map({ self.keys.attempt($0) }) where state.attempts[attempt] != nil {
-                state.attempts[attempt] = .missed
-            }
-            // Told to whoever subscribes.
-            guard let earlier else { return [] }
-            // Of another history, the stores read everything.
-            let changes: StorageEvent? =
-                if replica.history != earlier.history {
-                    .changed
-                } else {
-                    // Without a newer revision, events were lost, which a store has to read.
-                    replica.changes(after: earlier).map { replica.revision > earlier.revision ? .changes($0) : .changed }
-                }
-            let failures = replica.failures.filter { earlier.failures[$0.key] == nil }
-            return (changes.map { [$0] } ?? []) + failures.map { .failed($0.value) }
+        case .eventsLost:
+            let reason = "the cluster has not told of changes, as old versions of etcd do at times"
+            return [.failed(.historyLost(storage: name, reason: reason))]
+        case .reset(let snapshot): return reset(to: snapshot, &state)
         }
+    }
+
+    /// Everything was read at one revision, and what has happened since the last event is not known in steps.
+    private func reset(to snapshot: EtcdSnapshot, _ state: inout State) -> [StorageEvent] {
+        guard let earlier = state.replica else {
+            // Told to whoever subscribes.
+            state.replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
+            return []
+        }
+        let replacement = Self.replacement(of: earlier, by: snapshot)
+        if replacement != nil { state.generation += 1 }
+        var replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
+        defer { state.replica = replica }
+        var events = replacement.map { [StorageEvent.failed(.historyLost(storage: name, reason: $0))] } ?? []
+        let isContinued = replacement == nil && replica.revision > earlier.revision
+        var told = earlier
+        events += tellExpected(snapshot, replica, after: &told, isContinued, &state).map { .changes($0) }
+        // Of another history, or without a newer revision, the stores read everything.
+        let rest = isContinued ? replica.changes(after: told).map { .changes($0) } : StorageEvent.changed
+        if let rest { events.append(rest) }
+        return events + replica.failures.filter { earlier.failures[$0.key] == nil }.map { .failed($0.value) }
+    }
+
+    /// Why what was read does not continue what was known; nil if it does.
+    private static func replacement(of earlier: EtcdReplica, by snapshot: EtcdSnapshot) -> String? {
+        if earlier.clusterID != snapshot.clusterID { return "another cluster serves there now" }
+        if earlier.revision <= snapshot.revision { return nil }
+        return "the cluster has gone back from revision \(earlier.revision) to \(snapshot.revision), as after a restoration"
+    }
+
+    /// Notes the expected transactions of a snapshot, whose events have not come, and tells each as a step of its own, also if others have
+    /// edited the same entries since: its store has promised it.
+    private func tellExpected(
+        _ snapshot: EtcdSnapshot, _ replica: EtcdReplica, after told: inout EtcdReplica, _ isContinued: Bool, _ state: inout State
+    ) -> [StorageChanges] {
+        var steps: [StorageChanges] = []
+        for token in snapshot.keyValues.sorted(by: { $0.modRevision < $1.modRevision }) {
+            guard let attempt = keys.attempt(token), case .expected(let edits)? = state.attempts[attempt] else { continue }
+            let newest = told.newest(of: edits, storedAt: token.modRevision)
+            if token.modRevision == replica.revision {
+                state.attempts[attempt] = .stored(replica.entries)
+            } else if isContinued, let step = told.include(newest, storedAt: token.modRevision, before: replica.revision) {
+                steps.append(step)
+                state.attempts[attempt] = .stored(told.entries)
+            } else {
+                state.attempts[attempt] = .stored(StorageEntries(told.entries, with: newest, revision: told.entries.revision))
+            }
+        }
+        return steps
     }
 
     // MARK: Reading
@@ -165,8 +195,10 @@ final class EtcdFollower: Sendable {
     // MARK: Awaiting results
 
     /// Expects the event of a transaction, by the value of its token.
-    func expect(_ attempt: String) {
-        state.withLock { $0.attempts[attempt] = .expected }
+    ///
+    /// - Parameter edits: what it stores.
+    func expect(_ attempt: String, storing edits: [String: PropertyListValue?]) {
+        state.withLock { $0.attempts[attempt] = .expected(edits) }
     }
 
     /// Expects it no longer.
@@ -174,12 +206,12 @@ final class EtcdFollower: Sendable {
         state.withLock { _ = $0.attempts.removeValue(forKey: attempt) }
     }
 
-    /// Waits until an expected transaction is known to have taken effect; returns nil if it is not in time.
-    nonisolated(nonsending) func outcome(of attempt: String, until deadline: Instant) async -> Attempt? {
+    /// Waits until an expected transaction is known to have taken effect.
+    ///
+    /// - Returns: the entries at its revision; nil if it is not known in time.
+    nonisolated(nonsending) func outcome(of attempt: String, until deadline: Instant) async -> StorageEntries? {
         await wait(until: deadline) { state in
-            guard let outcome = state.attempts[attempt] else { return nil }
-            if case .expected = outcome { return nil }
-            return outcome
+            if case .stored(let entries)? = state.attempts[attempt] { entries } else { nil }
         }
     }
 

@@ -97,14 +97,34 @@ struct EtcdReplica: Sendable {
             values.updateValue(event.isDelete ? nil : Self.value(keyValue.value, of: name), forKey: name)
         }
         admitRefused(&values)
-        self.revision = revision
         guard !values.isEmpty else {
+            self.revision = revision
             entries = entries.stored(at: storageRevision)
             return outcome
         }
-        entries = StorageEntries(entries, with: values, revision: storageRevision)
-        outcome.changes = tell(values)
+        outcome.changes = include(values, at: revision)
         return outcome
+    }
+
+    /// Includes what a transaction has stored whose event has not come, in a step before a later revision.
+    ///
+    /// - Returns: the step; nil if there is nothing to include, or no revision for it.
+    mutating func include(
+        _ values: [String: PropertyListValue?], storedAt revision: Int64, before end: Int64
+    ) -> StorageChanges? {
+        let revision = max(revision, self.revision + 1)
+        return values.isEmpty || revision >= end ? nil : include(values, at: revision)
+    }
+
+    /// Those edits of a transaction over which nothing newer is known.
+    func newest(of edits: [String: PropertyListValue?], storedAt revision: Int64) -> [String: PropertyListValue?] {
+        edits.filter { modRevisions[$0.key] ?? 0 < revision }
+    }
+
+    private mutating func include(_ values: [String: PropertyListValue?], at revision: Int64) -> StorageChanges {
+        self.revision = revision
+        entries = StorageEntries(entries, with: values, revision: storageRevision)
+        return tell(values)
     }
 
     /// The differences of a later snapshot of the same history, which continue what stores were told; nil if there are none.

@@ -70,7 +70,7 @@ struct EtcdTransaction: Sendable {
         token.number += 1
         let attempt = "\(token.name) \(token.number)"
         var isLeaseLost = false
-        follower.expect(attempt)
+        follower.expect(attempt, storing: entries.editedKeys.reduce(into: [:]) { $0.updateValue(entries[$1], forKey: $1) })
         // An event that comes later still tells.
         defer { if unknown == nil { follower.forget(attempt) } }
         while true {
@@ -82,7 +82,7 @@ struct EtcdTransaction: Sendable {
                 response = try await client.call(request, isRepeatable: true, deadline: deadline)
             } catch EtcdClientError.unavailable(let error, mayHaveArrived: true) {
                 // The watch may have seen it.
-                if let outcome = await follower.outcome(of: attempt, until: .now) { return entries.stored(by: outcome, over: earlier) }
+                if let stored = await follower.outcome(of: attempt, until: .now) { return stored }
                 unknown = lost
                 throw StorageError.outcomeUnknown(storage: name, reason: "\(error)")
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
@@ -93,14 +93,14 @@ struct EtcdTransaction: Sendable {
             }
             if response.succeeded {
                 token.revision = response.header.revision
-                return try await stored(entries, over: earlier, attempt, lost, follower)
+                return try await stored(attempt, lost, follower)
             }
             guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "an answer is missing") }
             let expected = token.revision
             token.revision = range.keyValues.first?.modRevision ?? 0
             if let value = range.keyValues.first?.value, value == Array(attempt.utf8) {
                 // An earlier one of the same requests has taken effect.
-                return try await stored(entries, over: earlier, attempt, lost, follower)
+                return try await stored(attempt, lost, follower)
             }
             guard token.revision != expected else { return nil }
             // The token has expired, or its last transaction took effect after it was given up.
@@ -119,12 +119,10 @@ struct EtcdTransaction: Sendable {
 
     /// Waits until the watch has come to a transaction that has taken effect.
     private nonisolated(nonsending) mutating func stored(
-        _ entries: StorageEntries, over earlier: StorageEntries, _ attempt: String, _ lost: Unknown?, _ follower: EtcdFollower
+        _ attempt: String, _ lost: Unknown?, _ follower: EtcdFollower
     ) async throws -> StorageEntries {
         // A member that cannot be watched any more is left within five seconds.
-        if let outcome = await follower.outcome(of: attempt, until: .now + .seconds(20)) {
-            return entries.stored(by: outcome, over: earlier)
-        }
+        if let stored = await follower.outcome(of: attempt, until: .now + .seconds(20)) { return stored }
         unknown = lost
         let reason = "the edit has taken effect, but no member can be watched"
         throw StorageError.outcomeUnknown(storage: name, reason: reason)
@@ -213,18 +211,5 @@ struct EtcdTransaction: Sendable {
         conflicts += 1
         guard conflicts > 1 else { return }
         try await Task.sleep(for: .milliseconds(1 << min(conflicts, 6)) * Double.random(in: 0...1))
-    }
-}
-
-extension StorageEntries {
-    /// The entries after their edits were stored.
-    ///
-    /// - Parameters:
-    ///   - outcome: how the transaction is known to have taken effect.
-    ///   - earlier: the entries that were edited.
-    fileprivate func stored(by outcome: EtcdFollower.Attempt, over earlier: StorageEntries) -> StorageEntries {
-        // What is known now may have others' later edits of the same entries. They are told by the event that brings it, which continues
-        // the earlier revision.
-        if case .stored(let entries) = outcome { entries } else { stored(at: earlier.revision) }
     }
 }

@@ -6,6 +6,8 @@ enum WatchStep: Sendable {
     case disconnected(any Error)
     /// All events of one revision. Each revision comes once, and higher than those before since the last reset.
     case events(revision: Int64, [WatchEvent])
+    /// The member has not told events that etcd has had for a while; a reset follows.
+    case eventsLost
     /// Everything as it is at one revision, which may be an older one; the events in between are not known.
     case reset(EtcdSnapshot)
 }
@@ -148,7 +150,7 @@ extension EtcdWatch {
                 try await handle(try StreamMessage(line: line), receive)
                 if progress == nil { return }
             }
-            await compareIfDue()
+            await compareIfDue(receive)
             if progress == nil { return }
         }
         if let line = lines.finish() { try await handle(try StreamMessage(line: line), receive) }
@@ -197,14 +199,17 @@ extension EtcdWatch {
     }
 
     /// Compares what was delivered with what etcd has, if it is time; events have to be read anew if some were lost.
-    private nonisolated(nonsending) mutating func compareIfDue() async {
+    private nonisolated(nonsending) mutating func compareIfDue(_ receive: (WatchStep) -> Void) async {
         guard ContinuousClock.now >= nextComparison else { return }
         nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
         do {
             let keys = try await client.snapshot(
                 from: range.start, to: range.end, keysOnly: true, pageSize: 10_000, pageTimeout: timing.response)
             switch progress?.compare(with: keys) {
-            case .isLost: progress = nil
+            case .isLost:
+                receive(.eventsLost)
+                progress = nil
+            case .isReplaced: progress = nil
             case .isSuspect: nextComparison = .now + timing.suspicion
             case .isComplete, nil: break
             }

@@ -93,15 +93,17 @@ extension WatchProgress {
         case isComplete
         /// There are differences that events on their way may explain: it has to be compared again after a moment.
         case isSuspect
-        /// Events were lost, or the history is another one.
+        /// Events were lost.
         case isLost
+        /// The history is another one.
+        case isReplaced
     }
 
     /// Compares the keys as they were delivered with those that etcd has at present.
     ///
     /// Events are lost if a key differs in two consecutive comparisons, and no event of it was delivered in between.
     mutating func compare(with snapshot: EtcdSnapshot) -> Comparison {
-        guard snapshot.clusterID == clusterID, snapshot.revision >= revision else { return .isLost }
+        guard snapshot.clusterID == clusterID, snapshot.revision >= revision else { return .isReplaced }
         let earlier = suspects
         suspects = differences(from: snapshot)
         let isLost = suspects.contains { key, delivered in earlier[key] == .some(delivered) }

@@ -36,6 +36,9 @@ public enum StorageError: Error, Sendable, Hashable {
     ///
     /// A store repeats its own edits. Before a transaction is repeated, its effect has to be looked at, unless it may take effect twice.
     case outcomeUnknown(storage: String, reason: String, edits: EditOutcome? = nil)
+    /// What has happened in the storage is not known step by step: it has not told everything, or its content was replaced by another
+    /// state. It is read anew, and the differences are told.
+    case historyLost(storage: String, reason: String)
     /// The value is prescribed by a mandatory layer of the store, so it cannot be set.
     case mandatory(key: String)
     /// The store was closed before.
@@ -108,6 +111,8 @@ extension StorageError: CustomStringConvertible {
             "too large for one commit: \(reason); nothing was changed; make the edits in smaller steps"
         case .outcomeUnknown(let storage, let reason, let edits):
             "\(storage): it is not known whether the edits were stored: \(reason)\(Self.text(edits))"
+        case .historyLost(let storage, let reason):
+            "\(storage): \(reason); everything is read anew"
         case .mandatory(let key):
             "key \"\(key)\": prescribed by the administrator, so it cannot be set; nothing was changed"
         case .closed:

@@ -11,15 +11,8 @@ import Testing
 
     private func key(_ name: String) -> StorageKey<Int> { StorageKey(name, default: 0) }
 
-    /// A key of etcd as the gateway sends it.
-    private static func json(_ name: String, _ value: Int, at revision: Int64) throws -> String {
-        let key = Data(EntryKeys(prefix: "p").start + name.utf8).base64EncodedString()
-        let bytes = Data(try EntryValue.encode(.integer(PropertyListInteger(Int64(value))), for: name)).base64EncodedString()
-        return #"{"key":"\#(key)","value":"\#(bytes)","create_revision":"1","mod_revision":"\#(revision)"}"#
-    }
-
     /// Everything that is stored at a revision.
-    private static func range(_ keyValues: [String], at revision: Int64) -> String {
+    fileprivate static func range(_ keyValues: [String], at revision: Int64) -> String {
         #"{"header":{"cluster_id":"7","revision":"\#(revision)"},"kvs":[\#(keyValues.joined(separator: ","))],"count":"\#(keyValues.count)"}"#
     }
 
@@ -53,8 +46,8 @@ import Testing
     @Test("After a compaction each entry that differs is told once, removals among them, and nothing that is equal")
     func compaction() async throws {
         let mayCompact = DispatchSemaphore(value: 0)
-        let first = try [Self.json("a", 1, at: 3), Self.json("b", 2, at: 4), Self.json("c", 3, at: 5)]
-        let last = try [("a", 100), ("b", 200), ("c", 300), ("d", 400)].map { try Self.json($0, $1, at: 11) }
+        let first = try [json("a", 1, at: 3), json("b", 2, at: 4), json("c", 3, at: 5)]
+        let last = try [("a", 100), ("b", 200), ("c", 300), ("d", 400)].map { try json($0, $1, at: 11) }
         let member = try ScriptedMember(range: Self.range(first, at: 5)) { number, connection in
             connection.create()
             if number == 0 {
@@ -67,7 +60,7 @@ import Testing
         }
         let store = try await open(member)
         let changes = changes(store)
-        member.setRange(Self.range(try [Self.json("a", 1, at: 3), Self.json("b", 20, at: 9), Self.json("d", 4, at: 10)], at: 10))
+        member.setRange(Self.range(try [json("a", 1, at: 3), json("b", 20, at: 9), json("d", 4, at: 10)], at: 10))
         mayCompact.signal()
         #expect(
             await told(changes, upTo: ["a": 100, "b": 200, "c": 300, "d": 400]) == [
@@ -79,9 +72,9 @@ import Testing
 
     @Test("Events that a member has lost are found by the comparison, and told once, though there is no newer revision")
     func lostEvents() async throws {
-        let first = try [Self.json("a", 1, at: 3), Self.json("b", 2, at: 4), Self.json("c", 3, at: 5)]
-        let lossy = try [Self.json("b", 20, at: 6)]
-        let last = try [("a", 100), ("b", 200), ("c", 300), ("d", 400)].map { try Self.json($0, $1, at: 7) }
+        let first = try [json("a", 1, at: 3), json("b", 2, at: 4), json("c", 3, at: 5)]
+        let lossy = try [json("b", 20, at: 6)]
+        let last = try [("a", 100), ("b", 200), ("c", 300), ("d", 400)].map { try json($0, $1, at: 7) }
         let (mayLose, isRepaired) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let member = try ScriptedMember(range: Self.range(first, at: 5)) { number, connection in
             connection.create()
@@ -103,11 +96,134 @@ import Testing
         (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(10), .milliseconds(1), .milliseconds(1))
         let store = try await open(member, timing: timing)
         let changes = changes(store)
-        member.setRange(Self.range(try [Self.json("b", 20, at: 6), Self.json("c", 30, at: 6), Self.json("d", 4, at: 6)], at: 6))
+        member.setRange(Self.range(try [json("b", 20, at: 6), json("c", 30, at: 6), json("d", 4, at: 6)], at: 6))
         mayLose.signal()
         #expect(await told(changes, upTo: ["a": 0, "b": 20, "c": 30, "d": 4]) == ["a": [0], "b": [20], "c": [30], "d": [4]])
         isRepaired.signal()
         #expect(await told(changes, upTo: ["a": 100, "b": 200, "c": 300, "d": 400]) == ["a": [100], "b": [200], "c": [300], "d": [400]])
         try await store.close()
     }
+
+    // MARK: - Transactions whose event does not come
+
+    /// What a member tells after a transaction has written 2 to "a" and "b" at revision 6.
+    enum Silence: CaseIterable, Sendable {
+        /// Others have written 9 at 7, and its revision is compacted.
+        case compacted
+        /// The same, but nobody has written since.
+        case compactedLast
+        /// It tells revision 7, which is of "c"; others have written 9 at 8.
+        case lost
+        /// It tells revision 7, in which others have written 9.
+        case lostOverwritten
+        /// It tells revision 7, which is of "c", and nobody has written since.
+        case lostLast
+
+        fileprivate var isLoss: Bool { self != .compacted && self != .compactedLast }
+
+        /// What is told after 6.
+        fileprivate func told() throws -> [String] {
+            switch self {
+            case .compacted, .compactedLast: []
+            case .lost, .lostLast: try [json("c", 1, at: 7)]
+            case .lostOverwritten: try [json("a", 9, at: 7), json("b", 9, at: 7)]
+            }
+        }
+
+        /// What is stored when everything is read.
+        fileprivate func range(token: String) throws -> String {
+            switch self {
+            case .compacted: try EtcdStoreFaultTests.range([token, json("a", 9, at: 7), json("b", 9, at: 7)], at: 8)
+            case .compactedLast: try EtcdStoreFaultTests.range([token, json("a", 2, at: 6), json("b", 2, at: 6)], at: 6)
+            case .lost: try EtcdStoreFaultTests.range([token, json("a", 9, at: 8), json("b", 9, at: 8), json("c", 1, at: 7)], at: 9)
+            case .lostOverwritten: try EtcdStoreFaultTests.range([token, json("a", 9, at: 7), json("b", 9, at: 7)], at: 7)
+            case .lostLast: try EtcdStoreFaultTests.range([token, json("a", 2, at: 6), json("b", 2, at: 6), json("c", 1, at: 7)], at: 7)
+            }
+        }
+
+        /// The values that both entries are told to have.
+        fileprivate var values: [Int] {
+            switch self {
+            case .compacted, .lost: [2, 9]
+            case .compactedLast, .lostLast: [2]
+            // Told now, the older values would seem to be stored again.
+            case .lostOverwritten: [9]
+            }
+        }
+    }
+
+    @Test("A transaction is told as a step of its own, also if its event does not come", arguments: Silence.allCases)
+    func silence(_ silence: Silence) async throws {
+        let isStored = DispatchSemaphore(value: 0)
+        let first = try [json("a", 1, at: 3), json("b", 1, at: 3)]
+        let member = try ScriptedMember(range: Self.range(first, at: 5)) { number, connection in
+            connection.create()
+            if number == 0 {
+                isStored.wait()
+                if silence.isLoss {
+                    guard let told = try? silence.told() else { return }
+                    connection.result(Self.events(told, at: 7))
+                    for _ in 0..<1_000 {
+                        connection.receiveHeartbeat()
+                        connection.progress(7)
+                    }
+                } else {
+                    connection.result(#"{"header":{"cluster_id":"7","revision":"8"},"canceled":true,"compact_revision":"6"}"#)
+                }
+            }
+            connection.receiveEnd()
+        }
+        member.answerTransactions { [weak member] request in
+            do {
+                member?.setRange(try silence.range(token: Self.token(of: request, at: 6)))
+            } catch {
+                Issue.record(error)
+            }
+            isStored.signal()
+            return #"{"header":{"cluster_id":"7","revision":"6"},"succeeded":true}"#
+        }
+        var timing = EtcdWatch.Timing.patient
+        if silence.isLoss {
+            (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(10), .milliseconds(50), .milliseconds(1))
+        }
+        let store = try await open(member, timing: timing)
+        let changes = changes(store)
+        let failures = store.failures
+        try await store.update { transaction in
+            for name in ["a", "b"] { transaction[key(name)] = 2 }
+        }
+        var told: [String: [Change<Int>]] = [:]
+        for name in ["a", "b"] {
+            for await change in try #require(changes[name]) {
+                told[name, default: []].append(change)
+                if change.newValue == silence.values.last { break }
+            }
+        }
+        for name in ["a", "b"] {
+            #expect(told[name]?.map(\.newValue) == silence.values)
+            #expect(told[name]?.map(\.origin) == silence.values.map { $0 == 2 ? .local : .external })
+        }
+        #expect(told["a"]?.map(\.revision) == told["b"]?.map(\.revision))
+        if silence.isLoss {
+            let failure = await failures.first { _ in true }
+            if case .historyLost = failure {} else { Issue.record("\(failure as Any)") }
+        }
+        try await store.close()
+    }
+
+    /// The key with which a transaction marks itself, as it is stored at a revision.
+    private static func token(of request: String, at revision: Int64) throws -> String {
+        let object = try JSONSerialization.jsonObject(with: Data(request.utf8)) as? [String: Any]
+        let puts = (object?["success"] as? [[String: Any]])?.compactMap { $0["request_put"] as? [String: Any] }
+        let put = try #require(puts?.last)
+        let (key, value) = try (#require(put["key"] as? String), #require(put["value"] as? String))
+        return #"{"key":"\#(key)","value":"\#(value)","create_revision":"1","mod_revision":"\#(revision)"}"#
+    }
+}
+
+/// A key of etcd as the gateway sends it.
+private func json(_ name: String, _ value: Int, at revision: Int64) throws -> String {
+    let key = Data(EntryKeys(prefix: "p").start + name.utf8).base64EncodedString()
+    let bytes = Data(try EntryValue.encode(.integer(PropertyListInteger(Int64(value))), for: name)).base64EncodedString()
+    return #"{"key":"\#(key)","value":"\#(bytes)","create_revision":"1","mod_revision":"\#(revision)"}"#
 }

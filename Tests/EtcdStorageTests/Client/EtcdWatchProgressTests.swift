@@ -185,7 +185,7 @@ import Testing
     @Test("An older revision, or another cluster, is another history")
     func otherHistory() {
         var progress = WatchProgress(after: snapshot(5, [1: 3]))
-        #expect(progress.compare(with: snapshot(4, [1: 3])) == .isLost)
-        #expect(progress.compare(with: snapshot(5, [1: 3], clusterID: 8)) == .isLost)
+        #expect(progress.compare(with: snapshot(4, [1: 3])) == .isReplaced)
+        #expect(progress.compare(with: snapshot(5, [1: 3], clusterID: 8)) == .isReplaced)
     }
 }

@@ -63,6 +63,7 @@ final class ScriptedMember: Sendable {
         var connections: [Int64] = []
         var authentications = 0
         var range = ""
+        var transact: (@Sendable (_ request: String) -> String)?
     }
 
     private let server: LoopbackServer
@@ -102,13 +103,27 @@ final class ScriptedMember: Sendable {
                 }
                 script(number, Connection(peer, startRevision: start))
             } else {
-                let range = state.value.withLock {
+                let body = String(decoding: peer.receiveBody(of: head) ?? [], as: UTF8.self)
+                let (range, transact) = state.value.withLock {
                     if head.hasPrefix("POST /v3/auth/authenticate ") { $0.authentications += 1 }
-                    return $0.range
+                    return ($0.range, $0.transact)
                 }
-                peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: \(range.utf8.count)\r\n\r\n\(range)")
+                let answer =
+                    if head.hasPrefix("POST /v3/lease/grant ") {
+                        #"{"ID":"9","TTL":"600"}"#
+                    } else if head.hasPrefix("POST /v3/kv/txn "), let transact {
+                        transact(body)
+                    } else {
+                        range
+                    }
+                peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: \(answer.utf8.count)\r\n\r\n\(answer)")
             }
         }
+    }
+
+    /// Answers transactions from now on.
+    func answerTransactions(_ transact: @escaping @Sendable (_ request: String) -> String) {
+        state.value.withLock { $0.transact = transact }
     }
 
     /// Changes the answer to range requests.

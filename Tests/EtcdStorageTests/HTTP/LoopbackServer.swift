@@ -74,14 +74,18 @@ final class Peer {
 
     /// Receives a request with a complete body; nil if the client closed the connection.
     func receiveRequest() -> (head: String, body: [UInt8])? {
-        guard let head = receive(until: "\r\n\r\n") else { return nil }
+        receive(until: "\r\n\r\n").flatMap { head in receiveBody(of: head).map { (head, $0) } }
+    }
+
+    /// Receives the body of a request after its head; nil if the client closed the connection.
+    func receiveBody(of head: String) -> [UInt8]? {
         let length = head.split(separator: "\r\n").first { $0.hasPrefix("Content-Length: ") }.flatMap { Int($0.dropFirst(16)) } ?? 0
         while received.count < length {
             guard let bytes = receive() else { return nil }
             received += bytes
         }
         defer { received.removeFirst(length) }
-        return (head, Array(received.prefix(length)))
+        return Array(received.prefix(length))
     }
 
     /// Waits until the client closes the connection.
