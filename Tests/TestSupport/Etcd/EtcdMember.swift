@@ -51,7 +51,7 @@
 
         /// Waits until the server answers linearizable reads, which means that its cluster has a leader.
         func untilHealthy() async throws {
-            let deadline = ContinuousClock.now + .seconds(50)
+            let deadline = ContinuousClock.now + .seconds(240)
             while true {
                 do {
                     if try await PlainRequest(path: "/health", timeout: .seconds(2)).send(to: statusPort).status == 200 { return }
