@@ -13,6 +13,23 @@ extension JSONReadable {
     }
 }
 
+/// A value that is read from the members of a JSON object.
+protocol JSONObject: JSONReadable {
+    /// The value of an object without members.
+    init()
+
+    /// Reads the value of a member, or skips it.
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError)
+}
+
+extension JSONObject {
+    init(from scanner: inout JSONScanner) throws(JSONError) {
+        self.init()
+        try scanner.beginObject()
+        while let member = try scanner.nextMember() { try read(member, from: &scanner) }
+    }
+}
+
 /// A request to etcd's JSON gateway, which is a POST with a body, and how its answer is read.
 protocol EtcdRequest: Sendable {
     /// What etcd answers.
@@ -65,17 +82,14 @@ struct ResponseHeader: Sendable, Hashable {
     var raftTerm: UInt64 = 0
 }
 
-extension ResponseHeader: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "cluster_id": clusterID = try scanner.integer()
-            case "member_id": memberID = try scanner.integer()
-            case "revision": revision = try scanner.integer()
-            case "raft_term": raftTerm = try scanner.integer()
-            default: try scanner.skip()
-            }
+extension ResponseHeader: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "cluster_id": clusterID = try scanner.integer()
+        case "member_id": memberID = try scanner.integer()
+        case "revision": revision = try scanner.integer()
+        case "raft_term": raftTerm = try scanner.integer()
+        default: try scanner.skip()
         }
     }
 }
@@ -96,19 +110,16 @@ struct KeyValue: Sendable, Hashable {
     var lease: Int64 = 0
 }
 
-extension KeyValue: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "key": key = try scanner.base64()
-            case "value": value = try scanner.base64()
-            case "create_revision": createRevision = try scanner.integer()
-            case "mod_revision": modRevision = try scanner.integer()
-            case "version": version = try scanner.integer()
-            case "lease": lease = try scanner.integer()
-            default: try scanner.skip()
-            }
+extension KeyValue: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "key": key = try scanner.base64()
+        case "value": value = try scanner.base64()
+        case "create_revision": createRevision = try scanner.integer()
+        case "mod_revision": modRevision = try scanner.integer()
+        case "version": version = try scanner.integer()
+        case "lease": lease = try scanner.integer()
+        default: try scanner.skip()
         }
     }
 }
@@ -129,11 +140,8 @@ struct HeaderResponse: Sendable, Hashable {
     var header = ResponseHeader()
 }
 
-extension HeaderResponse: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            if name == "header" { header = try ResponseHeader(from: &scanner) } else { try scanner.skip() }
-        }
+extension HeaderResponse: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        if member == "header" { header = try ResponseHeader(from: &scanner) } else { try scanner.skip() }
     }
 }

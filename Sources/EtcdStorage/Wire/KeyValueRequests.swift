@@ -46,17 +46,14 @@ struct RangeRequest: EtcdRequest, Hashable {
     }
 }
 
-extension RangeRequest.Response: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "header": header = try ResponseHeader(from: &scanner)
-            case "kvs": keyValues = try scanner.array()
-            case "more": hasMore = try scanner.boolean()
-            case "count": count = try scanner.integer()
-            default: try scanner.skip()
-            }
+extension RangeRequest.Response: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "header": header = try ResponseHeader(from: &scanner)
+        case "kvs": keyValues = try scanner.array()
+        case "more": hasMore = try scanner.boolean()
+        case "count": count = try scanner.integer()
+        default: try scanner.skip()
         }
     }
 }
@@ -106,15 +103,12 @@ struct DeleteRangeRequest: EtcdRequest, Hashable {
     }
 }
 
-extension DeleteRangeRequest.Response: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "header": header = try ResponseHeader(from: &scanner)
-            case "deleted": deleted = try scanner.integer()
-            default: try scanner.skip()
-            }
+extension DeleteRangeRequest.Response: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "header": header = try ResponseHeader(from: &scanner)
+        case "deleted": deleted = try scanner.integer()
+        default: try scanner.skip()
         }
     }
 }

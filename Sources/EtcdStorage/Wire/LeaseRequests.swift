@@ -66,16 +66,13 @@ struct LeaseResponse: Sendable, Hashable {
     var timeToLive: Int64 = 0
 }
 
-extension LeaseResponse: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "header": header = try ResponseHeader(from: &scanner)
-            case "ID": lease = try scanner.integer()
-            case "TTL": timeToLive = try scanner.integer()
-            default: try scanner.skip()
-            }
+extension LeaseResponse: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "header": header = try ResponseHeader(from: &scanner)
+        case "ID": lease = try scanner.integer()
+        case "TTL": timeToLive = try scanner.integer()
+        default: try scanner.skip()
         }
     }
 }

@@ -21,15 +21,12 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
     }
 }
 
-extension AuthenticateRequest.Response: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "header": header = try ResponseHeader(from: &scanner)
-            case "token": token = try scanner.string()
-            default: try scanner.skip()
-            }
+extension AuthenticateRequest.Response: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "header": header = try ResponseHeader(from: &scanner)
+        case "token": token = try scanner.string()
+        default: try scanner.skip()
         }
     }
 }
@@ -51,16 +48,13 @@ struct StatusRequest: EtcdRequest, Hashable {
     }
 }
 
-extension StatusRequest.Response: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "header": header = try ResponseHeader(from: &scanner)
-            case "version": version = try scanner.string()
-            case "leader": leader = try scanner.integer()
-            default: try scanner.skip()
-            }
+extension StatusRequest.Response: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "header": header = try ResponseHeader(from: &scanner)
+        case "version": version = try scanner.string()
+        case "leader": leader = try scanner.integer()
+        default: try scanner.skip()
         }
     }
 }

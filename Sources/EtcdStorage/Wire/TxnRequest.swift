@@ -125,16 +125,13 @@ extension TxnRequest {
     }
 }
 
-extension TxnRequest.Response: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "header": header = try ResponseHeader(from: &scanner)
-            case "succeeded": succeeded = try scanner.boolean()
-            case "responses": results = try scanner.array()
-            default: try scanner.skip()
-            }
+extension TxnRequest.Response: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "header": header = try ResponseHeader(from: &scanner)
+        case "succeeded": succeeded = try scanner.boolean()
+        case "responses": results = try scanner.array()
+        default: try scanner.skip()
         }
     }
 }

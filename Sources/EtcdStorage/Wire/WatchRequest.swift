@@ -62,16 +62,13 @@ struct WatchEvent: Sendable, Hashable {
     var previous: KeyValue?
 }
 
-extension WatchEvent: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "type": isDelete = try scanner.string() == "DELETE"
-            case "kv": keyValue = try KeyValue(from: &scanner)
-            case "prev_kv": previous = try KeyValue(from: &scanner)
-            default: try scanner.skip()
-            }
+extension WatchEvent: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "type": isDelete = try scanner.string() == "DELETE"
+        case "kv": keyValue = try KeyValue(from: &scanner)
+        case "prev_kv": previous = try KeyValue(from: &scanner)
+        default: try scanner.skip()
         }
     }
 }
@@ -109,21 +106,18 @@ struct WatchResponse: Sendable, Hashable {
     }
 }
 
-extension WatchResponse: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "header": header = try ResponseHeader(from: &scanner)
-            case "watch_id": watchID = try scanner.integer()
-            case "created": isCreated = try scanner.boolean()
-            case "canceled": isCanceled = try scanner.boolean()
-            case "fragment": isFragment = try scanner.boolean()
-            case "compact_revision": compactRevision = try scanner.integer()
-            case "cancel_reason": cancelReason = try scanner.string()
-            case "events": events = try scanner.array()
-            default: try scanner.skip()
-            }
+extension WatchResponse: JSONObject {
+    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
+        switch member {
+        case "header": header = try ResponseHeader(from: &scanner)
+        case "watch_id": watchID = try scanner.integer()
+        case "created": isCreated = try scanner.boolean()
+        case "canceled": isCanceled = try scanner.boolean()
+        case "fragment": isFragment = try scanner.boolean()
+        case "compact_revision": compactRevision = try scanner.integer()
+        case "cancel_reason": cancelReason = try scanner.string()
+        case "events": events = try scanner.array()
+        default: try scanner.skip()
         }
     }
 }
