@@ -114,7 +114,7 @@ final class EtcdFollower: Sendable {
             return []
         }
         let replacement = Self.replacement(of: earlier, by: snapshot)
-        if replacement != nil { state.generation += 1 }
+        if replacement != nil, earlier.clusterID == snapshot.clusterID { state.generation += 1 }
         var replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
         defer { state.replica = replica }
         var events = replacement.map { [StorageEvent.failed(.historyLost(storage: name, reason: $0))] } ?? []
@@ -140,7 +140,8 @@ final class EtcdFollower: Sendable {
         _ snapshot: EtcdSnapshot, _ replica: EtcdReplica, after told: inout EtcdReplica, _ isContinued: Bool, _ state: inout State
     ) -> [StorageChanges] {
         var steps: [StorageChanges] = []
-        for token in snapshot.keyValues.sorted(by: { $0.modRevision < $1.modRevision }) {
+        let tokens = state.attempts.isEmpty ? [] : snapshot.keyValues.filter { keys.attempt($0) != nil }
+        for token in tokens.sorted(by: { $0.modRevision < $1.modRevision }) {
             guard let attempt = keys.attempt(token), case .expected(let edits)? = state.attempts[attempt] else { continue }
             let newest = told.newest(of: edits, storedAt: token.modRevision)
             if token.modRevision == replica.revision {

@@ -25,6 +25,16 @@ import Testing
         #expect(ends.allSatisfy { $0.isNil && $0.isOver })
     }
 
+    @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
+    @Test("One that begins later and ends earlier than another does not wait for that one's deadline")
+    func earlierDeadline() async throws {
+        let follower = try follower()
+        let other = Task.immediate { await follower.newer(than: nil, until: .now + .seconds(3_600)) }
+        #expect(await follower.newer(than: nil, until: .now + .milliseconds(20)) == nil)
+        other.cancel()
+        #expect(await other.value == nil)
+    }
+
     @Test("One ends with its task, and leaves the others", arguments: [false, true])
     func cancellation(before: Bool) async throws {
         let follower = try follower()
