@@ -1,9 +1,9 @@
 import Foundation
 
 /// Three members of etcd on this machine, with empty data in a temporary folder; a real cluster has one on each of three machines.
-final class Cluster {
+final class Cluster: Sendable {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "Fleet-\(UUID())")
-    private var members: [Process] = []
+    private let members: [Process]
     /// The addresses of the members for clients.
     let endpoints: [String]
 
@@ -17,7 +17,7 @@ final class Cluster {
         let (clients, peers) = ((0..<3).map { "127.0.0.1:\(port + $0)" }, (3..<6).map { "127.0.0.1:\(port + $0)" })
         endpoints = clients
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        for number in 0..<3 {
+        members = try (0..<3).map { [folder] number in
             let member = Process()
             member.executableURL = URL(filePath: program)
             member.arguments = [
@@ -29,7 +29,7 @@ final class Cluster {
             ]
             (member.standardOutput, member.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
             try member.run()
-            members.append(member)
+            return member
         }
     }
 

@@ -37,12 +37,13 @@ enum Fleet {
             try process.run()
             return process
         }
+        let leading = Task { try await lead(processes, cluster) }
         // Whatever goes wrong, nothing is left running.
-        DispatchQueue.global().asyncAfter(deadline: .now() + 50) { for process in processes { process.terminate() } }
-        let succeeds = try await lead(processes, cluster)
+        DispatchQueue.global().asyncAfter(deadline: .now() + 50) { leading.cancel() }
+        let result = await leading.result
         for process in processes where process.isRunning { process.terminate() }
         try cluster.end()
-        exit(succeeds ? 0 : 1)
+        exit(try result.get() ? 0 : 1)
     }
 
     static func store(on endpoints: [String]) async throws -> ObservableStore {
@@ -88,6 +89,7 @@ enum Fleet {
 
     static func wait(until worker: Int, runs release: Int?, in store: ObservableStore) async throws {
         for await running in store.values(of: .running(worker)) where running == release { break }
+        try Task.checkCancellation()
         print("worker \(worker) \(release.map { "runs release \($0)" } ?? "has gone")")
     }
 }

@@ -34,6 +34,15 @@ struct EtcdPeer {
         try await store.close()
     }
 
+    /// Stores an entry for as long as the process runs, which is until the end of standard input.
+    func bePresent(_ name: String, _ value: String) async throws {
+        let store = try await open()
+        let presence = try await store.presence(name, value, timeToLive: .seconds(2))
+        _ = readLine()
+        try await presence.end()
+        try await store.close()
+    }
+
     /// Increments both numbers in one transaction, which is known to be stored when this returns.
     ///
     /// - Parameter number: what the own number is afterwards, unless something took effect twice, or not at all.

@@ -41,6 +41,7 @@ struct Peer {
             try await History.take(
                 part: arguments[3], seed: arguments[4], steps: arguments[5], beside: arguments[6], in: store, toleratesFailures: true)
         case "etcd-increments": try await EtcdPeer(arguments).increment(as: arguments[3], times: Int(arguments[4]) ?? 0)
+        case "etcd-presence": try await EtcdPeer(arguments).bePresent(arguments[3], arguments[4])
         case "etcd-load": try await EtcdLoad(arguments).run()
         case "every-type": try await EveryType.run(arguments[1], in: arguments[2])
         case "moved-settings": try await MovedSettings.run(arguments[1], arguments.count > 2 ? arguments[2] : nil)

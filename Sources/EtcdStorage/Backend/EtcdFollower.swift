@@ -8,6 +8,8 @@ final class EtcdFollower: Sendable {
         /// Nil before everything was read for the first time.
         var replica: EtcdReplica?
         var generation = 0
+        /// The newest revision that was read besides, and that stores may know.
+        var lastRead: Int64 = 0
         /// Why no member serves at present; nil if one does, or if that is not known yet.
         var failure: (any Error)?
         /// Attempts of transactions whose results are awaited.
@@ -23,9 +25,9 @@ final class EtcdFollower: Sendable {
 
     /// What is known of an attempt of a transaction.
     enum Attempt: Sendable {
-        /// Nothing yet; what it stores if it takes effect.
-        case expected([String: PropertyListValue?])
-        /// It has taken effect; the entries at its revision.
+        /// Nothing yet; what it stores if it takes effect, and the entries that were edited.
+        case expected(StorageEntries, over: StorageEntries)
+        /// It has taken effect; the entries at its revision, or those known before with its edits, if its event has not come.
         case stored(StorageEntries)
     }
 
@@ -79,8 +81,9 @@ final class EtcdFollower: Sendable {
     // Called by one task, step by step, which determines the order of events.
     private func receive(_ step: WatchStep) {
         let (events, actions) = state.withLock { state in (follow(step, &state), state.ready()) }
-        for action in actions { action() }
+        // A store looks at the events before the end of a transaction, which may be older.
         for event in events { self.events.publish(event) }
+        for action in actions { action() }
     }
 
     private func follow(_ step: WatchStep, _ state: inout State) -> [StorageEvent] {
@@ -118,11 +121,17 @@ final class EtcdFollower: Sendable {
         var replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
         defer { state.replica = replica }
         var events = replacement.map { [StorageEvent.failed(.historyLost(storage: name, reason: $0))] } ?? []
-        let isContinued = replacement == nil && replica.revision > earlier.revision
-        var told = earlier
-        events += tellExpected(snapshot, replica, after: &told, isContinued, &state).map { .changes($0) }
-        // Of another history, or without a newer revision, the stores read everything.
-        let rest = isContinued ? replica.changes(after: told).map { .changes($0) } : StorageEvent.changed
+        var isContinued = replacement == nil && replica.revision > earlier.revision && state.lastRead <= earlier.revision
+        for token in snapshot.keyValues {
+            guard let attempt = keys.attempt(token), case .expected(let edited, let base)? = state.attempts[attempt] else { continue }
+            // Its store tells it as a step of its own before it reads what others have stored since.
+            isContinued = false
+            let revision = replacement == nil ? token.modRevision : .max
+            state.attempts[attempt] = .stored(earlier.entries(with: edited, over: base, storedAt: revision))
+        }
+        if replacement != nil { state.lastRead = 0 }
+        // The differences continue what is known here. Where stores may know something else, they read everything.
+        let rest = isContinued ? replica.changes(after: earlier).map { .changes($0) } : StorageEvent.changed
         if let rest { events.append(rest) }
         return events + replica.failures.filter { earlier.failures[$0.key] == nil }.map { .failed($0.value) }
     }
@@ -132,28 +141,6 @@ final class EtcdFollower: Sendable {
         if earlier.clusterID != snapshot.clusterID { return "another cluster serves there now" }
         if earlier.revision <= snapshot.revision { return nil }
         return "the cluster has gone back from revision \(earlier.revision) to \(snapshot.revision), as after a restoration"
-    }
-
-    /// Notes the expected transactions of a snapshot, whose events have not come, and tells each as a step of its own, also if others have
-    /// edited the same entries since: its store has promised it.
-    private func tellExpected(
-        _ snapshot: EtcdSnapshot, _ replica: EtcdReplica, after told: inout EtcdReplica, _ isContinued: Bool, _ state: inout State
-    ) -> [StorageChanges] {
-        var steps: [StorageChanges] = []
-        let tokens = state.attempts.isEmpty ? [] : snapshot.keyValues.filter { keys.attempt($0) != nil }
-        for token in tokens.sorted(by: { $0.modRevision < $1.modRevision }) {
-            guard let attempt = keys.attempt(token), case .expected(let edits)? = state.attempts[attempt] else { continue }
-            let newest = told.newest(of: edits, storedAt: token.modRevision)
-            if token.modRevision == replica.revision {
-                state.attempts[attempt] = .stored(replica.entries)
-            } else if isContinued, let step = told.include(newest, storedAt: token.modRevision, before: replica.revision) {
-                steps.append(step)
-                state.attempts[attempt] = .stored(told.entries)
-            } else {
-                state.attempts[attempt] = .stored(StorageEntries(told.entries, with: newest, revision: told.entries.revision))
-            }
-        }
-        return steps
     }
 
     // MARK: Reading
@@ -188,7 +175,10 @@ final class EtcdFollower: Sendable {
 
     /// The entries of a snapshot, or newer ones that are known.
     func entries(of snapshot: EtcdSnapshot) -> StorageEntries {
-        let (known, generation) = state.withLock { ($0.replica?.view, $0.generation) }
+        let (known, generation) = state.withLock { state in
+            if state.replica?.clusterID == snapshot.clusterID { state.lastRead = max(state.lastRead, snapshot.revision) }
+            return (state.replica?.view, state.generation)
+        }
         if let known, known.clusterID == snapshot.clusterID, known.revision >= snapshot.revision { return known.entries }
         return EtcdReplica(of: snapshot, keys, named: name, generation: generation).entries
     }
@@ -197,9 +187,11 @@ final class EtcdFollower: Sendable {
 
     /// Expects the event of a transaction, by the value of its token.
     ///
-    /// - Parameter edits: what it stores.
-    func expect(_ attempt: String, storing edits: [String: PropertyListValue?]) {
-        state.withLock { $0.attempts[attempt] = .expected(edits) }
+    /// - Parameters:
+    ///   - edited: the entries that it stores.
+    ///   - base: the entries that were edited.
+    func expect(_ attempt: String, storing edited: StorageEntries, over base: StorageEntries) {
+        state.withLock { $0.attempts[attempt] = .expected(edited, over: base) }
     }
 
     /// Expects it no longer.
@@ -209,7 +201,7 @@ final class EtcdFollower: Sendable {
 
     /// Waits until an expected transaction is known to have taken effect.
     ///
-    /// - Returns: the entries at its revision; nil if it is not known in time.
+    /// - Returns: the entries with its edits; nil if it is not known in time.
     nonisolated(nonsending) func outcome(of attempt: String, until deadline: Instant) async -> StorageEntries? {
         await wait(until: deadline) { state in
             if case .stored(let entries)? = state.attempts[attempt] { entries } else { nil }

@@ -33,6 +33,8 @@ struct EtcdReplica: Sendable {
     private var modRevisions: [String: Int64] = [:]
     // The keys that are no entries, because an equal name has one already.
     private var refused: [[UInt8]: (name: String, keyValue: KeyValue)] = [:]
+    // The revisions since which entries are those of keys that were refused before, and that have not been written since.
+    private var admitted: [String: Int64] = [:]
     // Up to where stores were told differences.
     private var told: StorageRevision
 
@@ -90,41 +92,37 @@ struct EtcdReplica: Sendable {
             guard let name = count(keyValue.key, adding: event.isDelete ? -1 : isCreated ? 1 : 0) else { continue }
             if event.isDelete, refused.removeValue(forKey: keyValue.key) != nil { continue }
             guard isEntry(keyValue, named: name) else {
-                outcome.failures.append(failure(of: name))
+                if event.isDelete { refused[keyValue.key] = nil } else { outcome.failures.append(failure(of: name)) }
                 continue
             }
+            admitted[name] = nil
             modRevisions[name] = event.isDelete ? nil : keyValue.modRevision
             values.updateValue(event.isDelete ? nil : Self.value(keyValue.value, of: name), forKey: name)
         }
-        admitRefused(&values)
+        admitRefused(&values, at: revision)
+        self.revision = revision
         guard !values.isEmpty else {
-            self.revision = revision
             entries = entries.stored(at: storageRevision)
             return outcome
         }
-        outcome.changes = include(values, at: revision)
+        entries = StorageEntries(entries, with: values, revision: storageRevision)
+        outcome.changes = tell(values)
         return outcome
     }
 
-    /// Includes what a transaction has stored whose event has not come, in a step before a later revision.
+    /// The entries with the edits of a transaction whose event has not come, except those of which something newer is known.
     ///
-    /// - Returns: the step; nil if there is nothing to include, or no revision for it.
-    mutating func include(
-        _ values: [String: PropertyListValue?], storedAt revision: Int64, before end: Int64
-    ) -> StorageChanges? {
-        let revision = max(revision, self.revision + 1)
-        return values.isEmpty || revision >= end ? nil : include(values, at: revision)
-    }
-
-    /// Those edits of a transaction over which nothing newer is known.
-    func newest(of edits: [String: PropertyListValue?], storedAt revision: Int64) -> [String: PropertyListValue?] {
-        edits.filter { modRevisions[$0.key] ?? 0 < revision }
-    }
-
-    private mutating func include(_ values: [String: PropertyListValue?], at revision: Int64) -> StorageChanges {
-        self.revision = revision
-        entries = StorageEntries(entries, with: values, revision: storageRevision)
-        return tell(values)
+    /// - Parameters:
+    ///   - edited: the entries that it has stored.
+    ///   - base: the entries that were edited.
+    ///   - revision: the revision of the transaction.
+    func entries(with edited: StorageEntries, over base: StorageEntries, storedAt revision: Int64) -> StorageEntries {
+        var edits: [String: PropertyListValue?] = [:]
+        // What has been deleted since has no revision any more.
+        for name in edited.editedKeys where modRevisions[name].map({ $0 < revision }) ?? (base[name] == nil) {
+            edits.updateValue(edited[name], forKey: name)
+        }
+        return StorageEntries(entries, with: edits, revision: entries.revision)
     }
 
     /// The differences of a later snapshot of the same history, which continue what stores were told; nil if there are none.
@@ -163,11 +161,12 @@ struct EtcdReplica: Sendable {
     }
 
     /// Makes refused keys entries whose names no other key has any more.
-    private mutating func admitRefused(_ values: inout [String: PropertyListValue?]) {
+    private mutating func admitRefused(_ values: inout [String: PropertyListValue?], at revision: Int64) {
         // In the order in which a snapshot has them.
         for (key, (name, keyValue)) in refused.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) where modRevisions[name] == nil {
             refused[key] = nil
             modRevisions[name] = keyValue.modRevision
+            admitted[name] = revision
             values.updateValue(Self.value(keyValue.value, of: name), forKey: name)
         }
     }
@@ -209,6 +208,8 @@ struct EtcdReplica: Sendable {
     func compares(of names: Set<String>?, read earlier: StorageEntries) -> [TxnRequest.Compare]? {
         guard let number = earlier.revision?.number, earlier.revision?.history == history else { return nil }
         let last = Int64(clamping: number)
+        // Entries whose keys are other ones since cannot be found by comparing those.
+        if admitted.contains(where: { $0.value > last && names?.contains($0.key) != false }) { return nil }
         guard let names, names.count <= Self.mostCompares else {
             // Without later ones, entries can only be missing.
             if revision > last, modRevisions.contains(where: { $0.value > last }) || modRevisions.count != earlier.values.count {

@@ -70,7 +70,7 @@ struct EtcdTransaction: Sendable {
         token.number += 1
         let attempt = "\(token.name) \(token.number)"
         var isLeaseLost = false
-        follower.expect(attempt, storing: entries.editedKeys.reduce(into: [:]) { $0.updateValue(entries[$1], forKey: $1) })
+        follower.expect(attempt, storing: entries, over: earlier)
         // An event that comes later still tells.
         defer { if unknown == nil { follower.forget(attempt) } }
         while true {

@@ -67,6 +67,22 @@
             #expect(try await keyValue(fixture) == nil)
         }
 
+        @Test("The entry of a process that is killed goes after its time to live, and everybody is told")
+        func killed() async throws {
+            let fixture = try await EtcdFixture()
+            let store = try await ObservableStore.open(fixture.backend())
+            let worker = StorageKey<String?>("workers/7")
+            var values = store.values(of: worker).makeAsyncIterator()
+            let peer = try RunningProgram(
+                "Peer", ["etcd-presence", fixture.cluster.endpoints.joined(separator: ","), fixture.prefix, worker.name, "host"])
+            while let value = await values.next(), value != "host" {}
+            peer.signal(SIGKILL)
+            _ = try await peer.status
+            while let value = await values.next(), value != nil {}
+            #expect(store[worker] == nil)
+            try await store.close()
+        }
+
         @Test("An entry is stored again when only its lease is renewed")
         func storedAgain() async throws {
             let fixture = try await EtcdFixture()

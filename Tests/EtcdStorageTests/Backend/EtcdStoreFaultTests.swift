@@ -1,6 +1,7 @@
 import Foundation
 import ObservableStorage
 import PropertyListCoding
+import TestSupport
 import Testing
 
 @testable import EtcdStorage
@@ -16,9 +17,12 @@ import Testing
         #"{"header":{"cluster_id":"7","revision":"\#(revision)"},"kvs":[\#(keyValues.joined(separator: ","))],"count":"\#(keyValues.count)"}"#
     }
 
-    private static func events(_ keyValues: [String], at revision: Int64) -> String {
-        let events = keyValues.map { #"{"kv":\#($0)}"# }.joined(separator: ",")
-        return #"{"header":{"cluster_id":"7","revision":"\#(revision)"},"events":[\#(events)]}"#
+    private static func puts(_ keyValues: [String], at revision: Int64) -> String {
+        events(keyValues.map { #"{"kv":\#($0)}"# }, at: revision)
+    }
+
+    private static func events(_ events: [String], at revision: Int64) -> String {
+        #"{"header":{"cluster_id":"7","revision":"\#(revision)"},"events":[\#(events.joined(separator: ","))]}"#
     }
 
     private func open(_ member: ScriptedMember, timing: EtcdWatch.Timing = .patient) async throws -> ObservableStore {
@@ -54,7 +58,7 @@ import Testing
                 mayCompact.wait()
                 connection.result(#"{"header":{"cluster_id":"7","revision":"10"},"canceled":true,"compact_revision":"9"}"#)
             } else {
-                connection.result(Self.events(last, at: 11))
+                connection.result(Self.puts(last, at: 11))
             }
             connection.receiveEnd()
         }
@@ -80,7 +84,7 @@ import Testing
             connection.create()
             if number == 0 {
                 mayLose.wait()
-                connection.result(Self.events(lossy, at: 6))
+                connection.result(Self.puts(lossy, at: 6))
                 // Answered until the client has compared, and begins anew.
                 for _ in 0..<1_000 {
                     connection.receiveHeartbeat()
@@ -88,7 +92,7 @@ import Testing
                 }
             } else {
                 isRepaired.wait()
-                connection.result(Self.events(last, at: 7))
+                connection.result(Self.puts(last, at: 7))
             }
             connection.receiveEnd()
         }
@@ -104,6 +108,37 @@ import Testing
         try await store.close()
     }
 
+    @Test("Differences are not told to stores that may know what was read in between: they read everything", arguments: [false, true])
+    func readBetween(isRead: Bool) async throws {
+        let mayCompact = DispatchSemaphore(value: 0)
+        let member = try ScriptedMember(range: Self.range([json("a", 1, at: 3)], at: 5)) { number, connection in
+            connection.create()
+            if number == 0 {
+                mayCompact.wait()
+                connection.result(#"{"header":{"cluster_id":"7","revision":"12"},"canceled":true,"compact_revision":"11"}"#)
+            }
+            connection.receiveEnd()
+        }
+        let configuration = EtcdConfiguration(
+            endpoints: ["127.0.0.1:\(member.port)"], prefix: "p", requestTimeout: .seconds(30), connectTimeout: .seconds(30))
+        let backend = try EtcdBackend(configuration, timing: .patient)
+        let first = try await backend.load()
+        #expect(first["a"] == 1)
+        let events = Recorder<StorageEvent>()
+        let token = backend.watch(since: first.revision, on: DispatchQueue(label: "events")) { events.record($0) }
+        member.setRange(Self.range(try [json("a", 2, at: 9)], at: 9))
+        if isRead { #expect(try await backend.load()["a"] == 2) }
+        // The difference from what the watch knows does not name "a".
+        member.setRange(Self.range(try [json("a", 1, at: 11), json("b", 1, at: 12)], at: 12))
+        mayCompact.signal()
+        switch try await events.elements(count: 1)[0] {
+        case .changed: #expect(isRead)
+        case .changes(let changes): #expect(!isRead && changes.values.keys.sorted() == ["b"])
+        default: Issue.record("\(events.elements)")
+        }
+        token.cancel()
+    }
+
     // MARK: - Transactions whose event does not come
 
     /// What a member tells after a transaction has written 2 to "a" and "b" at revision 6.
@@ -116,17 +151,26 @@ import Testing
         case lost
         /// It tells revision 7, in which others have written 9.
         case lostOverwritten
+        /// It tells revision 7, in which others have deleted both.
+        case lostDeleted
+        /// It tells revision 7, which is of "c"; others have written 1 again at 8, which is the newest.
+        case lostBack
         /// It tells revision 7, which is of "c", and nobody has written since.
         case lostLast
+        /// The revision of the transaction is 4: the cluster was restored before.
+        case restored
 
-        fileprivate var isLoss: Bool { self != .compacted && self != .compactedLast }
+        fileprivate var isCompaction: Bool { self == .compacted || self == .compactedLast }
+        fileprivate var revision: Int64 { self == .restored ? 4 : 6 }
+        fileprivate var lastRevision: Int64 { self == .restored ? 4 : 7 }
 
         /// What is told after 6.
         fileprivate func told() throws -> [String] {
             switch self {
-            case .compacted, .compactedLast: []
-            case .lost, .lostLast: try [json("c", 1, at: 7)]
-            case .lostOverwritten: try [json("a", 9, at: 7), json("b", 9, at: 7)]
+            case .compacted, .compactedLast, .restored: []
+            case .lost, .lostLast, .lostBack: try [json("c", 1, at: 7)].map { #"{"kv":\#($0)}"# }
+            case .lostOverwritten: try ["a", "b"].map { try #"{"kv":\#(json($0, 9, at: 7))}"# }
+            case .lostDeleted: try ["a", "b"].map { try #"{"type":"DELETE","kv":\#(json($0, 0, at: 7))}"# }
             }
         }
 
@@ -137,6 +181,9 @@ import Testing
             case .compactedLast: try EtcdStoreFaultTests.range([token, json("a", 2, at: 6), json("b", 2, at: 6)], at: 6)
             case .lost: try EtcdStoreFaultTests.range([token, json("a", 9, at: 8), json("b", 9, at: 8), json("c", 1, at: 7)], at: 9)
             case .lostOverwritten: try EtcdStoreFaultTests.range([token, json("a", 9, at: 7), json("b", 9, at: 7)], at: 9)
+            case .lostDeleted: try EtcdStoreFaultTests.range([token, json("c", 1, at: 9)], at: 9)
+            case .lostBack: try EtcdStoreFaultTests.range([token, json("a", 1, at: 8), json("b", 1, at: 8), json("c", 1, at: 7)], at: 8)
+            case .restored: try EtcdStoreFaultTests.range([token, json("a", 2, at: 4), json("b", 2, at: 4)], at: 4)
             case .lostLast: try EtcdStoreFaultTests.range([token, json("a", 2, at: 6), json("b", 2, at: 6), json("c", 1, at: 7)], at: 7)
             }
         }
@@ -145,7 +192,9 @@ import Testing
         fileprivate var values: [Int] {
             switch self {
             case .compacted, .lost: [2, 9]
-            case .compactedLast, .lostLast: [2]
+            case .compactedLast, .lostLast, .restored: [2]
+            case .lostBack: [2, 1]
+            case .lostDeleted: [0]
             // Told now, the older values would seem to be stored again.
             case .lostOverwritten: [9]
             }
@@ -160,12 +209,12 @@ import Testing
             connection.create()
             if number == 0 {
                 isStored.wait()
-                if silence.isLoss {
+                if !silence.isCompaction {
                     guard let told = try? silence.told() else { return }
-                    connection.result(Self.events(told, at: 7))
+                    if !told.isEmpty { connection.result(Self.events(told, at: 7)) }
                     for _ in 0..<1_000 {
                         connection.receiveHeartbeat()
-                        connection.progress(7)
+                        connection.progress(silence.lastRevision)
                     }
                 } else {
                     connection.result(#"{"header":{"cluster_id":"7","revision":"8"},"canceled":true,"compact_revision":"6"}"#)
@@ -175,15 +224,15 @@ import Testing
         }
         member.answerTransactions { [weak member] request in
             do {
-                member?.setRange(try silence.range(token: Self.token(of: request, at: 6)))
+                member?.setRange(try silence.range(token: Self.token(of: request, at: silence.revision)))
             } catch {
                 Issue.record(error)
             }
             isStored.signal()
-            return #"{"header":{"cluster_id":"7","revision":"6"},"succeeded":true}"#
+            return #"{"header":{"cluster_id":"7","revision":"\#(silence.revision)"},"succeeded":true}"#
         }
         var timing = EtcdWatch.Timing.patient
-        if silence.isLoss {
+        if !silence.isCompaction {
             (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(10), .milliseconds(50), .milliseconds(1))
         }
         let store = try await open(member, timing: timing)
@@ -200,7 +249,7 @@ import Testing
                 if change.newValue == silence.values.last { break }
             }
         }
-        if silence.isLoss {
+        if !silence.isCompaction {
             let failure = await failures.first { _ in true }
             if case .historyLost = failure {} else { Issue.record("\(failure as Any)") }
         }

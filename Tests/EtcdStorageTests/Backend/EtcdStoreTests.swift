@@ -43,6 +43,36 @@
             try await second.close()
         }
 
+        @Test("Layers, migrations, scenes and snapshots are those of a store over a file")
+        func everything() async throws {
+            let fixture = try await EtcdFixture()
+            try await fixture.backend().set(["oldName": 3, "forced": 1])
+            let defaults = InMemoryBackend(["count": 7, "forced": 2])
+            let store = try await ObservableStore.open(
+                fixture.backend(), defaults: [defaults], mandatory: [InMemoryBackend(["forced": 3])])
+            let forced = StorageKey("forced", default: 0)
+            #expect(store[.count] == 7 && store[forced] == 3)
+            #expect(throws: StorageError.mandatory(key: "forced")) { try store.set(4, for: forced) }
+
+            #expect(store[StorageKey("newName", default: 0).renamed(from: "oldName")] == 3)
+            try await store.migrate([StoreMigration(to: 2) { $0[.count] += 1 }])
+            #expect(store.version == 2 && store[.count] == 8)
+
+            let snapshot = store.snapshot
+            let scene = SceneStore(sceneID: "main window/1", base: store)
+            scene[.count] = 9
+            try await store.flush()
+            #expect(store[.count] == 8 && scene[.count] == 9 && snapshot[.count] == 8)
+
+            let other = try await ObservableStore.open(fixture.backend())
+            #expect(SceneStore(sceneID: "main window/1", base: other)[.count] == 9)
+            #expect(other.version == 2 && other[.count] == 8 && other[forced] == 1)
+            let stored = try await fixture.stored()
+            #expect(stored["newName"] != nil && stored["oldName"] == nil)
+            try await store.close()
+            try await other.close()
+        }
+
         @Test("Changes since a revision are told after a restart, by every writer, in order, and then the live ones")
         func resumed() async throws {
             let fixture = try await EtcdFixture()

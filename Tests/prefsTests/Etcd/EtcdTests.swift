@@ -109,6 +109,18 @@ struct EtcdTests {
         let log = try await Subprocess.finished("prefs", ["log", "--etcd", etcd])
         #expect(log.status == 0)
         #expect(String(decoding: log.output, as: UTF8.self).split(separator: "\n").count == 2)
+        let current = try RunningProgram("prefs", ["watch", "--etcd", etcd, "--initial", "--json"])
+        let revision = try #require(
+            try await current.lines(count: 1)[0].components(separatedBy: #""storageRevision":""#).last?.components(separatedBy: "\"").first)
+        current.signal(SIGTERM)
+        _ = try await current.status
+        try await run("write", "k", "x")
+        try await run("write", "k", "y")
+        let watch = try RunningProgram("prefs", ["watch", "--since", revision, "--etcd", etcd, "--json"])
+        let lines = try await watch.lines(count: 2)
+        #expect(lines[0].contains(#""old":"w","new":"x""#) && lines[1].contains(#""old":"x","new":"y""#))
+        watch.signal(SIGTERM)
+        #expect(try await watch.status == 0)
         let result = try await Subprocess.finished("prefs", ["watch", "--since", "0-1", "--etcd", etcd])
         #expect(result.status == 4 && result.output.isEmpty && result.errors.hasPrefix("prefs: etcd \(etcd): "))
     }
