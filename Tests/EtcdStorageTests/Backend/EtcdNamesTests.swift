@@ -75,6 +75,39 @@
             try await store.close()
         }
 
+        @Test("What has read an entry, before another key took its name, is made again")
+        func readBefore() throws {
+            let keys = EntryKeys(prefix: "p")
+            let (first, second) = (keys.start + Self.composed.utf8, keys.start + Self.decomposed.utf8)
+            let keyValues = try [
+                KeyValue(key: second, value: value("second"), modRevision: 5), KeyValue(key: first, value: value("first"), modRevision: 3),
+            ].sorted { $0.key.lexicographicallyPrecedes($1.key) }
+            let kept = try #require(keyValues.first)
+            var replica = EtcdReplica(
+                of: EtcdSnapshot(clusterID: 7, revision: 10, keyValues: keyValues), keys, named: "etcd", generation: 0)
+            let read = replica.entries
+            #expect(replica.compares(of: [Self.composed], read: read) != nil && replica.compares(of: nil, read: read) != nil)
+            _ = replica.apply([WatchEvent(isDelete: true, keyValue: KeyValue(key: kept.key, modRevision: 12))], at: 12)
+            #expect(replica.entries[Self.composed] != read[Self.composed] && replica.entries[Self.composed] != nil)
+            #expect(replica.compares(of: [Self.composed], read: read) == nil && replica.compares(of: nil, read: read) == nil)
+            #expect(replica.compares(of: [Self.composed], read: replica.entries) != nil)
+        }
+
+        @Test("The deletion of a key that was never told is no entry")
+        func unknownDeletion() throws {
+            let keys = EntryKeys(prefix: "p")
+            let snapshot = EtcdSnapshot(
+                clusterID: 7, revision: 5,
+                keyValues: [KeyValue(key: keys.start + Self.composed.utf8, value: try value("first"), modRevision: 3)])
+            var replica = EtcdReplica(of: snapshot, keys, named: "etcd", generation: 0)
+            let lost = KeyValue(key: keys.start + Self.decomposed.utf8, modRevision: 7)
+            let outcome = replica.apply([WatchEvent(isDelete: true, keyValue: lost)], at: 7)
+            #expect(outcome.failures.isEmpty && replica.failures.isEmpty && replica.entries[Self.composed] == "first")
+            let entry = KeyValue(key: keys.start + Self.composed.utf8, modRevision: 8)
+            _ = replica.apply([WatchEvent(isDelete: true, keyValue: entry)], at: 8)
+            #expect(replica.entries.values.isEmpty)
+        }
+
         @Test("Two keys with equal names are reported to each store, also to one that is opened later; after one is deleted, to none")
         func reported() async throws {
             let fixture = try await EtcdFixture()

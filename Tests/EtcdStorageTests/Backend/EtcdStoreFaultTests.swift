@@ -204,7 +204,7 @@ import Testing
     @Test("A transaction is told as a step of its own, also if its event does not come", arguments: Silence.allCases)
     func silence(_ silence: Silence) async throws {
         let isStored = DispatchSemaphore(value: 0)
-        let first = try [json("a", 1, at: 3), json("b", 1, at: 3)]
+        let first = try [json("a", 1, at: 5), json("b", 1, at: 5)]
         let member = try ScriptedMember(range: Self.range(first, at: 5)) { number, connection in
             connection.create()
             if number == 0 {
