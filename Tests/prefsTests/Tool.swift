@@ -10,7 +10,7 @@ func tool(_ arguments: String..., input: Data = Data(), environment: [String: St
 extension Trait where Self == ConditionTrait {
     /// Skips tests where etcd is not installed.
     static var needsEtcd: Self {
-        .enabled(if: isEtcdAvailable, "etcd is not installed: apt-get install etcd-server, or brew install etcd")
+        .enabled(if: isEtcdAvailable, Comment(rawValue: etcdMissing))
     }
 }
 

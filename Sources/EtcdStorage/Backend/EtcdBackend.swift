@@ -27,6 +27,8 @@ public final class EtcdBackend: StorageBackend {
     private let tokens = Lock<[EtcdToken]>([])
     // Transactions with edits that a store repeats, whose outcome is not known, by what the store calls the edits.
     private let unknown = Lock<[UInt64: EtcdTransaction]>([:])
+    // Those that are known to have taken effect, in a revision of a history to which the watch may not have come.
+    private let settled = Lock<[UInt64: (revision: Int64, history: String)]>([:])
     // Two members may take it until they are given up.
     let callTimeout: Duration
 
@@ -159,13 +161,25 @@ public final class EtcdBackend: StorageBackend {
     }
 
     private nonisolated(nonsending) func settle(_ identity: UInt64) async throws -> Bool {
-        guard var transaction = unknown.withLock({ $0.removeValue(forKey: identity) }) else { return false }
+        guard let effect = try await effect(of: identity) else { return false }
+        // Without it, entries would be told that the edits have replaced.
+        let isReached = await follower.settle(until: .now + callTimeout) { $0.revision >= effect.revision || $0.history != effect.history }
+        guard isReached else { throw EtcdFailure(code: nil, message: "an earlier edit is stored, but no member can be watched") }
+        settled.withLock { $0[identity] = nil }
+        // Another history may not have it.
+        return follower.read { $0.history } == effect.history
+    }
+
+    /// Finds out where edits of unknown outcome have taken effect; returns nil if they have not.
+    private nonisolated(nonsending) func effect(of identity: UInt64) async throws -> (revision: Int64, history: String)? {
+        if let effect = settled.withLock({ $0[identity] }) { return effect }
+        guard var transaction = unknown.withLock({ $0.removeValue(forKey: identity) }) else { return nil }
         do {
             let revision = try await transaction.settle(client, follower, callTimeout)
             keep(transaction.token)
-            guard let revision else { return false }
-            await follower.settle(until: .now + callTimeout) { $0.revision >= revision }
-            return true
+            guard let revision, let history = follower.read({ $0.history }) else { return nil }
+            settled.withLock { $0[identity] = (revision, history) }
+            return (revision, history)
         } catch {
             unknown.withLock { $0[identity] = transaction }
             throw error

@@ -209,8 +209,13 @@ final class EtcdFollower: Sendable {
     }
 
     /// Waits until what is known fulfils a condition, or until the deadline.
-    nonisolated(nonsending) func settle(until deadline: Instant, where isSettled: @escaping @Sendable (EtcdReplica) -> Bool) async {
-        _ = await wait(until: deadline) { state in state.replica.map(isSettled) == true ? true : nil }
+    ///
+    /// - Returns: whether it does.
+    @discardableResult
+    nonisolated(nonsending) func settle(
+        until deadline: Instant, where isSettled: @escaping @Sendable (EtcdReplica) -> Bool
+    ) async -> Bool {
+        await wait(until: deadline) { state in state.replica.map(isSettled) == true ? true : nil } ?? false
     }
 
     /// Waits until a closure finds what it looks for; returns nil at the deadline, or when the task is cancelled.

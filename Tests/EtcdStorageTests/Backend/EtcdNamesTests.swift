@@ -7,7 +7,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("Names that are equal, in different normalizations", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    @Suite("Names that are equal, in different normalizations", .needsEtcd, .timeLimit(.minutes(10)))
     struct EtcdNamesTests {
         private static let composed = "caf\u{E9}"
         private static let decomposed = "cafe\u{301}"

@@ -7,7 +7,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("Presence in etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    @Suite("Presence in etcd", .needsEtcd, .timeLimit(.minutes(10)))
     struct EtcdPresenceTests {
         private static let key = StorageKey<String?>("workers/7")
 

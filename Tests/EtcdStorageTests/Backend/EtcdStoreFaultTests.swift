@@ -139,6 +139,49 @@ import Testing
         token.cancel()
     }
 
+    @Test("An edit that has taken effect without an answer is not undone in memory before the watch has come to it")
+    func effectBeforeEvent() async throws {
+        let mayTell = DispatchSemaphore(value: 0)
+        let token = Lock<String?>(nil)
+        let member = try ScriptedMember(range: Self.range([], at: 5)) { _, connection in
+            connection.create()
+            mayTell.wait()
+            guard let entry = try? json("a", 1, at: 6), let token = token.withLock({ $0 }) else { return }
+            connection.result(Self.puts([entry, token], at: 6))
+            connection.receiveEnd()
+        }
+        let entryKey = Data(EntryKeys(prefix: "p").start + "a".utf8).base64EncodedString()
+        member.answerTransactions { request in
+            if request.contains(entryKey) {
+                do {
+                    let written = try Self.token(of: request, at: 6)
+                    token.withLock { $0 = $0 ?? written }
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            }
+            // Whoever asks what has become of it sees its token.
+            let range = Self.range([token.withLock { $0 } ?? ""], at: 6)
+            return #"{"header":{"cluster_id":"7","revision":"6"},"responses":[{"response_range":\#(range)}]}"#
+        }
+        let configuration = EtcdConfiguration(
+            endpoints: ["127.0.0.1:\(member.port)"], prefix: "p", requestTimeout: .milliseconds(200), connectTimeout: .seconds(30))
+        let store = try await ObservableStore.open(EtcdBackend(configuration, timing: .patient))
+        let changes = store.changes(of: key("a"))
+        var failures = store.failures.makeAsyncIterator()
+        store[key("a")] = 1
+        if case .outcomeUnknown? = await failures.next() {} else { Issue.record("the outcome is known") }
+        let second = await failures.next()
+        #expect(second.map { "\($0)" }?.contains("an earlier edit is stored") == true, "\(second as Any)")
+        #expect(store[key("a")] == 1 && store.unwrittenKeys == ["a"])
+        mayTell.signal()
+        try await store.flush()
+        #expect(store[key("a")] == 1 && store.unwrittenKeys.isEmpty)
+        try await store.close()
+        #expect(await changes.reduce(into: []) { $0.append($1.newValue) } == [1])
+    }
+
     // MARK: - Transactions whose event does not come
 
     /// What a member tells after a transaction has written 2 to "a" and "b" at revision 6.

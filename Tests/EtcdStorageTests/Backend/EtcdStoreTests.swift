@@ -7,7 +7,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("Stores on etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    @Suite("Stores on etcd", .needsEtcd, .timeLimit(.minutes(10)))
     struct EtcdStoreTests {
         @Test("A store is told each change by another one, in order, and the last value")
         func changes() async throws {

@@ -7,7 +7,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("Transactions that nobody answers", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    @Suite("Transactions that nobody answers", .needsEtcd, .timeLimit(.minutes(10)))
     struct EtcdUnknownOutcomeTests {
         @Test("It is found out whether one has taken effect, and one that has not cannot do so later", arguments: [true, false])
         func settled(arrivesBefore: Bool) async throws {

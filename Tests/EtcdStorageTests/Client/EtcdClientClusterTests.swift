@@ -5,7 +5,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("A client of a cluster", .enabled(if: isEtcdAvailable), .servers(3), .timeLimit(.minutes(10)))
+    @Suite("A client of a cluster", .needsEtcd, .servers(3), .timeLimit(.minutes(10)))
     struct EtcdClientClusterTests {
         private func client(
             _ cluster: EtcdCluster, credentials: EtcdConfiguration.Credentials? = nil, requestTimeout: Duration = .seconds(5)

@@ -216,7 +216,7 @@ import Testing
         #expect(member.authentications == 2)
     }
 
-    @Test("While no member serves there is one disconnection, and the watch goes on when one comes back")
+    @Test("While no member serves there is one disconnection, and the watch can be cancelled")
     func noMember() async throws {
         let port = ServerPort.unused()
         let watch = try RunningWatch(.patient(ports: [port]), keys: keys, after: snapshot)

@@ -63,7 +63,7 @@ final class ScriptedMember: Sendable {
         var connections: [Int64] = []
         var authentications = 0
         var range = ""
-        var transact: (@Sendable (_ request: String) -> String)?
+        var transact: (@Sendable (_ request: String) -> String?)?
     }
 
     private let server: LoopbackServer
@@ -108,7 +108,7 @@ final class ScriptedMember: Sendable {
                     if head.hasPrefix("POST /v3/auth/authenticate ") { $0.authentications += 1 }
                     return ($0.range, $0.transact)
                 }
-                let answer =
+                let answer: String? =
                     if head.hasPrefix("POST /v3/lease/grant ") {
                         #"{"ID":"9","TTL":"600"}"#
                     } else if head.hasPrefix("POST /v3/kv/txn "), let transact {
@@ -116,13 +116,14 @@ final class ScriptedMember: Sendable {
                     } else {
                         range
                     }
+                guard let answer else { return }
                 peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: \(answer.utf8.count)\r\n\r\n\(answer)")
             }
         }
     }
 
-    /// Answers transactions from now on.
-    func answerTransactions(_ transact: @escaping @Sendable (_ request: String) -> String) {
+    /// Answers transactions from now on, or closes the connection without an answer.
+    func answerTransactions(_ transact: @escaping @Sendable (_ request: String) -> String?) {
         state.value.withLock { $0.transact = transact }
     }
 

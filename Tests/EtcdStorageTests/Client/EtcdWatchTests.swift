@@ -5,7 +5,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("A watch of etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10))) struct EtcdWatchTests {
+    @Suite("A watch of etcd", .needsEtcd, .timeLimit(.minutes(10))) struct EtcdWatchTests {
         private let keys = EntryKeys(prefix: "\(UUID())")
 
         private func key(_ name: String) -> [UInt8] {

@@ -5,7 +5,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("HTTP with etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10)))
+    @Suite("HTTP with etcd", .needsEtcd, .timeLimit(.minutes(10)))
     struct HTTPEtcdTests {
         private func endpoint(of cluster: EtcdCluster) -> HTTPEndpoint {
             HTTPEndpoint(host: "127.0.0.1", port: UInt16(cluster.ports[0]))

@@ -7,7 +7,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("Stores whose cluster, or a member of it, is away", .enabled(if: isEtcdAvailable), .servers(3), .timeLimit(.minutes(10)))
+    @Suite("Stores whose cluster, or a member of it, is away", .needsEtcd, .servers(3), .timeLimit(.minutes(10)))
     struct EtcdAbsenceTests {
         @Test("While the whole cluster is away, values are read and edits wait; they are stored soon after it is back")
         func cluster() async throws {

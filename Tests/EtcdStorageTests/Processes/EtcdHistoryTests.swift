@@ -7,7 +7,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("Histories of processes on etcd", .enabled(if: isEtcdAvailable), .servers(3), .timeLimit(.minutes(10)))
+    @Suite("Histories of processes on etcd", .needsEtcd, .servers(3), .timeLimit(.minutes(10)))
     struct EtcdHistoryTests {
         private static let names = ["peer1", "peer2", "peer3"]
 

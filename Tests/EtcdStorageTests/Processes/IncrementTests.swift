@@ -6,7 +6,7 @@
 
     @testable import EtcdStorage
 
-    @Suite("Increments by several processes", .enabled(if: isEtcdAvailable), .servers(3), .timeLimit(.minutes(10)))
+    @Suite("Increments by several processes", .needsEtcd, .servers(3), .timeLimit(.minutes(10)))
     struct IncrementTests {
         private static let processes = 4
         private static let increments = isLong ? 600 : 300

@@ -4,7 +4,7 @@
     import Testing
 
     // Needs etcd: apt-get install etcd-server, or brew install etcd.
-    @Suite("The servers of tests", .enabled(if: isEtcdAvailable), .servers(3), .timeLimit(.minutes(10)))
+    @Suite("The servers of tests", .needsEtcd, .servers(3), .timeLimit(.minutes(10)))
     struct EtcdClusterTests {
         private let put = #"{"key":"YQ==","value":"Yg=="}"#
         private let range = #"{"key":"YQ=="}"#

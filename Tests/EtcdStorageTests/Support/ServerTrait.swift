@@ -25,3 +25,10 @@ extension Trait where Self == ServerTrait {
         ServerTrait(count: count)
     }
 }
+
+#if os(macOS) || os(Linux)
+    extension Trait where Self == ConditionTrait {
+        /// Skips tests where etcd is not installed, and says so.
+        static var needsEtcd: Self { .enabled(if: isEtcdAvailable, Comment(rawValue: etcdMissing)) }
+    }
+#endif

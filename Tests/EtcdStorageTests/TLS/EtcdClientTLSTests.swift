@@ -6,7 +6,7 @@
     @testable import EtcdStorage
 
     // Needs etcd and the command openssl: apt-get install etcd-server openssl.
-    @Suite("A client of etcd over TLS", .enabled(if: isEtcdAvailable && isTLSAvailable), .servers(3), .timeLimit(.minutes(10)))
+    @Suite("A client of etcd over TLS", .needsEtcd, .needsTLS, .servers(3), .timeLimit(.minutes(10)))
     struct EtcdClientTLSTests {
         private let certificates: TestCertificates
         private let keys = EntryKeys(prefix: "tls/")

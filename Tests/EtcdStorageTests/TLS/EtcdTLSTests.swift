@@ -5,7 +5,7 @@
     @testable import EtcdStorage
 
     // Needs etcd and the command openssl: apt-get install etcd-server openssl.
-    @Suite("etcd over TLS", .enabled(if: isEtcdAvailable && isTLSAvailable), .servers(1), .timeLimit(.minutes(10)))
+    @Suite("etcd over TLS", .needsEtcd, .needsTLS, .servers(1), .timeLimit(.minutes(10)))
     struct EtcdTLSTests {
         private let certificates: TestCertificates
 

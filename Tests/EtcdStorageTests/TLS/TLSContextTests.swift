@@ -6,7 +6,7 @@
     @testable import EtcdStorage
 
     // Needs the command openssl: apt-get install openssl.
-    @Suite("TLS configurations", .enabled(if: isTLSAvailable), .timeLimit(.minutes(10)))
+    @Suite("TLS configurations", .needsTLS, .timeLimit(.minutes(10)))
     struct TLSContextTests {
         private let certificates: TestCertificates
 

@@ -5,7 +5,7 @@
     @testable import EtcdStorage
 
     // Needs the command openssl: apt-get install openssl.
-    @Suite("TLS sessions with changed bytes", .enabled(if: isTLSAvailable), .timeLimit(.minutes(10)))
+    @Suite("TLS sessions with changed bytes", .needsTLS, .timeLimit(.minutes(10)))
     struct TLSFuzzTests {
         private static let seeds = (0..<4).map { firstSeed + UInt64($0) }
         private static let count = isLong ? 2500 : 100

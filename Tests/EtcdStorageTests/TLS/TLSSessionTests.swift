@@ -5,7 +5,7 @@
     @testable import EtcdStorage
 
     // Needs the command openssl: apt-get install openssl.
-    @Suite("TLS sessions", .enabled(if: isTLSAvailable), .timeLimit(.minutes(10)))
+    @Suite("TLS sessions", .needsTLS, .timeLimit(.minutes(10)))
     struct TLSSessionTests {
         private static let versions = [0x0303, 0x0304]
 

@@ -1,16 +1,19 @@
 #if os(Linux)
     import Foundation
+    import TestSupport
+    import Testing
 
     @testable import EtcdStorage
 
-    /// Whether OpenSSL and its command are installed: without them, the suites of TLS are skipped.
-    ///
-    /// Install them with `apt-get install openssl`.
-    let isTLSAvailable: Bool = {
-        guard case .success = OpenSSLLibrary.shared else { return false }
-        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        return path.split(separator: ":").contains { FileManager.default.isExecutableFile(atPath: "\($0)/openssl") }
-    }()
+    extension Trait where Self == ConditionTrait {
+        /// Skips suites where OpenSSL or its command is not installed, and says so.
+        static var needsTLS: Self {
+            .enabled("OpenSSL's library or command is not installed: apt-get install openssl") {
+                guard case .success = OpenSSLLibrary.shared else { return false }
+                return isInstalled("openssl")
+            }
+        }
+    }
 
     /// The server's side of a TLS connection in memory.
     final class TLSTestServer {

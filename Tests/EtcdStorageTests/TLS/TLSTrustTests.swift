@@ -5,7 +5,7 @@
     @testable import EtcdStorage
 
     // Needs the command openssl: apt-get install openssl.
-    @Suite("Trust between clients and servers", .enabled(if: isTLSAvailable), .timeLimit(.minutes(10)))
+    @Suite("Trust between clients and servers", .needsTLS, .timeLimit(.minutes(10)))
     struct TLSTrustTests {
         private let certificates: TestCertificates
 

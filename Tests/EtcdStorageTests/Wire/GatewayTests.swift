@@ -6,7 +6,7 @@
     @testable import EtcdStorage
 
     /// etcd passes silently over members that it does not know, so every member is checked by its effect.
-    @Suite("Requests to etcd", .enabled(if: isEtcdAvailable), .timeLimit(.minutes(10))) struct GatewayTests {
+    @Suite("Requests to etcd", .needsEtcd, .timeLimit(.minutes(10))) struct GatewayTests {
         private let prefix = "\(UUID())/"
 
         private func key(_ name: String) -> [UInt8] {

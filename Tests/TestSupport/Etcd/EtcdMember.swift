@@ -4,8 +4,11 @@
 
     /// Whether etcd is installed: without it, suites that need it are skipped.
     ///
-    /// Install it with `apt-get install etcd-server`, or `brew install etcd`.
+    /// ``etcdMissing`` says how to install it.
     public let isEtcdAvailable = isInstalled("etcd")
+
+    /// Why tests are skipped where it is not.
+    public let etcdMissing = "etcd is not installed: apt-get install etcd-server, or brew install etcd"
 
     /// One etcd server, which may be killed and started again; it ends when the member is released, and with the process of the tests.
     final class EtcdMember: Sendable {
