@@ -5,15 +5,27 @@ struct OpenSSLLibrary: Sendable {
     /// The library, or why there is none.
     static let shared = Result { () throws(TLSError) in try OpenSSLLibrary() }
 
+    /// The names of the files that the system may have, the best first.
+    static let systemFiles: [String] = {
+        #if canImport(Darwin)
+            []
+        #else
+            ["libssl.so.3", "libssl.so.1.1"]
+        #endif
+    }()
+
     // A handle of the dynamic loader, as a number, because it is only passed back.
     private let handle: UInt
 
-    private init() throws(TLSError) {
-        guard !libraryNames.isEmpty else {
+    /// Opens the first library that there is.
+    ///
+    /// - Parameter files: the names of the libraries' files, without folders.
+    init(_ files: [String] = systemFiles) throws(TLSError) {
+        guard !files.isEmpty else {
             throw .unavailable("there is no TLS for etcd on this system yet: connect through a tunnel that ends TLS on this machine")
         }
         var failures: [String] = []
-        for name in libraryNames {
+        for name in files {
             if let opened = dlopen(name, RTLD_NOW | RTLD_LOCAL) {
                 handle = UInt(bitPattern: opened)
                 try initialize()
@@ -46,9 +58,3 @@ struct OpenSSLLibrary: Sendable {
         }
     }
 }
-
-#if canImport(Darwin)
-    private let libraryNames: [String] = []
-#else
-    private let libraryNames = ["libssl.so.3", "libssl.so.1.1"]
-#endif

@@ -93,4 +93,20 @@
             #expect(text?.hasSuffix("Give a private key in PEM format without a password.") == true)
         }
     }
+
+    @Suite("Systems without OpenSSL", .timeLimit(.minutes(10)))
+    struct OpenSSLLibraryTests {
+        @Test("Where there is no OpenSSL, the error says what is missing and what to install")
+        func missing() throws {
+            let error = try #require(throws: TLSError.self) { try OpenSSLLibrary(["libssl-missing.so.9"]) }
+            #expect(error.description.contains("libssl-missing.so.9"))
+            #expect(error.description.contains("install its package openssl, version 3 or 1.1.1"))
+        }
+
+        @Test("A library that is no OpenSSL, or too old, is an error that names the function it lacks")
+        func foreign() throws {
+            let error = try #require(throws: TLSError.self) { try OpenSSLLibrary(["libc.so.6"]) }
+            #expect(error.description.contains("OpenSSL has no function OPENSSL_init_ssl: install version 3 or 1.1.1"))
+        }
+    }
 #endif
