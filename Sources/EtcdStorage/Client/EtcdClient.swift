@@ -21,6 +21,10 @@ actor EtcdClient {
     private var preferred = 0
     // The request for the token of the user, and then its result; all calls share it.
     private var token: Task<String?, any Error>?
+    // The delays that end when a member serves.
+    private var pauses: Set<Task<Void, any Error>> = []
+    // Whether no member has served anything since a delay has begun.
+    private var isAway = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
@@ -40,7 +44,7 @@ actor EtcdClient {
     ///
     /// It is sent again, to the next member, if it did not arrive, or did nothing because the member has no leader or too much to do. If
     /// its outcome is unknown, it is sent again only if it is repeatable. After all members have failed there is a delay of up to two
-    /// seconds.
+    /// seconds, which ends when one of them serves another request.
     ///
     /// - Parameters:
     ///   - isRepeatable: whether the request may be executed several times, such as one that only reads.
@@ -63,7 +67,9 @@ actor EtcdClient {
                 member = preferred
                 let limit = attempts.deadline(until: deadline, timeout: configuration.requestTimeout, now: .now)
                 let response = try await send(HTTPRequest(request, token: value), to: member, deadline: limit)
-                return try Request.response(httpStatus: response.status, body: response.body)
+                let result = try Request.response(httpStatus: response.status, body: response.body)
+                endPauses()
+                return result
             } catch {
                 let retry: EtcdAttempts.Retry
                 do {
@@ -78,7 +84,7 @@ actor EtcdClient {
                 guard .now + retry.delay < deadline else {
                     throw EtcdClientError.unavailable(error, mayHaveArrived: attempts.mayHaveArrived)
                 }
-                if retry.delay > .zero { try await Task.sleep(for: retry.delay) }
+                if retry.delay > .zero { try await pause(for: retry.delay) }
             }
         }
     }
@@ -97,6 +103,7 @@ actor EtcdClient {
             request.authorize(with: token)
             let stream = try await open(member, deadline: deadline).stream(request, deadline: deadline)
             guard stream.head.status == 200 else { throw try await failure(of: stream, deadline: deadline) }
+            endPauses()
             return (stream, member)
         } catch {
             markFailed(member)
@@ -107,6 +114,29 @@ actor EtcdClient {
     /// Makes the next member the preferred one, if this one still is.
     func markFailed(_ member: Int) {
         if member == preferred { preferred = (member + 1) % endpointCount }
+    }
+
+    /// Waits before what has failed is tried again: for a time, or until a member serves another request after none has served since an
+    /// earlier delay. While members serve, that they do says nothing about what they refuse.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled.
+    func pause(for delay: Duration) async throws {
+        let sleep = Task { try await Task.sleep(for: delay) }
+        if isAway { pauses.insert(sleep) }
+        isAway = true
+        defer { pauses.remove(sleep) }
+        await withTaskCancellationHandler {
+            _ = await sleep.result
+        } onCancel: {
+            sleep.cancel()
+        }
+        try Task.checkCancellation()
+    }
+
+    private func endPauses() {
+        isAway = false
+        for sleep in pauses { sleep.cancel() }
+        pauses = []
     }
 
     private func send(_ request: HTTPRequest, to member: Int, deadline: Instant) async throws(HTTPError) -> HTTPResponse {

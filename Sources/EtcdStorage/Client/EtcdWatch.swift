@@ -100,7 +100,7 @@ struct EtcdWatch: Sendable {
         let doublings = min(failures - client.endpointCount - 1, 10)
         let delay = min(timing.firstDelay * (1 << doublings), timing.longestDelay)
         do {
-            try await Task.sleep(for: delay * Double.random(in: 0.5...1))
+            try await client.pause(for: delay * Double.random(in: 0.5...1))
         } catch {
             // The task was cancelled, which ends the loop.
         }

@@ -129,6 +129,15 @@ struct EtcdClientTests {
         _ = try await client.call(Self.put, isRepeatable: true, deadline: .distant)
     }
 
+    @Test("What waits because no member serves goes on as soon as one does")
+    func endOfPause() async throws {
+        let client = try client(try Gateway().listen { _, _ in (200, "{}") })
+        try await client.pause(for: .zero)
+        let pause = await client.beginPause(for: .seconds(3600))
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        try await pause.value
+    }
+
     // MARK: - Connections
 
     @Test("A connection that the member closed while it was idle is replaced, and nothing is sent twice")
@@ -254,5 +263,12 @@ struct EtcdClientTests {
         case .failure(EtcdClientError.outcomeUnknown): #expect(!isRepeatable)
         case let result: Issue.record("unexpected: \(result)")
         }
+    }
+}
+
+extension EtcdClient {
+    /// Starts a delay, which has begun before whatever the client is asked next.
+    fileprivate func beginPause(for delay: Duration) -> Task<Void, any Error> {
+        Task { try await pause(for: delay) }
     }
 }
