@@ -60,9 +60,18 @@ public final class EtcdBackend: StorageBackend {
     ///
     /// - Throws: `StorageError.unreadable` with the reason why no member answers.
     public nonisolated(nonsending) func load() async throws -> StorageEntries {
-        do {
+        try await reading {
             guard follower.known != nil else { return try await followed().entries }
             return try await read()
+        }
+    }
+
+    /// Reads, and throws errors as a store expects them.
+    nonisolated(nonsending) func reading<Result>(
+        _ body: nonisolated(nonsending) () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await body()
         } catch let error as CancellationError {
             throw error
         } catch {
@@ -116,20 +125,18 @@ public final class EtcdBackend: StorageBackend {
     /// The commits after a revision, as far as etcd has not compacted its history; nil also for a user who may not write, because their end
     /// is found by a write under the prefix.
     public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
-        do {
-            let replica = try await followed()
-            if let revision, revision.history != replica.history { return nil }
-            let last = try await withTransaction { try await $0.mark(client, callTimeout) }
-            let history = EtcdHistory(client: client, keys: keys, timeout: callTimeout)
-            guard let revision else { return try await history.commits(since: nil, upTo: last, of: replica) }
-            guard let number = Int64(exactly: revision.number), number < last else { return nil }
-            return try await history.commits(since: number, upTo: last, of: replica)
-        } catch let failure as EtcdFailure where failure.isPermissionDenied {
-            return nil
-        } catch let error as CancellationError {
-            throw error
-        } catch {
-            throw StorageError.unreadable(file: name, reason: "\(error)")
+        try await reading {
+            do {
+                let replica = try await followed()
+                if let revision, revision.history != replica.history { return nil }
+                let last = try await withTransaction { try await $0.mark(client, callTimeout) }
+                let history = EtcdHistory(client: client, keys: keys, timeout: callTimeout)
+                guard let revision else { return try await history.commits(since: nil, upTo: last, of: replica) }
+                guard let number = Int64(exactly: revision.number), number < last else { return nil }
+                return try await history.commits(since: number, upTo: last, of: replica)
+            } catch let failure as EtcdFailure where failure.isPermissionDenied {
+                return nil
+            }
         }
     }
 

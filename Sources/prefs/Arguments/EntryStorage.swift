@@ -10,16 +10,12 @@ enum EntryStorage: Sendable {
     case file(PropertyListFile)
     case etcd(EtcdBackend)
 
-    /// Interprets the first operand, without accessing the storage.
+    /// Interprets the option, or else the first operand, without accessing the storage.
     ///
     /// - Parameter requestTimeout: how long a member of etcd may take for a response.
     init(_ arguments: Arguments, requestTimeout: Duration = .seconds(5)) throws(CommandError) {
-        guard arguments.has(EtcdConfiguration.optionName) else {
-            if let option = arguments.etcdOption { throw .usage("--\(option) needs --\(EtcdConfiguration.optionName)") }
-            self = .file(PropertyListFile(operand: arguments.operands[0]))
-            return
-        }
-        self = .etcd(try EtcdBackend.make(arguments, requestTimeout: requestTimeout))
+        let etcd = try EtcdBackend.requested(by: arguments, requestTimeout: requestTimeout)
+        self = etcd.map { .etcd($0) } ?? .file(PropertyListFile(operand: arguments.operands[0]))
     }
 
     /// The storage as a store's backend.
@@ -39,7 +35,7 @@ enum EntryStorage: Sendable {
     func existingEntries() throws -> [String: PropertyListValue] {
         switch self {
         case .file(let file): try file.existingEntries()
-        case .etcd(let etcd): try Self.wait { try await etcd.load().values }
+        case .etcd(let etcd): try etcd.wait { try await $0.load().values }
         }
     }
 
@@ -49,18 +45,20 @@ enum EntryStorage: Sendable {
     func edit(_ body: @escaping @Sendable (inout StorageEntries) throws -> Void) throws {
         switch self {
         case .file(let file): _ = try file.editList(body)
-        case .etcd(let etcd): try Self.wait { _ = try await etcd.edit(body) }
+        case .etcd(let etcd): try etcd.wait { _ = try await $0.edit(body) }
         }
     }
+}
 
+extension EtcdBackend {
     /// Runs a task, and waits for it on the calling thread, which must not be one of the cooperative pool.
-    private static func wait<Success: Sendable>(_ operation: @escaping @Sendable () async throws -> Success) throws -> Success {
+    func wait<Success: Sendable>(_ operation: @escaping @Sendable (EtcdBackend) async throws -> Success) throws -> Success {
         let outcome = Lock<Result<Success, any Error>>(.failure(CancellationError()))
         let end = DispatchSemaphore(value: 0)
         Task {
             let result: Result<Success, any Error>
             do {
-                result = .success(try await operation())
+                result = .success(try await operation(self))
             } catch {
                 result = .failure(error)
             }

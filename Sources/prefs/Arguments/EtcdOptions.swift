@@ -12,9 +12,10 @@ extension EtcdConfiguration {
     /// The environment variable with the password, which other users could read in an argument.
     static let passwordVariable = "ETCD_PASSWORD"
 
-    /// Interprets the options, and the first operand as `ENDPOINTS/PREFIX`: addresses separated by commas, and what the keys begin with.
+    /// Interprets the options, and as `ENDPOINTS/PREFIX` the value of `--etcd`, or else the first operand: addresses separated by commas, and
+    /// what the keys begin with.
     init(_ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment) throws(CommandError) {
-        let operand = arguments.operands[0]
+        let operand = arguments.options[Self.optionName] ?? arguments.operands[0]
         guard let slash = operand.firstIndex(of: "/") else {
             throw .usage("etcd needs ENDPOINTS/PREFIX, such as localhost:2379/services/web: \(operand)")
         }
@@ -45,7 +46,16 @@ extension EtcdConfiguration {
 }
 
 extension EtcdBackend {
-    /// Returns the backend for the first operand and the options, without connecting to the cluster.
+    /// Returns the backend for the value of `--etcd` and the other options, without connecting to the cluster; nil if it is not given.
+    static func requested(by arguments: Arguments, requestTimeout: Duration = .seconds(5)) throws(CommandError) -> EtcdBackend? {
+        guard arguments.has(EtcdConfiguration.optionName) else {
+            if let option = arguments.etcdOption { throw .usage("--\(option) needs --\(EtcdConfiguration.optionName)") }
+            return nil
+        }
+        return try make(arguments, requestTimeout: requestTimeout)
+    }
+
+    /// Returns the backend for the value of `--etcd`, or else the first operand, and the options, without connecting to the cluster.
     static func make(_ arguments: Arguments, requestTimeout: Duration = .seconds(5)) throws(CommandError) -> EtcdBackend {
         var configuration = try EtcdConfiguration(arguments)
         configuration.requestTimeout = requestTimeout
@@ -65,8 +75,9 @@ extension Arguments {
         EtcdConfiguration.options.map { String($0.dropFirst(2).prefix { $0 != " " }) }.first(where: has)
     }
 
-    /// Makes the value of `--etcd`, if it was given, the first operand, in place of FILE.
-    mutating func insertEtcdOperand() {
-        if let operand = options[EtcdConfiguration.optionName] { operands.insert(operand, at: 0) }
+    /// Makes the value of `--etcd`, if it was given, an operand in place of FILE, unless those before it are missing.
+    mutating func insertEtcdOperand(at index: Int) {
+        guard let operand = options[EtcdConfiguration.optionName], operands.count >= index else { return }
+        operands.insert(operand, at: index)
     }
 }

@@ -9,8 +9,10 @@ protocol Command: Sendable {
     static var operandCount: ClosedRange<Int> { get }
     /// The options as shown in the usage: with a placeholder after the name, as in `--count N`, for an option that has a value.
     static var options: [String] { get }
-    /// Whether `--etcd` may take the place of the first operand, FILE.
+    /// Whether `--etcd` may take the place of an operand.
     static var takesEtcd: Bool { get }
+    /// The index of that operand, FILE.
+    static var etcdOperand: Int { get }
     /// The command with its operands and options.
     static var usage: String { get }
     /// The function of the command, in one line.
@@ -28,6 +30,7 @@ protocol Command: Sendable {
 extension Command {
     static var options: [String] { [] }
     static var takesEtcd: Bool { false }
+    static var etcdOperand: Int { 0 }
     static var details: String { "" }
 
     /// The options with those of etcd, if the command takes them.
@@ -47,7 +50,7 @@ extension Command {
             if !takesEtcd, let option = arguments.etcdOption {
                 throw .usage("\(name) works on files only, and takes no --\(option)")
             }
-            arguments.insertEtcdOperand()
+            arguments.insertEtcdOperand(at: etcdOperand)
             try check(arguments.operands)
             return try Self(arguments)
         } catch .usage(let reason, _) {

@@ -92,7 +92,7 @@ extension CompletionsCommand {
         return candidates(kind(at: parsed.operands.count, of: kinds), parsed)
     }
 
-    /// The arguments as far as they can be recognized, with the value of `--etcd` as the first operand.
+    /// The arguments as far as they can be recognized, with the value of `--etcd` in the place of FILE.
     private static func parsed(_ arguments: ArraySlice<String>, of command: any Command.Type) -> Arguments {
         var parsed = Arguments()
         var rest = arguments
@@ -107,7 +107,7 @@ extension CompletionsCommand {
                 parsed.operands.append(argument)
             }
         }
-        parsed.insertEtcdOperand()
+        parsed.insertEtcdOperand(at: command.etcdOperand)
         return parsed
     }
 

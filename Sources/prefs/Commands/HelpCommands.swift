@@ -16,7 +16,7 @@ struct HelpCommand: Command {
         (
             "etcd",
             """
-            \(Prefs.commands.filter { $0.takesEtcd }.map { $0.name }.joined(separator: ", ")) take --etcd ENDPOINTS/PREFIX in place of their first operand, for \
+            \(Prefs.commands.filter { $0.takesEtcd }.map { $0.name }.joined(separator: ", ")) take --etcd ENDPOINTS/PREFIX in place of FILE, for \
             the keys PREFIX/NAME of an etcd cluster. ENDPOINTS are host:port of its members, separated by commas; the prefix is all that \
             follows the first slash. --etcd-user NAME logs in with the password in the environment variable ETCD_PASSWORD. --etcd-cacert \
             FILE (the trusted authority) encrypts connections, and --etcd-cert FILE with --etcd-key FILE is the certificate of the client.
@@ -60,7 +60,8 @@ struct HelpCommand: Command {
     }
 
     private static func explanation(of command: any Command.Type) -> String {
-        let etcd = command.takesEtcd ? "--etcd ENDPOINTS/PREFIX can take the place of the first operand: see etcd in prefs help." : ""
+        let operand = command.operands.split(separator: " ").dropFirst(command.etcdOperand).first?.filter { !"[]".contains($0) } ?? ""
+        let etcd = command.takesEtcd ? "--etcd ENDPOINTS/PREFIX can take the place of \(operand): see etcd in prefs help." : ""
         return ["usage: \(command.usage)", command.summary, command.details, etcd].filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 

@@ -1,3 +1,4 @@
+import EtcdStorage
 import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
@@ -7,6 +8,8 @@ struct FindCommand: Command {
     static let name = "find"
     static let operands = "WORD [FILE ...]"
     static let operandCount = 1...Int.max
+    static let takesEtcd = true
+    static let etcdOperand = 1
     static let summary = "Print the keys whose name or value contains WORD, in the given files or in all domains."
     static let details = """
         Upper and lower case are not distinguished. Values are compared as prefs read prints them, those in arrays and dictionaries one by
@@ -15,24 +18,27 @@ struct FindCommand: Command {
         """
 
     private let word: String
-    private let files: [String]
+    private let etcd: EtcdBackend?
+    // As given, with that of etcd first.
+    private let names: [String]
 
     init(_ arguments: Arguments) throws(CommandError) {
         word = arguments.operands[0].lowercased()
-        files = Array(arguments.operands.dropFirst())
+        etcd = try EtcdBackend.requested(by: arguments)
+        names = Array(arguments.operands.dropFirst())
         guard !word.isEmpty else { throw .usage("the word is empty") }
-        guard !files.contains("") else { throw .usage("the name of a file is empty") }
+        guard !names.contains("") else { throw .usage("the name of a file is empty") }
     }
 
     func run(_ output: Output) throws {
         var status: Int32 = 1
         var hasFailed = false
-        for file in files.isEmpty ? try PropertyListFile.domains() : files {
+        for (name, storage) in try storages() {
             do {
-                try PropertyListFile(operand: file).existingEntries().forEachNested { path, name, value in
-                    guard isMatch(name, value) else { return }
+                try storage.existingEntries().forEachNested { path, key, value in
+                    guard isMatch(key, value) else { return }
                     status = 0
-                    try output.write(line: "\(file.displayName): \(output.key(path.displayName)): \(value.json)")
+                    try output.write(line: "\(name.displayName): \(output.key(path.displayName)): \(value.json)")
                 }
             } catch CommandError.outputClosed {
                 throw CommandError.outputClosed
@@ -43,6 +49,13 @@ struct FindCommand: Command {
         }
         if hasFailed { status = 3 }
         if status != 0 { throw CommandError.reported(status: status) }
+    }
+
+    /// What to search, with the names as given.
+    private func storages() throws -> [(name: String, EntryStorage)] {
+        var names = names.isEmpty ? try PropertyListFile.domains() : names
+        let first = etcd.map { [(names.removeFirst(), EntryStorage.etcd($0))] } ?? []
+        return first + names.map { ($0, .file(PropertyListFile(operand: $0))) }
     }
 
     private func isMatch(_ name: String, _ value: PropertyListValue) -> Bool {
@@ -89,25 +102,32 @@ struct LintCommand: Command {
     static let name = "lint"
     static let operands = "FILE ..."
     static let operandCount = 1...Int.max
+    static let takesEtcd = true
     static let summary = "Check that files are property lists: print file, place and reason for each that is not, and exit with 1."
-    static let details = "The root may be of any type. - is standard input. A file that cannot be read makes the exit status 3."
+    static let details = """
+        The root may be of any type. - is standard input. A file that cannot be read makes the exit status 3. In etcd, the value of each key
+        is checked.
+        """
 
+    private let etcd: EtcdBackend?
     private let files: [String]
 
     init(_ arguments: Arguments) throws(CommandError) {
-        files = arguments.operands
+        etcd = try EtcdBackend.requested(by: arguments)
+        files = Array(arguments.operands.dropFirst(etcd == nil ? 0 : 1))
         guard !files.contains("") else { throw .usage("the name of a file is empty") }
     }
 
     func run(_ output: Output) throws {
         var status: Int32 = 0
-        for file in files {
+        let checks = (etcd.map { etcd in [{ try Self.checked(etcd) }] } ?? []) + files.map { file in { try Self.checked(file) } }
+        for check in checks {
             do {
-                try output.write(line: Self.checked(file))
+                try output.write(line: check())
             } catch CommandError.outputClosed {
                 throw CommandError.outputClosed
             } catch let error as Invalid {
-                CommandError.failed(error.description).report()
+                for reason in error.reasons { CommandError.failed(reason).report() }
                 status = max(status, 1)
             } catch {
                 CommandError(error).report()
@@ -118,7 +138,14 @@ struct LintCommand: Command {
     }
 
     private struct Invalid: Error {
-        let description: String
+        let reasons: [String]
+    }
+
+    /// The line for keys in etcd that are all entries with property lists.
+    private static func checked(_ etcd: EtcdBackend) throws -> String {
+        let check = try etcd.wait { try await $0.check() }
+        guard check.failures.isEmpty else { throw Invalid(reasons: check.failures) }
+        return "\(etcd.name): OK (\(check.keyCount) keys)"
     }
 
     /// The line for a file that is a property list.
@@ -129,7 +156,7 @@ struct LintCommand: Command {
             let (root, format) = try PropertyListValue.decode(bytes)
             return "\(name.displayName): OK (\(format), \(root.typeName))"
         } catch {
-            throw Invalid(description: "\(name): \(error)")
+            throw Invalid(reasons: ["\(name): \(error)"])
         }
     }
 }

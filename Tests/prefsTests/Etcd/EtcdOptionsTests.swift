@@ -47,7 +47,8 @@ struct EtcdOptionsTests {
             ["read", "--etcd", "localhost:2379"], ["read", "--etcd", ""], ["read", "--etcd", "/web"], ["read", "--etcd", "host:port/web"],
             ["read", "--etcd", "localhost/web", "a", "b"], ["read", "f.plist", "--etcd-user", "root"], ["mirror", "localhost/web"],
             ["read", "--etcd", "localhost/web", "k", "--origin"], ["list", "--etcd", "localhost/web", "--layers"],
-            ["mirror", "localhost", "f.plist"], ["mirror", "localhost/web", ""],
+            ["mirror", "localhost", "f.plist"], ["mirror", "localhost/web", ""], ["find", "--etcd", "localhost/web"],
+            ["find", "x", "--etcd-user", "root"], ["lint", "f.plist", "--etcd-user", "root"], ["lint", "--etcd", "localhost/web", ""],
         ])
     func invalid(_ arguments: [String]) async throws {
         let result = try await Subprocess.finished("prefs", arguments)
@@ -56,7 +57,7 @@ struct EtcdOptionsTests {
 
     @Test(
         "Commands for files only refuse the options and say so",
-        arguments: [["convert", "--to", "xml"], ["lint"], ["find", "x"], ["domains"], ["completions", "bash"], ["manual"]])
+        arguments: [["convert", "--to", "xml"], ["domains"], ["completions", "bash"], ["manual"]])
     func filesOnly(_ arguments: [String]) async throws {
         let result = try await Subprocess.finished("prefs", arguments + ["--etcd", "localhost/web"])
         #expect(result.status == 2 && result.errors.hasPrefix("prefs: \(arguments[0]) works on files only, and takes no --etcd\n"))

@@ -24,6 +24,12 @@ struct EtcdTests {
         return result.text
     }
 
+    /// Writes a key as other programs do.
+    private func put(_ key: Data, _ value: Data) async throws {
+        let (key, value) = (key.base64EncodedString(), value.base64EncodedString())
+        try await EtcdCluster.shared().call("/v3/kv/put", #"{"key":"\#(key)","value":"\#(value)"}"#)
+    }
+
     @Test("What is written is read, also as a part of a value, and nothing is there before")
     func reading() async throws {
         #expect(try await run("read") == "{}\n")
@@ -86,6 +92,38 @@ struct EtcdTests {
         try await run("write", "b", "3", "--int")
         let result = try await tool("diff", folder.path("f.plist"), "--etcd", etcd)
         #expect(result.status == 1 && result.text == "- b: 3\n+ b: 2\n")
+    }
+
+    @Test("Names and values are searched, in files as well")
+    func find() async throws {
+        let folder = try TemporaryFolder()
+        try PropertyListValue.dictionary(["host": "beta"]).encoded(as: .xml).write(to: folder.file("f.plist"))
+        try await run("import", input: #"{"server": {"Port": 80}, "name": "Beta"}"#)
+        #expect(try await run("find", "port") == "\"\(etcd)\": server.Port: 80\n")
+        let file = folder.path("f.plist")
+        #expect(try await run("find", "beta", file) == "\"\(etcd)\": name: \"Beta\"\n\(file): host: \"beta\"\n")
+        let none = try await tool("find", "gamma", "--etcd", etcd)
+        #expect(none.status == 1 && none.output.isEmpty && none.errors.isEmpty)
+    }
+
+    @Test("What is no property list is reported with its key, and so are keys of no entry")
+    func lint() async throws {
+        #expect(try await run("lint") == "etcd \(etcd): OK (0 keys)\n")
+        try await run("write", "a", "1", "b", "2")
+        #expect(try await run("lint") == "etcd \(etcd): OK (2 keys)\n")
+        let prefix = etcd.drop { $0 != "/" }.dropFirst() + "/"
+        let list = try PropertyListValue.integer(1).encoded(as: .binary)
+        for (name, value) in [("c", Data("text".utf8)), ("e\u{301}", list), ("\u{E9}", list)] {
+            try await put(Data((prefix + name).utf8), value)
+        }
+        try await put(Data(prefix.utf8) + [0xFF], list)
+        let result = try await tool("lint", "--etcd", etcd)
+        #expect(result.status == 1 && result.output.isEmpty)
+        let errors = result.errors.split(separator: "\n").map { $0.dropFirst("prefs: etcd \(etcd): ".count) }
+        #expect(errors.count == 3)
+        #expect(errors.first?.hasPrefix("key \"c\": not a property list: ") == true)
+        #expect(errors.dropFirst().first?.contains("etcd has two keys for \"\u{E9}\", in different Unicode normalizations") == true)
+        #expect(errors.last == #"the key $'\#(prefix)\xff' is not valid UTF-8"#)
     }
 
     @Test("A watch prints current values and changes, with revisions")

@@ -1,0 +1,49 @@
+import ObservableStorage
+import PropertyListCoding
+
+extension EtcdBackend {
+    /// What a check of the keys under the prefix has found.
+    package struct Check: Sendable {
+        /// The number of keys, without those of the backend.
+        package var keyCount = 0
+        /// What no entry is read from, or only as data: the storage, the key and the reason of each, in the order of the keys.
+        package var failures: [String] = []
+    }
+
+    /// Checks whether each key under the prefix is that of an entry, with a property list as its value.
+    ///
+    /// - Throws: `StorageError.unreadable` with the reason why no member answers.
+    package nonisolated(nonsending) func check() async throws -> Check {
+        let snapshot = try await reading {
+            try await client.snapshot(from: keys.entriesStart, to: keys.rangeEnd, pageTimeout: callTimeout)
+        }
+        let refused = EtcdReplica(of: snapshot, keys, named: name, generation: 0).failures
+        var check = Check()
+        for keyValue in snapshot.keyValues {
+            switch keys.meaning(of: keyValue.key) {
+            case .reserved: continue
+            case .foreign: check.failures.append("\(name): the key \(keyValue.key.escaped) is not valid UTF-8")
+            case .entry(let entry):
+                do throws(EntryValue.Failure) {
+                    _ = try EntryValue.decode(keyValue.value, for: entry)
+                } catch {
+                    check.failures.append("\(name): \(error)")
+                }
+                if let failure = refused[keyValue.key] { check.failures.append("\(failure)") }
+            }
+            check.keyCount += 1
+        }
+        return check
+    }
+}
+
+extension [UInt8] {
+    /// The bytes as a shell takes them, with those that are not ASCII as numbers.
+    fileprivate var escaped: String {
+        let text = map { byte in
+            0x20..<0x7F ~= byte && byte != UInt8(ascii: "'") && byte != UInt8(ascii: "\\")
+                ? String(UnicodeScalar(byte)) : "\\x" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }
+        return "$'" + text.joined() + "'"
+    }
+}
