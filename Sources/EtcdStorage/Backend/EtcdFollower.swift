@@ -14,11 +14,6 @@ final class EtcdFollower: Sendable {
         var failure: (any Error)?
         /// Attempts of transactions whose results are awaited.
         var attempts: [String: Attempt] = [:]
-        /// Those who wait for something.
-        var waiting: [Int: Waiter] = [:]
-        var lastNumber = 0
-        /// When the next of them are given up.
-        var alarm: Instant?
         var task: Task<Void, Never>?
         var isStopped = false
     }
@@ -31,25 +26,13 @@ final class EtcdFollower: Sendable {
         case stored(StorageEntries)
     }
 
-    /// Somebody who waits for something.
-    fileprivate struct Waiter: Sendable {
-        typealias Check = @Sendable (inout State) -> (@Sendable () -> Void)?
-
-        /// When to give up.
-        let deadline: Instant
-        /// Called after each change; returns what to do outside the lock if it was found. Nil while nobody waits yet.
-        var check: Check?
-        /// Ends the waiting without it.
-        var cancel: (@Sendable () -> Void)?
-    }
-
     /// The events of the storage, in the order of the revisions.
     let events = ChangePublisher<StorageEvent>()
     private let name: String
     private let keys: EntryKeys
     private let client: EtcdClient
     private let timing: EtcdWatch.Timing
-    private let state = Lock(State())
+    private let state = AwaitableState(State())
 
     init(_ client: EtcdClient, _ keys: EntryKeys, named name: String, timing: EtcdWatch.Timing = EtcdWatch.Timing()) {
         (self.client, self.keys, self.name, self.timing) = (client, keys, name, timing)
@@ -80,10 +63,12 @@ final class EtcdFollower: Sendable {
 
     // Called by one task, step by step, which determines the order of events.
     private func receive(_ step: WatchStep) {
-        let (events, actions) = state.withLock { state in (follow(step, &state), state.ready()) }
-        // A store looks at the events before the end of a transaction, which may be older.
-        for event in events { self.events.publish(event) }
-        for action in actions { action() }
+        state.update {
+            follow(step, &$0)
+        } before: { events in
+            // A store looks at the events before the end of a transaction, which may be older.
+            for event in events { self.events.publish(event) }
+        }
     }
 
     private func follow(_ step: WatchStep, _ state: inout State) -> [StorageEvent] {
@@ -149,7 +134,7 @@ final class EtcdFollower: Sendable {
     ///
     /// - Throws: the reason why that is not possible.
     nonisolated(nonsending) func current(until deadline: Instant) async throws -> EtcdReplica.View {
-        let result = await wait(until: deadline) { state -> Result<EtcdReplica.View, any Error>? in
+        let result = await state.wait(until: deadline) { state -> Result<EtcdReplica.View, any Error>? in
             if let replica = state.replica { return .success(replica.view) }
             return state.failure.map { .failure($0) }
         }
@@ -160,7 +145,7 @@ final class EtcdFollower: Sendable {
 
     /// What is known after another revision has come; nil if none does in time.
     nonisolated(nonsending) func newer(than revision: StorageRevision?, until deadline: Instant) async -> EtcdReplica.View? {
-        await wait(until: deadline) { state in state.replica.flatMap { $0.entries.revision == revision ? nil : $0.view } }
+        await state.wait(until: deadline) { state in state.replica.flatMap { $0.entries.revision == revision ? nil : $0.view } }
     }
 
     /// What is known at present; nil if nothing is yet.
@@ -203,7 +188,7 @@ final class EtcdFollower: Sendable {
     ///
     /// - Returns: the entries with its edits; nil if it is not known in time.
     nonisolated(nonsending) func outcome(of attempt: String, until deadline: Instant) async -> StorageEntries? {
-        await wait(until: deadline) { state in
+        await state.wait(until: deadline) { state in
             if case .stored(let entries)? = state.attempts[attempt] { entries } else { nil }
         }
     }
@@ -215,86 +200,6 @@ final class EtcdFollower: Sendable {
     nonisolated(nonsending) func settle(
         until deadline: Instant, where isSettled: @escaping @Sendable (EtcdReplica) -> Bool
     ) async -> Bool {
-        await wait(until: deadline) { state in state.replica.map(isSettled) == true ? true : nil } ?? false
-    }
-
-    /// Waits until a closure finds what it looks for; returns nil at the deadline, or when the task is cancelled.
-    private nonisolated(nonsending) func wait<Value: Sendable>(
-        until deadline: Instant, for find: @escaping @Sendable (inout State) -> Value?
-    ) async -> Value? {
-        if let value = state.withLock({ find(&$0) }) { return value }
-        if deadline <= .now { return nil }
-        let number = state.withLock { state in
-            state.lastNumber += 1
-            state.waiting[state.lastNumber] = Waiter(deadline: deadline)
-            return state.lastNumber
-        }
-        setAlarm(deadline)
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
-                let isOver = state.withLock { state -> Bool in
-                    guard state.waiting[number] != nil else { return true }
-                    let check: Waiter.Check = { state in
-                        guard let value = find(&state) else { return nil }
-                        return { continuation.resume(returning: value) }
-                    }
-                    state.waiting[number]?.check = check
-                    state.waiting[number]?.cancel = { continuation.resume(returning: nil) }
-                    return false
-                }
-                if isOver { return continuation.resume(returning: nil) }
-                // It may have come meanwhile.
-                for action in state.withLock({ $0.ready() }) { action() }
-            }
-        } onCancel: {
-            giveUp(number)
-        }
-    }
-
-    private func giveUp(_ number: Int) {
-        let waiter = state.withLock { $0.waiting.removeValue(forKey: number) }
-        waiter?.cancel?()
-    }
-
-    /// Gives up those whose deadlines have passed, at a time. All share one timer: one for each transaction would cost more than the wait.
-    private func setAlarm(_ instant: Instant) {
-        let isEarlier = state.withLock { state in
-            if let alarm = state.alarm, alarm <= instant { return false }
-            state.alarm = instant
-            return true
-        }
-        guard isEarlier else { return }
-        Task { [weak self] in
-            do {
-                try await Task.sleep(until: instant, clock: .continuous)
-            } catch {
-                // Nobody cancels it.
-            }
-            self?.alarmRang(instant)
-        }
-    }
-
-    private func alarmRang(_ instant: Instant) {
-        let (expired, next) = state.withLock { state in
-            if state.alarm == instant { state.alarm = nil }
-            let now = Instant.now
-            let expired = state.waiting.filter { $0.value.deadline <= now }.keys
-            return (Array(expired), state.waiting.values.map(\.deadline).filter { $0 > now }.min())
-        }
-        for number in expired { giveUp(number) }
-        if let next { setAlarm(next) }
-    }
-}
-
-extension EtcdFollower.State {
-    /// What to do for those who have found what they wait for.
-    fileprivate mutating func ready() -> [@Sendable () -> Void] {
-        var actions: [@Sendable () -> Void] = []
-        for (number, waiter) in waiting {
-            guard let action = waiter.check?(&self) else { continue }
-            waiting.removeValue(forKey: number)
-            actions.append(action)
-        }
-        return actions
+        await state.wait(until: deadline) { state in state.replica.map(isSettled) == true ? true : nil } ?? false
     }
 }

@@ -137,6 +137,14 @@ import Testing
         guard case .events(6, _) = await watch.next() else { return #expect(Bool(false), "something else than the events") }
     }
 
+    @Test("Without other settings, a silent member is given up within five seconds, after several heartbeats without an answer")
+    func defaultTiming() {
+        let timing = EtcdWatch.Timing()
+        #expect(timing.silence <= .seconds(5) && timing.response <= .seconds(5))
+        #expect(timing.heartbeat * 3 <= timing.silence)
+        #expect(timing.firstDelay <= .milliseconds(100) && timing.longestDelay <= .seconds(2))
+    }
+
     @Test("A member that falls silent is given up for the next one")
     func silence() async throws {
         let silent = try ScriptedMember { _, connection in
