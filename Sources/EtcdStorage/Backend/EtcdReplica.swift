@@ -66,6 +66,8 @@ struct EtcdReplica: Sendable {
         told = StorageRevision(history: history, number: UInt64(clamping: snapshot.revision))
         entries = StorageEntries(revision: told)
         var values: [String: PropertyListValue] = [:]
+        values.reserveCapacity(snapshot.keyValues.count)
+        modRevisions.reserveCapacity(snapshot.keyValues.count)
         for keyValue in snapshot.keyValues {
             guard let name = count(keyValue.key, adding: 1) else { continue }
             guard isEntry(keyValue, named: name) else { continue }

