@@ -34,33 +34,25 @@ struct EtcdHistory {
     private func read(since first: Int64, upTo last: Int64, of replica: EtcdReplica.View) async throws -> Outcome {
         var request = WatchRequest.Create(key: keys.rangeStart, rangeEnd: keys.rangeEnd, startRevision: first + 1)
         (request.allowsFragments, request.includesPrevious) = (true, true)
-        let deadline = ContinuousClock.now + timeout
-        let (stream, _) = try await client.openStream(
-            WatchRequest.path, first: WatchRequest.create(request).body, fields: [], deadline: deadline)
+        let (stream, _) = try await client.watch(request, deadline: .now + timeout)
         defer { stream.close() }
         var progress = WatchProgress(after: EtcdSnapshot(clusterID: replica.clusterID, revision: first, keyValues: []))
         var commits: [StorageCommit] = []
-        var lines = LineSplitter()
-        while let part = try await stream.next(deadline: .now + timeout) {
-            for line in lines.append(part) {
-                switch try StreamMessage<WatchResponse>(line: line) {
-                case .failure(let failure): throw failure
-                case .result(let response):
-                    if response.compactRevision > 0 { return .compacted(response.compactRevision) }
-                    switch progress.receive(response) {
-                    case .events(let revisions):
-                        for revision in revisions {
-                            if let commit = commit(revision, of: replica) { commits.append(commit) }
-                            if revision.number >= last { return .commits(commits) }
-                        }
-                    case .created, .isBehind: continue
-                    case .reset: return .otherHistory
-                    case .ended(let failure): throw failure
+        while true {
+            for response in try await stream.next(deadline: .now + timeout) {
+                if response.compactRevision > 0 { return .compacted(response.compactRevision) }
+                switch progress.receive(response) {
+                case .events(let revisions):
+                    for revision in revisions {
+                        if let commit = commit(revision, of: replica) { commits.append(commit) }
+                        if revision.number >= last { return .commits(commits) }
                     }
+                case .created, .isBehind: continue
+                case .reset: return .otherHistory
+                case .ended(let failure): throw failure
                 }
             }
         }
-        throw EtcdFailure(code: nil, message: "the member has ended the stream of the history")
     }
 
     /// The edits of a revision; nil if it has none of entries.

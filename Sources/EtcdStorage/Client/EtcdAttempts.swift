@@ -51,7 +51,7 @@ struct EtcdAttempts: Sendable {
             if failure.isOutcomeUnknown, !isRepeatable { throw EtcdClientError.outcomeUnknown(failure) }
             guard failure.isOutcomeUnknown || failure.isUnavailable else { throw failure }
             if failure.isOutcomeUnknown { mayHaveArrived = true }
-        case let error as HTTPError:
+        case let error as ConnectionError:
             if error.reason == .invalidRequest { throw error }
             if error.delivery == .perhapsSent, !isRepeatable { throw EtcdClientError.outcomeUnknown(error) }
             if error.reason == .cancelled { throw CancellationError() }

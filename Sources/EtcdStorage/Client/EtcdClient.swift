@@ -11,13 +11,19 @@ import ObservableStorage
 actor EtcdClient {
     typealias Instant = ContinuousClock.Instant
 
+    private struct Member {
+        let endpoint: Endpoint
+        /// The connection that all requests and streams share; nil until the first one, and after it was lost.
+        var connection: HTTP2Connection?
+    }
+
     /// The number of members that are known.
     nonisolated let endpointCount: Int
     /// The queue, which tasks should prefer whose calls of the client should change no thread.
     nonisolated let executor = DispatchQueueExecutor(label: "EtcdClient", isPreferred: true)
     private let configuration: EtcdConfiguration
     private let tls: TLSContext?
-    private var members: [EtcdConnections]
+    private var members: [Member]
     private var preferred = 0
     // The request for the token of the user, and then its result; all calls share it.
     private var token: Task<String?, any Error>?
@@ -35,7 +41,7 @@ actor EtcdClient {
     /// - Throws: ``EtcdConfigurationError`` if an endpoint is not valid; ``TLSError`` if a certificate or key cannot be used.
     init(_ configuration: EtcdConfiguration) throws {
         self.configuration = configuration
-        members = try configuration.parsedEndpoints().map { EtcdConnections(to: $0) }
+        members = try configuration.parsedEndpoints().map { Member(endpoint: $0) }
         endpointCount = members.count
         tls = try configuration.tls.map { try TLSContext($0) }
     }
@@ -66,8 +72,8 @@ actor EtcdClient {
                 // A member that gave the token is known to serve.
                 member = preferred
                 let limit = attempts.deadline(until: deadline, timeout: configuration.requestTimeout, now: .now)
-                let response = try await send(HTTPRequest(request, token: value), to: member, deadline: limit)
-                let result = try Request.response(httpStatus: response.status, body: response.body)
+                let call = HTTPRequest(calling: Request.path, request.message, token: value)
+                let result = try Request.response(try await send(call, to: member, deadline: limit))
                 endPauses()
                 return result
             } catch {
@@ -89,22 +95,21 @@ actor EtcdClient {
         }
     }
 
-    /// Opens a stream at the preferred member on a connection of its own.
+    /// Begins a watch at the preferred member.
     ///
-    /// - Returns: the stream, whose response has the status 200, and the member for ``markFailed(_:)``.
-    /// - Throws: ``EtcdFailure`` that the member answered, or ``HTTPError``; another member is the preferred one then.
-    func openStream(
-        _ path: String, first: [UInt8], fields: [HTTPField], deadline: Instant
-    ) async throws -> (stream: HTTPStream, endpoint: Int) {
+    /// - Returns: the stream of the watch, and the member for ``markFailed(_:)``.
+    /// - Throws: ``EtcdFailure`` that the member answered, or ``ConnectionError``; another member is the preferred one then.
+    func watch(_ request: WatchRequest.Create, deadline: Instant) async throws -> (stream: WatchStream, member: Int) {
         let token = try await value(of: sharedToken(of: configuration.credentials))
         let member = preferred
         do {
-            var request = HTTPRequest(path: path, fields: fields, body: .open(first: first))
-            request.authorize(with: token)
-            let stream = try await open(member, deadline: deadline).stream(request, deadline: deadline)
-            guard stream.head.status == 200 else { throw try await failure(of: stream, deadline: deadline) }
+            let request = HTTPRequest(calling: WatchRequest.path, WatchRequest.create(request).message, token: token)
+            let stream = try await onConnection(to: member, deadline: deadline) { connection throws(ConnectionError) in
+                try await connection.stream(request, deadline: deadline)
+            }
+            if let failure = EtcdFailure(endOf: stream.fields, httpStatus: stream.status) { throw failure }
             endPauses()
-            return (stream, member)
+            return (WatchStream(stream), member)
         } catch {
             markFailed(member)
             throw error
@@ -139,40 +144,39 @@ actor EtcdClient {
         pauses = []
     }
 
-    private func send(_ request: HTTPRequest, to member: Int, deadline: Instant) async throws(HTTPError) -> HTTPResponse {
-        while let connection = members[member].take() {
-            do throws(HTTPError) {
-                return try await send(request, on: connection, to: member, deadline: deadline)
+    private func send(_ request: HTTPRequest, to member: Int, deadline: Instant) async throws(ConnectionError) -> HTTPResponse {
+        try await onConnection(to: member, deadline: deadline) { connection throws(ConnectionError) in
+            try await connection.send(request, deadline: deadline)
+        }
+    }
+
+    /// Uses the connection to a member, or a new one if there is none, or if it was lost before anything was sent.
+    private func onConnection<Result>(
+        to member: Int, deadline: Instant, _ use: (HTTP2Connection) async throws(ConnectionError) -> Result
+    ) async throws(ConnectionError) -> Result {
+        while let connection = members[member].connection, connection.isUsable {
+            do throws(ConnectionError) {
+                return try await use(connection)
             } catch {
-                // It was lost while it was idle, which says nothing about the member.
+                // It was lost while nothing was asked, which says nothing about the member.
                 let isLost = ![.cancelled, .deadlineExceeded, .invalidRequest].contains(error.reason)
                 guard error.delivery == .nothingSent, isLost else { throw error }
+                if members[member].connection === connection { members[member].connection = nil }
             }
         }
-        return try await send(request, on: open(member, deadline: deadline), to: member, deadline: deadline)
+        let connection = try await open(member, deadline: deadline)
+        // Another request may have opened one meanwhile.
+        if members[member].connection?.isUsable != true { members[member].connection = connection }
+        return try await use(connection)
     }
 
-    private func send(
-        _ request: HTTPRequest, on connection: HTTPConnection, to member: Int, deadline: Instant
-    ) async throws(HTTPError) -> HTTPResponse {
-        let response = try await connection.send(request, deadline: deadline)
-        members[member].put(connection)
-        return response
-    }
-
-    private func open(_ member: Int, deadline: Instant) async throws(HTTPError) -> HTTPConnection {
+    private func open(_ member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
         let endpoint = members[member].endpoint
         let deadline = min(deadline, .now + configuration.connectTimeout)
-        guard let tls else { return try await HTTPConnection.open(endpoint, on: executor, deadline: deadline) }
-        return try await HTTPConnection.open(endpoint, on: executor, deadline: deadline) {
+        guard let tls else { return try await HTTP2Connection.open(endpoint, on: executor, deadline: deadline) }
+        return try await HTTP2Connection.open(endpoint, scheme: "https", on: executor, deadline: deadline) {
             try TLSSession(tls, host: endpoint.host, port: endpoint.port)
         }
-    }
-
-    private func failure(of stream: HTTPStream, deadline: Instant) async throws(HTTPError) -> EtcdFailure {
-        var body: [UInt8] = []
-        while body.count < 65_536, let part = try await stream.next(deadline: deadline) { body += part }
-        return EtcdFailure(httpStatus: stream.head.status, body: body)
     }
 
     // MARK: - Tokens
@@ -212,19 +216,6 @@ actor EtcdClient {
         } catch let failure as EtcdFailure where failure.isAuthenticationDisabled {
             return nil
         }
-    }
-}
-
-extension HTTPRequest {
-    fileprivate init(_ request: some EtcdRequest, token: String?) {
-        self.init(path: request.path, body: .complete(request.body))
-        // A member without a leader refuses the request at once, instead of keeping it until one is elected.
-        fields = [HTTPField(name: "Grpc-Metadata-hasleader", value: "true")]
-        authorize(with: token)
-    }
-
-    fileprivate mutating func authorize(with token: String?) {
-        if let token { fields.append(HTTPField(name: "Authorization", value: token)) }
     }
 }
 

@@ -58,12 +58,12 @@ public struct EtcdConfigurationError: Error, Hashable, Sendable, CustomStringCon
 
 extension EtcdConfiguration {
     /// The addresses of the members, each once and in the order of the configuration.
-    func parsedEndpoints() throws(EtcdConfigurationError) -> [HTTPEndpoint] {
+    func parsedEndpoints() throws(EtcdConfigurationError) -> [Endpoint] {
         guard !endpoints.isEmpty else {
             throw EtcdConfigurationError(
                 description: "The configuration of etcd has no endpoints. Name at least one, such as localhost:2379.")
         }
-        var parsed: [HTTPEndpoint] = []
+        var parsed: [Endpoint] = []
         for text in endpoints {
             let endpoint = try endpoint(text)
             if !parsed.contains(endpoint) { parsed.append(endpoint) }
@@ -71,7 +71,7 @@ extension EtcdConfiguration {
         return parsed
     }
 
-    private func endpoint(_ text: String) throws(EtcdConfigurationError) -> HTTPEndpoint {
+    private func endpoint(_ text: String) throws(EtcdConfigurationError) -> Endpoint {
         func invalid(_ reason: String) -> EtcdConfigurationError {
             EtcdConfigurationError(description: "\"\(text)\" is no endpoint of etcd: \(reason).")
         }
@@ -102,11 +102,11 @@ extension EtcdConfiguration {
             port = number
         }
         guard !host.isEmpty else { throw invalid("it has no host") }
-        guard let port else { return HTTPEndpoint(host: String(host), port: 2379) }
+        guard let port else { return Endpoint(host: String(host), port: 2379) }
         guard let number = UInt16(port), number > 0, port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             throw invalid("its port is not a number from 1 to 65535")
         }
-        return HTTPEndpoint(host: String(host), port: number)
+        return Endpoint(host: String(host), port: number)
     }
 }
 

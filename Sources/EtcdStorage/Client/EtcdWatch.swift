@@ -117,54 +117,41 @@ extension EtcdWatch {
         // A revision at which this would overflow only a damaged answer has, for which the process must not end.
         var request = WatchRequest.Create(key: range.start, rangeEnd: range.end, startRevision: revision &+ 1)
         (request.notifiesProgress, request.allowsFragments) = (true, true)
-        // A member that has lost the others ends the stream then, instead of being silent about what they do.
-        let fields = [HTTPField(name: "Grpc-Metadata-hasleader", value: "true")]
-        let (stream, endpoint) = try await client.openStream(
-            WatchRequest.path, first: WatchRequest.create(request).body, fields: fields, deadline: .now + timing.response)
+        let (stream, member) = try await client.watch(request, deadline: .now + timing.response)
         defer { stream.close() }
         do {
             async let _: Void = Self.beat(stream, every: timing.heartbeat)
             try await read(stream, receive)
         } catch {
-            await client.markFailed(endpoint)
+            await client.markFailed(member)
             throw error
         }
     }
 
     /// Asks for an answer again and again, until the task is cancelled or the stream has ended.
-    private static func beat(_ stream: HTTPStream, every interval: Duration) async {
+    private static func beat(_ stream: WatchStream, every interval: Duration) async {
         do {
             while true {
                 try await Task.sleep(for: interval)
-                try await stream.write(WatchRequest.progress.body)
+                try await stream.requestProgress()
             }
         } catch {
             // Whoever reads the stream is told the reason.
         }
     }
 
-    private nonisolated(nonsending) mutating func read(_ stream: HTTPStream, _ receive: (WatchStep) -> Void) async throws {
-        var lines = LineSplitter()
-        while let part = try await stream.next(deadline: .now + timing.silence) {
-            for line in lines.append(part) {
-                try await handle(try StreamMessage(line: line), receive)
+    private nonisolated(nonsending) mutating func read(_ stream: WatchStream, _ receive: (WatchStep) -> Void) async throws {
+        while true {
+            for response in try await stream.next(deadline: .now + timing.silence) {
+                try await handle(response, receive)
                 if progress == nil { return }
             }
             await compareIfDue(receive)
             if progress == nil { return }
         }
-        if let line = lines.finish() { try await handle(try StreamMessage(line: line), receive) }
-        if progress != nil { throw EtcdFailure(code: nil, message: "the member has ended the stream") }
     }
 
-    private nonisolated(nonsending) mutating func handle(_ message: StreamMessage<WatchResponse>, _ receive: (WatchStep) -> Void)
-        async throws
-    {
-        let response =
-            switch message {
-            case .result(let response): response
-            case .failure(let failure): throw failure
-            }
+    private nonisolated(nonsending) mutating func handle(_ response: WatchResponse, _ receive: (WatchStep) -> Void) async throws {
         let outcome = progress?.receive(response) ?? .reset
         switch outcome {
         case .created:

@@ -41,9 +41,9 @@ final class TLSContext: @unchecked Sendable {
         let noRenegotiation: UInt64 = 1 << 30
         // Idle connections then keep no buffers for records: 34 KB less for each.
         let releaseBuffers = 0x10
-        let http11: [UInt8] = [8] + Array("http/1.1".utf8)
+        let http2: [UInt8] = [2] + Array("h2".utf8)
         // Unlike the other functions, this one returns 0 on success.
-        let isProtocolSet = openSSL.contextSetProtocols(pointer, http11, UInt32(http11.count)) == 0
+        let isProtocolSet = openSSL.contextSetProtocols(pointer, http2, UInt32(http2.count)) == 0
         guard openSSL.contextControl(pointer, Control.setMinimumVersion, tls12, nil) == 1, isProtocolSet else {
             throw .unavailable("OpenSSL does not support TLS 1.2: \(openSSL.takeErrorReason().text)")
         }

@@ -2,11 +2,11 @@
 ///
 /// A code of gRPC has several meanings in etcd, which only the text of the message tells apart.
 struct EtcdFailure: Error, Sendable, Hashable {
-    /// The code of gRPC; nil if the answer is none of etcd's: that of a proxy, or bytes that cannot be read.
+    /// The code of gRPC; nil if the answer is none of gRPC's: that of a proxy, or bytes that cannot be read.
     let code: Int?
     /// The message in etcd's words.
     let message: String
-    /// The status of HTTP; nil for an error inside a stream.
+    /// The status of HTTP; nil if it says nothing, as that of gRPC's answers, which is always 200.
     let httpStatus: Int?
 
     /// Creates a failure.
@@ -14,24 +14,33 @@ struct EtcdFailure: Error, Sendable, Hashable {
         (self.code, self.message, self.httpStatus) = (code, message, httpStatus)
     }
 
-    /// Reads the body of an answer whose status is not 200, in any shape; never fails.
-    init(httpStatus: Int, body: [UInt8]) {
-        do throws(JSONError) {
-            var scanner = JSONScanner(body)
-            var failure = try EtcdFailure(from: &scanner)
-            if httpStatus != failure.httpStatus {
-                failure = EtcdFailure(code: failure.code, message: failure.message, httpStatus: httpStatus)
-            }
-            self = failure
-        } catch {
-            let text = String(decoding: body.prefix(200), as: UTF8.self)
-            self.init(code: nil, message: text.isEmpty ? "an empty answer" : text, httpStatus: httpStatus)
-        }
+    /// Creates the failure of a call, from the fields `grpc-status` and `grpc-message` of its answer.
+    init(grpcStatus: Int, encodedMessage: String) {
+        let message = Self.percentDecoded(encodedMessage)
+        self.init(code: grpcStatus, message: message.isEmpty ? "an error without a message" : message)
     }
 
-    /// An answer with a status of success whose body is not what etcd answers.
-    init(malformed error: JSONError, httpStatus: Int?) {
-        self.init(code: nil, message: "the answer cannot be read: \(error)", httpStatus: httpStatus)
+    /// An answer with a status of success whose message is not what etcd answers.
+    init(malformed error: ProtobufError) {
+        self.init(code: nil, message: "the answer cannot be read: \(error)")
+    }
+
+    /// The text with its escapes, a percent sign and two hexadecimal digits each, replaced by the bytes of UTF-8 that they stand for.
+    ///
+    /// A percent sign without digits is kept, as gRPC demands, so that no message is lost.
+    private static func percentDecoded(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+            if byte == UInt8(ascii: "%"), digits.count == 2 {
+                bytes.append(UInt8(digits[0] << 4 | digits[1]))
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }
 
@@ -87,8 +96,8 @@ extension EtcdFailure {
     var isOutcomeUnknown: Bool {
         switch code {
         case 1, 2, 4, 13, 15: true
-        // What a member, or its gateway, says before it has done anything.
-        case 14: !["no leader", "not capable", "TransientFailure", "too many requests"].contains { message.contains($0) }
+        // What a member says before it has done anything.
+        case 14: !["no leader", "not capable", "too many requests"].contains { message.contains($0) }
         case nil: httpStatus.map { !(400..<500).contains($0) } ?? true
         default: false
         }
@@ -100,34 +109,5 @@ extension EtcdFailure: CustomStringConvertible {
     var description: String {
         let codes = [code.map { "code \($0)" }, httpStatus.map { "HTTP \($0)" }].compactMap(\.self)
         return codes.isEmpty ? message : "\(message) (\(codes.joined(separator: ", ")))"
-    }
-}
-
-// MARK: - Reading
-
-extension EtcdFailure: JSONReadable {
-    /// Reads `{"error", "message", "code"}` of 3.4, `{"code", "message", "details"}` of later gateways, `{"grpc_code", "http_code",
-    /// "message"}` inside a stream, or `{"error": {…}}` around one of them.
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        var code: Int?
-        var status: Int?
-        var message: String?
-        var nested: EtcdFailure?
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "code", "grpc_code": code = try scanner.integer()
-            case "http_code": status = try scanner.integer()
-            case "message": message = try scanner.string()
-            case "error" where try scanner.nextByte() == UInt8(ascii: "{"): nested = try EtcdFailure(from: &scanner)
-            case "error":
-                let text = try scanner.string()
-                message = message ?? text
-            default: try scanner.skip()
-            }
-        }
-        self.init(
-            code: code ?? nested?.code, message: message ?? nested?.message ?? "an error without a message",
-            httpStatus: status ?? nested?.httpStatus)
     }
 }

@@ -1,72 +1,35 @@
-/// A value that can be read from JSON.
-protocol JSONReadable: Sendable {
-    /// Reads the value at which the scanner stands.
-    init(from scanner: inout JSONScanner) throws(JSONError)
-}
-
-extension JSONReadable {
-    /// Reads a value that is the whole text.
-    init(json: [UInt8]) throws(JSONError) {
-        var scanner = JSONScanner(json)
-        try self.init(from: &scanner)
-        try scanner.finish()
-    }
-}
-
-/// A value that is read from the members of a JSON object.
-protocol JSONObject: JSONReadable {
-    /// The value of an object without members.
-    init()
-
-    /// Reads the value of a member, or skips it.
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError)
-}
-
-extension JSONObject {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        self.init()
-        try scanner.beginObject()
-        while let member = try scanner.nextMember() { try read(member, from: &scanner) }
-    }
-}
-
-/// A request to etcd's JSON gateway, which is a POST with a body, and how its answer is read.
+/// A request to etcd: a call of gRPC with one message, and how its answer is read.
 protocol EtcdRequest: Sendable {
     /// What etcd answers.
-    associatedtype Response: JSONReadable
+    associatedtype Response: ProtobufMessage
 
-    /// The path, beginning with a slash.
-    var path: String { get }
+    /// The path of the call: a slash, the service, a slash, and the method.
+    static var path: String { get }
 
-    /// Adds the members of the body, which is a JSON object.
-    func write(to writer: inout JSONWriter)
+    /// Adds the fields of the message.
+    func write(to writer: inout ProtobufWriter)
 
     /// Whether the request changes nothing, so that it makes no difference whether it arrives: false unless the request implements it.
     static var isRead: Bool { get }
 
-    /// Reads an answer.
+    /// Reads the message of an answer.
     ///
-    /// - Throws: ``EtcdFailure`` if the status is not 200, or if the body cannot be read.
-    static func response(httpStatus: Int, body: [UInt8]) throws(EtcdFailure) -> Response
+    /// - Throws: ``EtcdFailure`` if it cannot be read, or tells a failure by itself.
+    static func response(from message: [UInt8]) throws(EtcdFailure) -> Response
 }
 
 extension EtcdRequest {
     static var isRead: Bool { false }
 
-    /// The body in JSON.
-    var body: [UInt8] {
-        var writer = JSONWriter()
-        writer.object(write)
+    /// The message in protobuf.
+    var message: [UInt8] {
+        var writer = ProtobufWriter()
+        write(to: &writer)
         return writer.bytes
     }
 
-    static func response(httpStatus: Int, body: [UInt8]) throws(EtcdFailure) -> Response {
-        guard httpStatus == 200 else { throw EtcdFailure(httpStatus: httpStatus, body: body) }
-        do throws(JSONError) {
-            return try Response(json: body)
-        } catch {
-            throw EtcdFailure(malformed: error, httpStatus: httpStatus)
-        }
+    static func response(from message: [UInt8]) throws(EtcdFailure) -> Response {
+        try Response(message: message)
     }
 }
 
@@ -82,14 +45,14 @@ struct ResponseHeader: Sendable, Hashable {
     var raftTerm: UInt64 = 0
 }
 
-extension ResponseHeader: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "cluster_id": clusterID = try scanner.integer()
-        case "member_id": memberID = try scanner.integer()
-        case "revision": revision = try scanner.integer()
-        case "raft_term": raftTerm = try scanner.integer()
-        default: try scanner.skip()
+extension ResponseHeader: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: clusterID = try reader.integer()
+        case 2: memberID = try reader.integer()
+        case 3: revision = try reader.integer()
+        case 4: raftTerm = try reader.integer()
+        default: try reader.skip()
         }
     }
 }
@@ -110,27 +73,17 @@ struct KeyValue: Sendable, Hashable {
     var lease: Int64 = 0
 }
 
-extension KeyValue: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "key": key = try scanner.base64()
-        case "value": value = try scanner.base64()
-        case "create_revision": createRevision = try scanner.integer()
-        case "mod_revision": modRevision = try scanner.integer()
-        case "version": version = try scanner.integer()
-        case "lease": lease = try scanner.integer()
-        default: try scanner.skip()
+extension KeyValue: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: key = try reader.byteArray()
+        case 2: createRevision = try reader.integer()
+        case 3: modRevision = try reader.integer()
+        case 4: version = try reader.integer()
+        case 5: value = try reader.byteArray()
+        case 6: lease = try reader.integer()
+        default: try reader.skip()
         }
-    }
-}
-
-extension JSONScanner {
-    /// Reads an array of values.
-    mutating func array<Element: JSONReadable>(of type: Element.Type = Element.self) throws(JSONError) -> [Element] {
-        var elements: [Element] = []
-        try beginArray()
-        while try nextElement() { elements.append(try Element(from: &self)) }
-        return elements
     }
 }
 
@@ -140,8 +93,8 @@ struct HeaderResponse: Sendable, Hashable {
     var header = ResponseHeader()
 }
 
-extension HeaderResponse: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        if member == "header" { header = try ResponseHeader(from: &scanner) } else { try scanner.skip() }
+extension HeaderResponse: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        if field == 1 { header = try reader.message() } else { try reader.skip() }
     }
 }

@@ -19,18 +19,18 @@ struct RangeRequest: EtcdRequest, Hashable {
 
     static var isRead: Bool { true }
 
-    var path: String { "/v3/kv/range" }
+    static let path = "/etcdserverpb.KV/Range"
 
-    /// Adds the members of the request to an object, which may be an operation of a transaction.
-    func write(to writer: inout JSONWriter) {
-        writer.member("key", base64: key)
-        writer.member("range_end", base64: rangeEnd ?? [])
-        writer.member("limit", limit)
-        writer.member("revision", revision)
-        writer.member("keys_only", keysOnly)
-        writer.member("count_only", countOnly)
-        writer.member("serializable", isSerializable)
-        writer.member("min_mod_revision", minModRevision)
+    /// Adds the fields of the request, which may be an operation of a transaction.
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, key)
+        writer.field(2, rangeEnd ?? [])
+        writer.field(3, limit)
+        writer.field(4, revision)
+        writer.field(7, isSerializable)
+        writer.field(8, keysOnly)
+        writer.field(9, countOnly)
+        writer.field(10, minModRevision)
     }
 
     /// The keys that were read.
@@ -46,14 +46,14 @@ struct RangeRequest: EtcdRequest, Hashable {
     }
 }
 
-extension RangeRequest.Response: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "header": header = try ResponseHeader(from: &scanner)
-        case "kvs": keyValues = try scanner.array()
-        case "more": hasMore = try scanner.boolean()
-        case "count": count = try scanner.integer()
-        default: try scanner.skip()
+extension RangeRequest.Response: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: header = try reader.message()
+        case 2: keyValues.append(try reader.message())
+        case 3: hasMore = try reader.boolean()
+        case 4: count = try reader.integer()
+        default: try reader.skip()
         }
     }
 }
@@ -69,13 +69,13 @@ struct PutRequest: EtcdRequest, Hashable {
 
     typealias Response = HeaderResponse
 
-    var path: String { "/v3/kv/put" }
+    static let path = "/etcdserverpb.KV/Put"
 
-    /// Adds the members of the request to an object, which may be an operation of a transaction.
-    func write(to writer: inout JSONWriter) {
-        writer.member("key", base64: key)
-        writer.member("value", base64: value)
-        writer.member("lease", lease)
+    /// Adds the fields of the request, which may be an operation of a transaction.
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, key)
+        writer.field(2, value)
+        writer.field(3, lease)
     }
 }
 
@@ -86,12 +86,12 @@ struct DeleteRangeRequest: EtcdRequest, Hashable {
     /// The key after the last one of the range; nil for a single key, and a NUL for no end.
     var rangeEnd: [UInt8]?
 
-    var path: String { "/v3/kv/deleterange" }
+    static let path = "/etcdserverpb.KV/DeleteRange"
 
-    /// Adds the members of the request to an object, which may be an operation of a transaction.
-    func write(to writer: inout JSONWriter) {
-        writer.member("key", base64: key)
-        writer.member("range_end", base64: rangeEnd ?? [])
+    /// Adds the fields of the request, which may be an operation of a transaction.
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, key)
+        writer.field(2, rangeEnd ?? [])
     }
 
     /// How much was deleted.
@@ -103,12 +103,12 @@ struct DeleteRangeRequest: EtcdRequest, Hashable {
     }
 }
 
-extension DeleteRangeRequest.Response: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "header": header = try ResponseHeader(from: &scanner)
-        case "deleted": deleted = try scanner.integer()
-        default: try scanner.skip()
+extension DeleteRangeRequest.Response: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: header = try reader.message()
+        case 2: deleted = try reader.integer()
+        default: try reader.skip()
         }
     }
 }
@@ -120,9 +120,9 @@ struct CompactionRequest: EtcdRequest, Hashable {
 
     typealias Response = HeaderResponse
 
-    var path: String { "/v3/kv/compaction" }
+    static let path = "/etcdserverpb.KV/Compact"
 
-    func write(to writer: inout JSONWriter) {
-        writer.member("revision", revision)
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, revision)
     }
 }

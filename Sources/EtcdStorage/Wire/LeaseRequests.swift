@@ -5,10 +5,10 @@ struct LeaseGrantRequest: EtcdRequest, Hashable {
 
     typealias Response = LeaseResponse
 
-    var path: String { "/v3/lease/grant" }
+    static let path = "/etcdserverpb.Lease/LeaseGrant"
 
-    func write(to writer: inout JSONWriter) {
-        writer.member("TTL", timeToLive)
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, timeToLive)
     }
 }
 
@@ -19,26 +19,19 @@ struct LeaseKeepAliveRequest: EtcdRequest, Hashable {
 
     typealias Response = LeaseResponse
 
-    var path: String { "/v3/lease/keepalive" }
+    static let path = "/etcdserverpb.Lease/LeaseKeepAlive"
 
-    func write(to writer: inout JSONWriter) {
-        writer.member("ID", lease)
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, lease)
     }
 
-    /// Reads the answer, which is a stream of one message.
+    /// Reads the answer, the first message of a stream.
     ///
     /// - Throws: ``EtcdFailure``, that of a lease which was not found if it has expired.
-    static func response(httpStatus: Int, body: [UInt8]) throws(EtcdFailure) -> LeaseResponse {
-        guard httpStatus == 200 else { throw EtcdFailure(httpStatus: httpStatus, body: body) }
-        var lines = LineSplitter()
-        guard let line = lines.append(body).first ?? lines.finish() else {
-            throw EtcdFailure(malformed: JSONError(offset: 0, reason: "a line was expected"), httpStatus: httpStatus)
-        }
-        switch try StreamMessage<LeaseResponse>(line: line) {
-        case .result(let response) where response.timeToLive > 0: return response
-        case .result: throw EtcdFailure(code: 5, message: "etcdserver: requested lease not found", httpStatus: httpStatus)
-        case .failure(let failure): throw failure
-        }
+    static func response(from message: [UInt8]) throws(EtcdFailure) -> LeaseResponse {
+        let response = try LeaseResponse(message: message)
+        guard response.timeToLive > 0 else { throw EtcdFailure(code: 5, message: "etcdserver: requested lease not found") }
+        return response
     }
 }
 
@@ -49,10 +42,10 @@ struct LeaseRevokeRequest: EtcdRequest, Hashable {
 
     typealias Response = HeaderResponse
 
-    var path: String { "/v3/lease/revoke" }
+    static let path = "/etcdserverpb.Lease/LeaseRevoke"
 
-    func write(to writer: inout JSONWriter) {
-        writer.member("ID", lease)
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, lease)
     }
 }
 
@@ -66,13 +59,13 @@ struct LeaseResponse: Sendable, Hashable {
     var timeToLive: Int64 = 0
 }
 
-extension LeaseResponse: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "header": header = try ResponseHeader(from: &scanner)
-        case "ID": lease = try scanner.integer()
-        case "TTL": timeToLive = try scanner.integer()
-        default: try scanner.skip()
+extension LeaseResponse: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: header = try reader.message()
+        case 2: lease = try reader.integer()
+        case 3: timeToLive = try reader.integer()
+        default: try reader.skip()
         }
     }
 }

@@ -5,11 +5,11 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
     /// The password.
     var password: String
 
-    var path: String { "/v3/auth/authenticate" }
+    static let path = "/etcdserverpb.Auth/Authenticate"
 
-    func write(to writer: inout JSONWriter) {
-        writer.member("name", name)
-        writer.member("password", password)
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, name)
+        writer.field(2, password)
     }
 
     /// A token, which expires if it is not used for some time.
@@ -21,21 +21,21 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
     }
 }
 
-extension AuthenticateRequest.Response: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "header": header = try ResponseHeader(from: &scanner)
-        case "token": token = try scanner.string()
-        default: try scanner.skip()
+extension AuthenticateRequest.Response: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: header = try reader.message()
+        case 2: token = try reader.string()
+        default: try reader.skip()
         }
     }
 }
 
 /// Asks a member about itself.
 struct StatusRequest: EtcdRequest, Hashable {
-    var path: String { "/v3/maintenance/status" }
+    static let path = "/etcdserverpb.Maintenance/Status"
 
-    func write(to writer: inout JSONWriter) {}
+    func write(to writer: inout ProtobufWriter) {}
 
     /// What a member tells about itself.
     struct Response: Hashable {
@@ -48,13 +48,13 @@ struct StatusRequest: EtcdRequest, Hashable {
     }
 }
 
-extension StatusRequest.Response: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "header": header = try ResponseHeader(from: &scanner)
-        case "version": version = try scanner.string()
-        case "leader": leader = try scanner.integer()
-        default: try scanner.skip()
+extension StatusRequest.Response: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: header = try reader.message()
+        case 2: version = try reader.string()
+        case 4: leader = try reader.integer()
+        default: try reader.skip()
         }
     }
 }

@@ -26,15 +26,15 @@ struct TxnRequest: EtcdRequest, Hashable {
         }
 
         /// How what is stored has to relate to the target.
-        enum Relation: String, Sendable, Hashable, CaseIterable {
+        enum Relation: Int, Sendable, Hashable, CaseIterable {
             /// It is the same.
-            case equal = "EQUAL"
-            /// It is another one.
-            case notEqual = "NOT_EQUAL"
-            /// It is lower.
-            case less = "LESS"
+            case equal = 0
             /// It is higher.
-            case greater = "GREATER"
+            case greater = 1
+            /// It is lower.
+            case less = 2
+            /// It is another one.
+            case notEqual = 3
         }
 
         /// The key, or the first one of a range.
@@ -57,48 +57,52 @@ struct TxnRequest: EtcdRequest, Hashable {
         case deleteRange(DeleteRangeRequest)
     }
 
-    var path: String { "/v3/kv/txn" }
+    static let path = "/etcdserverpb.KV/Txn"
 
-    func write(to writer: inout JSONWriter) {
-        writer.array("compare", compares) { $0.write(to: &$1) }
-        writer.array("success", success) { $0.write(to: &$1) }
-        writer.array("failure", failure) { $0.write(to: &$1) }
+    func write(to writer: inout ProtobufWriter) {
+        for compare in compares { writer.message(1, compare.write) }
+        for operation in success { writer.message(2, operation.write) }
+        for operation in failure { writer.message(3, operation.write) }
     }
 }
 
 extension TxnRequest.Compare {
-    /// Adds the members of the comparison to an object.
-    func write(to writer: inout JSONWriter) {
-        writer.member("key", base64: key)
-        writer.member("range_end", base64: rangeEnd ?? [])
-        writer.member("result", relation.rawValue)
+    /// Adds the fields of the comparison.
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, relation.rawValue)
+        writer.field(2, target.number)
+        writer.field(3, key)
         switch target {
-        case .modRevision(let revision):
-            writer.member("target", "MOD")
-            writer.member("mod_revision", revision)
-        case .createRevision(let revision):
-            writer.member("target", "CREATE")
-            writer.member("create_revision", revision)
-        case .version(let version):
-            writer.member("target", "VERSION")
-            writer.member("version", version)
-        case .lease(let lease):
-            writer.member("target", "LEASE")
-            writer.member("lease", lease)
-        case .value(let value):
-            writer.member("target", "VALUE")
-            writer.member("value", base64: value)
+        case .version(let version): writer.oneofField(4, version)
+        case .createRevision(let revision): writer.oneofField(5, revision)
+        case .modRevision(let revision): writer.oneofField(6, revision)
+        case .value(let value): writer.oneofField(7, value)
+        case .lease(let lease): writer.oneofField(8, lease)
+        }
+        writer.field(64, rangeEnd ?? [])
+    }
+}
+
+extension TxnRequest.Compare.Target {
+    /// The number of the enumeration's case that tells what is compared.
+    fileprivate var number: Int {
+        switch self {
+        case .version: 0
+        case .createRevision: 1
+        case .modRevision: 2
+        case .value: 3
+        case .lease: 4
         }
     }
 }
 
 extension TxnRequest.Operation {
-    /// Adds the operation, as a member of an object.
-    func write(to writer: inout JSONWriter) {
+    /// Adds the operation, which is the member of a `oneof`.
+    func write(to writer: inout ProtobufWriter) {
         switch self {
-        case .range(let request): writer.object("request_range", request.write)
-        case .put(let request): writer.object("request_put", request.write)
-        case .deleteRange(let request): writer.object("request_delete_range", request.write)
+        case .range(let request): writer.message(1, request.write)
+        case .put(let request): writer.message(2, request.write)
+        case .deleteRange(let request): writer.message(3, request.write)
         }
     }
 }
@@ -125,31 +129,30 @@ extension TxnRequest {
     }
 }
 
-extension TxnRequest.Response: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "header": header = try ResponseHeader(from: &scanner)
-        case "succeeded": succeeded = try scanner.boolean()
-        case "responses": results = try scanner.array()
-        default: try scanner.skip()
+extension TxnRequest.Response: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: header = try reader.message()
+        case 2: succeeded = try reader.boolean()
+        case 3: results.append(try reader.message())
+        default: try reader.skip()
         }
     }
 }
 
-extension TxnRequest.Result: JSONReadable {
-    init(from scanner: inout JSONScanner) throws(JSONError) {
-        let start = scanner.offset
+extension TxnRequest.Result: ProtobufReadable {
+    init(from reader: inout ProtobufReader) throws(ProtobufError) {
+        let start = reader.offset
         var result: TxnRequest.Result?
-        try scanner.beginObject()
-        while let name = try scanner.nextMember() {
-            switch name {
-            case "response_range": result = .range(try RangeRequest.Response(from: &scanner))
-            case "response_put": result = .put(try PutRequest.Response(from: &scanner))
-            case "response_delete_range": result = .deleteRange(try DeleteRangeRequest.Response(from: &scanner))
-            default: try scanner.skip()
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: result = .range(try reader.message())
+            case 2: result = .put(try reader.message())
+            case 3: result = .deleteRange(try reader.message())
+            default: try reader.skip()
             }
         }
-        guard let result else { throw JSONError(offset: start, reason: "the answer to an operation was expected") }
+        guard let result else { throw ProtobufError(offset: start, reason: "the answer to an operation was expected") }
         self = result
     }
 }

@@ -24,31 +24,29 @@ enum WatchRequest: Sendable, Hashable {
     }
 
     /// The path of the stream.
-    static let path = "/v3/watch"
+    static let path = "/etcdserverpb.Watch/Watch"
 
-    /// The message as a line.
-    var body: [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
-            switch self {
-            case .create(let request): writer.object("create_request", request.write)
-            case .cancel(let watchID): writer.object("cancel_request") { $0.member("watch_id", watchID) }
-            case .progress: writer.object("progress_request") { _ in }
-            }
+    /// The message in protobuf.
+    var message: [UInt8] {
+        var writer = ProtobufWriter()
+        switch self {
+        case .create(let request): writer.message(1, request.write)
+        case .cancel(let watchID): writer.message(2) { $0.field(1, watchID) }
+        case .progress: writer.message(3) { _ in }
         }
-        return writer.bytes + [0x0A]
+        return writer.bytes
     }
 }
 
 extension WatchRequest.Create {
-    /// Adds the members of the request to an object.
-    func write(to writer: inout JSONWriter) {
-        writer.member("key", base64: key)
-        writer.member("range_end", base64: rangeEnd ?? [])
-        writer.member("start_revision", startRevision)
-        writer.member("progress_notify", notifiesProgress)
-        writer.member("fragment", allowsFragments)
-        writer.member("prev_kv", includesPrevious)
+    /// Adds the fields of the request.
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, key)
+        writer.field(2, rangeEnd ?? [])
+        writer.field(3, startRevision)
+        writer.field(4, notifiesProgress)
+        writer.field(6, includesPrevious)
+        writer.field(8, allowsFragments)
     }
 }
 
@@ -62,13 +60,13 @@ struct WatchEvent: Sendable, Hashable {
     var previous: KeyValue?
 }
 
-extension WatchEvent: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "type": isDelete = try scanner.string() == "DELETE"
-        case "kv": keyValue = try KeyValue(from: &scanner)
-        case "prev_kv": previous = try KeyValue(from: &scanner)
-        default: try scanner.skip()
+extension WatchEvent: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: isDelete = try reader.integer() == 1
+        case 2: keyValue = try reader.message()
+        case 3: previous = try reader.message()
+        default: try reader.skip()
         }
     }
 }
@@ -106,18 +104,18 @@ struct WatchResponse: Sendable, Hashable {
     }
 }
 
-extension WatchResponse: JSONObject {
-    mutating func read(_ member: String, from scanner: inout JSONScanner) throws(JSONError) {
-        switch member {
-        case "header": header = try ResponseHeader(from: &scanner)
-        case "watch_id": watchID = try scanner.integer()
-        case "created": isCreated = try scanner.boolean()
-        case "canceled": isCanceled = try scanner.boolean()
-        case "fragment": isFragment = try scanner.boolean()
-        case "compact_revision": compactRevision = try scanner.integer()
-        case "cancel_reason": cancelReason = try scanner.string()
-        case "events": events = try scanner.array()
-        default: try scanner.skip()
+extension WatchResponse: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: header = try reader.message()
+        case 2: watchID = try reader.integer()
+        case 3: isCreated = try reader.boolean()
+        case 4: isCanceled = try reader.boolean()
+        case 5: compactRevision = try reader.integer()
+        case 6: cancelReason = try reader.string()
+        case 7: isFragment = try reader.boolean()
+        case 11: events.append(try reader.message())
+        default: try reader.skip()
         }
     }
 }

@@ -27,7 +27,7 @@ enum EtcdAlternatives {
         ) { _ in
             let (server, connection) = try await EtcdRows.start()
             let store = try await server.store("s")
-            let watched = EtcdCounter("s/launchCount", token: "s/token", on: connection)
+            let watched = EtcdCounter("s/launchCount", "s/token", on: connection)
             let bare = EtcdCounter("b/launchCount", on: connection)
             return Pair(
                 subject: Work { try await watched.add($0) / Double($0) }, baseline: Work { try await bare.add($0) / Double($0) }
@@ -37,7 +37,7 @@ enum EtcdAlternatives {
             }
         },
         Row(
-            "etcd.gateway.put", "a put by a plain request to the line that a thread reads from the gateway's stream",
+            "etcd.stream.put", "a put by a plain request to the line that a thread reads from etcd's stream",
             against: "the same put to the line of `etcdctl watch`", missing: EtcdServer.missing
         ) { _ in
             let (server, connection) = try await EtcdRows.start()
@@ -48,7 +48,7 @@ enum EtcdAlternatives {
             _ = await arrivals.time(1) { begun = Task { try await watch.watch("s/told") { arrivals.arrive() } } }
             try await begun.value
             return Pair(subject: EtcdRows.put("s/told", connection, arrivals), baseline: baseline) {
-                await watch.end()
+                watch.end()
                 withExtendedLifetime((server, command)) {}
             }
         },

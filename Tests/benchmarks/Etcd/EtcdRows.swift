@@ -26,7 +26,7 @@ enum EtcdRows {
         ) { _ in
             let (server, connection) = try await start()
             let (store, watching) = (try await server.store("s"), try await server.store("b"))
-            let counter = EtcdCounter("b/launchCount", token: "b/token", on: connection)
+            let counter = EtcdCounter("b/launchCount", "b/token", on: connection)
             return Pair(subject: transactions(store), baseline: Work { try await counter.add($0) / Double($0) }) {
                 for store in [store, watching] { try await store.close() }
                 withExtendedLifetime(server) {}
@@ -71,7 +71,7 @@ enum EtcdRows {
     ]
 
     /// A server, and a connection for its writer.
-    static func start() async throws -> (EtcdServer, GatewayConnection) {
+    static func start() async throws -> (EtcdServer, GRPCConnection) {
         let server = try await EtcdServer.start()
         return (server, try server.connection())
     }
@@ -89,7 +89,7 @@ enum EtcdRows {
 
     /// The time from a put of an entry under a prefix to the element of a store.
     static func receive(
-        _ server: EtcdServer, _ prefix: String, _ connection: GatewayConnection
+        _ server: EtcdServer, _ prefix: String, _ connection: GRPCConnection
     ) async throws -> (Work, Task<Void, Never>) {
         let (arrivals, task) = await read(try await server.store(prefix))
         return (put("\(prefix)/told", connection, arrivals), task)
@@ -114,7 +114,7 @@ enum EtcdRows {
 
     /// The baseline: etcd's own command prints a line for the kind of the event, one for the key and one for the value.
     static func bareReceive(
-        _ server: EtcdServer, _ prefix: String, _ connection: GatewayConnection
+        _ server: EtcdServer, _ prefix: String, _ connection: GRPCConnection
     ) async throws -> (Work, Companion) {
         let key = "\(prefix)/told"
         try await connection.put(key, Told.value(0))
@@ -137,7 +137,7 @@ enum EtcdRows {
     }
 
     /// Puts other values, each after the one before has arrived at the given number of receivers.
-    static func put(_ key: String, _ connection: GatewayConnection, _ arrivals: Countdown, count receivers: Int = 1) -> Work {
+    static func put(_ key: String, _ connection: GRPCConnection, _ arrivals: Countdown, count receivers: Int = 1) -> Work {
         var number = 0
         return Work { count in
             var times: [Double] = []
@@ -171,16 +171,14 @@ enum Told {
 
 /// Counts in etcd by plain requests: each compares the key with what was written last, and puts the next number.
 actor EtcdCounter {
-    private let key: String
-    private let connection: GatewayConnection
-    // What the requests have besides, as those of a store have: the comparison and the put of a token.
-    private let token: String?
-    private var revision = 0
+    // Besides the key, a store writes and compares a token.
+    private let keys: [String]
+    private let connection: GRPCConnection
+    private var revision = 0 as Int64
     private var number = 0
 
-    init(_ key: String, token: String? = nil, on connection: GatewayConnection) {
-        (self.key, self.connection) = (GatewayConnection.base64(key.utf8), connection)
-        self.token = token.map { GatewayConnection.base64($0.utf8) }
+    init(_ keys: String..., on connection: GRPCConnection) {
+        (self.keys, self.connection) = (keys, connection)
     }
 
     /// Makes the given number of transactions, and returns the nanoseconds that they took.
@@ -188,19 +186,35 @@ actor EtcdCounter {
         let start = Clock.now
         for _ in 0..<count {
             number += 1
-            let value = GatewayConnection.base64("\(number)".utf8)
-            let keys = [key] + (token.map { [$0] } ?? [])
-            let compares = keys.map { "{\"key\":\"\($0)\",\"target\":\"MOD\",\"result\":\"EQUAL\",\"mod_revision\":\"\(revision)\"}" }
-            let puts = keys.map { "{\"request_put\":{\"key\":\"\($0)\",\"value\":\"\(value)\"}}" }
-            let answer = try await connection.post(
-                "/v3/kv/txn", "{\"compare\":[\(compares.joined(separator: ","))],\"success\":[\(puts.joined(separator: ","))]}")
-            let field = "\"revision\":\""
-            guard answer.contains("\"succeeded\":true"), let start = answer.range(of: field),
-                let revision = Int(answer[start.upperBound...].prefix { $0.isNumber })
-            else { throw Failure("somebody else counts: \(answer)") }
-            self.revision = revision
+            var request = GRPCConnection.Message()
+            // Compares, in the order of their fields: the target is the revision of the last write, and it is equal.
+            for key in keys { request = request.bytes(1, GRPCConnection.Message().number(2, 2).bytes(3, key.utf8).number(6, revision).bytes) }
+            for key in keys {
+                let put = GRPCConnection.Message().bytes(1, key.utf8).bytes(2, "\(number)".utf8)
+                request = request.bytes(2, GRPCConnection.Message().bytes(2, put.bytes).bytes)
+            }
+            let answer = try await connection.call("/etcdserverpb.KV/Txn", request)
+            revision = try Self.revision(of: answer)
         }
         return Double(Clock.now - start)
+    }
+
+    /// The revision in the header of an answer to a transaction that has succeeded.
+    private static func revision(of answer: [UInt8]) throws -> Int64 {
+        guard answer.count > 2, answer[0] == 1 << 3 | 2 else { throw Failure("an answer without a header") }
+        let (header, rest) = (answer[2..<(2 + Int(answer[1]))], answer[(2 + Int(answer[1]))...])
+        guard rest.starts(with: [2 << 3, 1]) else { throw Failure("somebody else counts") }
+        var fields = header
+        while let field = fields.popFirst() {
+            var (value, shift) = (0 as UInt64, 0 as UInt64)
+            while let byte = fields.popFirst() {
+                value |= UInt64(byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80 { break }
+            }
+            if field == 3 << 3 { return Int64(value) }
+        }
+        throw Failure("an answer without a revision")
     }
 }
 
@@ -209,23 +223,22 @@ struct EtcdPages {
     /// What makes 10,000 values of ``SampleList`` 1.8 MB.
     static let padding = 76
 
-    private let requests: [String]
+    private let requests: [GRPCConnection.Message]
 
     init(_ prefix: String, _ count: Int, ofSize size: Int) {
         let keys = (0..<count).map { "\(prefix)/\(SampleList.name($0))" }.sorted()
-        let end = GatewayConnection.base64("\(prefix)0".utf8)
         requests = stride(from: 0, to: count, by: size).map { index in
-            "{\"key\":\"\(GatewayConnection.base64(keys[index].utf8))\",\"range_end\":\"\(end)\",\"limit\":\"\(size)\"}"
+            GRPCConnection.Message().bytes(1, keys[index].utf8).bytes(2, "\(prefix)0".utf8).number(3, Int64(size))
         }
     }
 
     /// Fetches all pages, one after the other.
-    func fetch(_ connection: GatewayConnection) -> Work {
+    func fetch(_ connection: GRPCConnection) -> Work {
         Work { count in
             let start = Clock.now
             for _ in 0..<count {
                 for request in requests {
-                    try Failure.unless(try await connection.postOnce("/v3/kv/range", request) > 100_000, "a page is short")
+                    try Failure.unless(try await connection.call("/etcdserverpb.KV/Range", request).count > 100_000, "a page is short")
                 }
             }
             return Double(Clock.now - start) / Double(count)

@@ -61,8 +61,8 @@ final class EtcdServer: Sendable {
     }
 
     /// Opens a connection without any of the library's code.
-    func connection() throws -> GatewayConnection {
-        try GatewayConnection(port: port)
+    func connection() throws -> GRPCConnection {
+        try GRPCConnection(port: port)
     }
 
     /// Puts the given number of entries of ``SampleList`` under a prefix, one hundred in a transaction.

@@ -4,7 +4,7 @@ import Foundation
 
 /// A server on 127.0.0.1 that treats each connection as a script says, on a thread of its own, until the process ends.
 final class LoopbackServer: Sendable {
-    let endpoint: HTTPEndpoint
+    let endpoint: Endpoint
 
     /// Starts to listen.
     ///
@@ -21,7 +21,7 @@ final class LoopbackServer: Sendable {
             }
         }
         guard code == 0 else { throw SocketError(call: "listen", code: code) }
-        endpoint = HTTPEndpoint(host: "127.0.0.1", port: UInt16(bigEndian: address.sin_port))
+        endpoint = Endpoint(host: "127.0.0.1", port: UInt16(bigEndian: address.sin_port))
         Thread.detachNewThread {
             var number = 0
             while true {
@@ -31,13 +31,6 @@ final class LoopbackServer: Sendable {
                 number += 1
                 Thread.detachNewThread { script(connection, Peer(descriptor)) }
             }
-        }
-    }
-
-    /// Starts a server whose connections all receive a request and send a response, again and again.
-    convenience init(responding response: String) throws {
-        try self.init { _, peer in
-            while peer.receiveRequest() != nil { peer.send(response) }
         }
     }
 }
@@ -72,20 +65,14 @@ final class Peer {
         }
     }
 
-    /// Receives a request with a complete body; nil if the client closed the connection.
-    func receiveRequest() -> (head: String, body: [UInt8])? {
-        receive(until: "\r\n\r\n").flatMap { head in receiveBody(of: head).map { (head, $0) } }
-    }
-
-    /// Receives the body of a request after its head; nil if the client closed the connection.
-    func receiveBody(of head: String) -> [UInt8]? {
-        let length = head.split(separator: "\r\n").first { $0.hasPrefix("Content-Length: ") }.flatMap { Int($0.dropFirst(16)) } ?? 0
-        while received.count < length {
+    /// Receives a number of bytes; nil if the client closed the connection before.
+    func receive(count: Int) -> [UInt8]? {
+        while received.count < count {
             guard let bytes = receive() else { return nil }
             received += bytes
         }
-        defer { received.removeFirst(length) }
-        return Array(received.prefix(length))
+        defer { received.removeFirst(count) }
+        return Array(received.prefix(count))
     }
 
     /// Waits until the client closes the connection.
@@ -109,6 +96,11 @@ final class Peer {
     /// Ends the bytes to the client, before the connection closes.
     func finish() {
         shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    /// Ends the connection for both sides, so that a thread which receives goes on.
+    func shutDown() {
+        shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
     /// Closes the connection so that the client receives an error instead of the end.

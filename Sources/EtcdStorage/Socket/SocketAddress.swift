@@ -1,5 +1,18 @@
 import FoundationSubset
 
+/// The address of a server.
+struct Endpoint: Hashable, Sendable, CustomStringConvertible {
+    /// A name, an IPv4 address, or an IPv6 address without brackets.
+    let host: String
+    /// The port of TCP.
+    let port: UInt16
+
+    /// The host and port as in a URL, with brackets around an IPv6 address.
+    var description: String {
+        host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
+
 /// A numeric address and port, as the system's calls take it.
 struct SocketAddress: Hashable, Sendable {
     /// The family of addresses, such as `AF_INET`.
@@ -18,16 +31,16 @@ struct SocketAddress: Hashable, Sendable {
     }
 
     /// The addresses of an endpoint, in the order in which they are to be tried. Blocks while the system asks its name servers.
-    static func all(of endpoint: HTTPEndpoint) -> Result<[SocketAddress], ResolutionError> {
+    static func all(of endpoint: Endpoint) -> Result<[SocketAddress], ResolutionError> {
         resolve(endpoint, flags: 0)
     }
 
     /// The address of an endpoint whose host is numeric; nil if it is a name.
-    static func numeric(_ endpoint: HTTPEndpoint) -> [SocketAddress]? {
+    static func numeric(_ endpoint: Endpoint) -> [SocketAddress]? {
         if case .success(let addresses) = resolve(endpoint, flags: AI_NUMERICHOST) { addresses } else { nil }
     }
 
-    private static func resolve(_ endpoint: HTTPEndpoint, flags: Int32) -> Result<[SocketAddress], ResolutionError> {
+    private static func resolve(_ endpoint: Endpoint, flags: Int32) -> Result<[SocketAddress], ResolutionError> {
         var hints = addrinfo()
         hints.ai_flags = flags | AI_NUMERICSERV
         hints.ai_socktype = SocketConstants.stream

@@ -1,43 +1,43 @@
 import FoundationSubset
 
 /// Why a request to a server failed, and whether the server may have received it.
-struct HTTPError: Error, Hashable, Sendable, CustomStringConvertible {
+struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What failed.
     enum Reason: Hashable, Sendable {
         /// The name of the host has no address, with the resolver's reason.
         case unknownHost(String)
         /// A call of the system failed.
         case socket(SocketError)
-        /// The server closed the connection before the end of the response.
+        /// The server closed the connection, or gave up the request, before the end of the response.
         case closedByPeer
-        /// The server sent what is no response of HTTP/1.1, or one over the limits.
-        case invalidResponse(HTTPViolation)
+        /// The server sent what is no response of the protocol, or one over the limits, with what is wrong.
+        case invalidResponse(String)
         /// The filter of the connection refused the server or its bytes, with its reason.
         case filter(String)
         /// The deadline passed.
         case deadlineExceeded
         /// The calling task was cancelled.
         case cancelled
-        /// Another call is waiting on the connection, or a stream uses it.
+        /// Another call waits on the stream.
         case busy
-        /// The connection was closed by this side.
+        /// The connection or the stream was closed by this side.
         case closed
-        /// The request has characters that HTTP does not allow in a head.
+        /// The request has characters that are not allowed in its fields.
         case invalidRequest
-        /// The server does not read: too many bytes are waiting to be sent on a stream.
+        /// The server does not read: too many bytes are waiting to be sent to it.
         case sendBufferFull
     }
 
     /// What the server can know of a request that failed.
     enum Delivery: Hashable, Sendable {
-        /// Not one byte of the request was sent: it can be repeated elsewhere.
+        /// Not one byte of the request was sent, or the server has said that it has not looked at it: it can be repeated elsewhere.
         case nothingSent
         /// At least a part of the request was sent: the server may have executed it.
         case perhapsSent
     }
 
     /// The server.
-    let endpoint: HTTPEndpoint
+    let endpoint: Endpoint
     /// What failed.
     let reason: Reason
     /// What the server can know of the request.
@@ -49,20 +49,20 @@ struct HTTPError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-extension HTTPError.Reason: Error, CustomStringConvertible {
+extension ConnectionError.Reason: Error, CustomStringConvertible {
     /// The reason in words.
     var description: String {
         switch self {
         case .unknownHost(let reason): "the host cannot be found: \(reason)"
         case .socket(let error): error.description
         case .closedByPeer: "the server closed the connection"
-        case .invalidResponse(let violation): "the server's response is not valid: \(violation.rawValue)"
+        case .invalidResponse(let violation): "the server's response is not valid: \(violation)"
         case .filter(let reason): reason
         case .deadlineExceeded: "the server did not respond in time"
         case .cancelled: "the task was cancelled"
-        case .busy: "the connection is in use"
+        case .busy: "the stream is in use"
         case .closed: "the connection is closed"
-        case .invalidRequest: "the request has characters that are not allowed in its path or fields"
+        case .invalidRequest: "the request has characters that are not allowed in its fields"
         case .sendBufferFull: "the server does not read what is sent to it"
         }
     }

@@ -1,8 +1,8 @@
-/// The bytes of a connection between the socket and the requests: they pass the filter, and wait until the socket accepts them.
-struct HTTPChannel {
+/// The bytes of a connection between its socket and its protocol: they pass the filter, and wait until the socket accepts them.
+struct SocketChannel {
     /// What was received.
     enum Incoming {
-        /// Bytes of a response; empty if the filter needs more, or used them itself.
+        /// Bytes of the protocol; empty if the filter needs more, or used them itself.
         case bytes([UInt8])
         case end
     }
@@ -14,8 +14,8 @@ struct HTTPChannel {
     private var filter: any ByteFilter
     private var output: ArraySlice<UInt8> = []
     private var writeError: SocketError?
-    /// Whether bytes were written since the last request began.
-    private(set) var delivery = HTTPError.Delivery.nothingSent
+    /// The number of bytes that the socket has accepted.
+    private(set) var writtenCount = 0
 
     /// - Parameter socket: a connected socket.
     init(_ socket: Socket, filter: any ByteFilter) {
@@ -25,19 +25,14 @@ struct HTTPChannel {
         flush()
     }
 
-    /// Whether requests can be sent.
+    /// Whether bytes can be sent.
     var isReady: Bool { filter.isReady }
 
     /// The number of bytes that wait for the socket.
     var pendingCount: Int { output.count }
 
-    /// Notes that the bytes of a new request follow.
-    mutating func beginRequest() {
-        delivery = .nothingSent
-    }
-
     /// Sends bytes, or keeps them until the socket accepts them.
-    mutating func send(_ bytes: [UInt8]) throws(HTTPError.Reason) {
+    mutating func send(_ bytes: [UInt8]) throws(ConnectionError.Reason) {
         output += filter.takePendingOutput()
         do {
             let filtered = try filter.send(bytes)
@@ -57,7 +52,7 @@ struct HTTPChannel {
             do throws(SocketError) {
                 let count = try socket.write(output)
                 if count == 0 { return socket.resumeWriting() }
-                delivery = .perhapsSent
+                writtenCount += count
                 output = output.dropFirst(count)
             } catch {
                 // Not reported before everything is read: the server may have told the reason before it closed.
@@ -69,7 +64,7 @@ struct HTTPChannel {
     }
 
     /// Receives what has arrived; returns nil if nothing has.
-    mutating func receive() throws(HTTPError.Reason) -> Incoming? {
+    mutating func receive() throws(ConnectionError.Reason) -> Incoming? {
         let bytes: [UInt8]?
         do throws(SocketError) {
             bytes = try socket?.read(atMost: Self.readSize)
@@ -81,23 +76,13 @@ struct HTTPChannel {
         do {
             guard bytes.isEmpty else { return .bytes(try filter.received(bytes)) }
             try filter.receivedEnd()
-            if let writeError { throw HTTPError.Reason.socket(writeError) }
+            if let writeError { throw ConnectionError.Reason.socket(writeError) }
             return .end
-        } catch let reason as HTTPError.Reason {
+        } catch let reason as ConnectionError.Reason {
             throw reason
         } catch {
             throw .filter(String(describing: error))
         }
-    }
-
-    /// Stops receiving until ``resumeReading()``; the server has to wait when the system's buffers are full.
-    func suspendReading() {
-        socket?.suspendReading()
-    }
-
-    /// Receives again.
-    func resumeReading() {
-        socket?.resumeReading()
     }
 
     /// Ends the session of the filter if the socket accepts that at once, and closes the socket.

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Lets one call at a time wait for an event on a serial queue, until a deadline at the latest.
+/// Lets calls wait for events on a serial queue, each until its deadline at the latest.
 ///
 /// The unchecked conformance holds because its state is used on the queue only. It may be released on any thread, which cancels the timer.
 final class EventWaiter: @unchecked Sendable {
@@ -8,20 +8,24 @@ final class EventWaiter: @unchecked Sendable {
 
     /// Why a call continues.
     enum Wake {
-        /// An event came, but perhaps not the one that the call needs.
+        /// What it waits for may have come.
         case event
         case deadlineExceeded
         case cancelled
+    }
+
+    private struct Waiting {
+        let number: Int
+        let deadline: Instant
+        let continuation: CheckedContinuation<Wake, Never>
     }
 
     private let queue: DispatchQueue
     private let timer: any DispatchSourceTimer
     // The time for which the timer is set.
     private var alarm: Instant?
-    private var waiting: (number: Int, deadline: Instant, continuation: CheckedContinuation<Wake, Never>)?
+    private var waiting: [UInt32: Waiting] = [:]
     private var lastNumber = 0
-    // Whether an event came while no call waited: perhaps after a call had looked for it, and before it waits.
-    private var isEventPending = false
 
     /// - Parameter queue: the serial queue on which everything else is called.
     init(queue: DispatchQueue) {
@@ -35,34 +39,43 @@ final class EventWaiter: @unchecked Sendable {
         timer.cancel()
     }
 
-    /// Whether a call waits.
-    var isWaiting: Bool { waiting != nil }
+    /// Whether a call waits for something.
+    func isWaiting(for id: UInt32) -> Bool { waiting[id] != nil }
 
-    /// Waits for an event after the last one that was waited for, the deadline or the cancellation of the task, on an actor whose executor is the queue.
-    func wait(until deadline: Instant, isolation: isolated (any Actor) = #isolation) async -> Wake {
+    /// Waits until somebody wakes those who wait for something, the deadline or the cancellation of the task, on an actor whose executor is
+    /// the queue. One call at a time may wait for the same.
+    ///
+    /// - Parameter isOver: whether there is no need to wait; called on the queue right before the call waits.
+    func wait(
+        for id: UInt32, until deadline: Instant, isolation: isolated (any Actor) = #isolation, unless isOver: () -> Bool
+    ) async -> Wake {
         lastNumber += 1
         let number = lastNumber
         return await withTaskCancellationHandler {
             // A closure runs on the actor only if it captures it.
             _ = isolation
             return await withCheckedContinuation { continuation in
-                waiting = (number, deadline, continuation)
+                if isOver() { return continuation.resume(returning: .event) }
                 // A cancellation that came before found nobody who waits.
-                if Task.isCancelled { wake(.cancelled) } else if isEventPending { wake() } else { setAlarm(deadline) }
+                if Task.isCancelled { return continuation.resume(returning: .cancelled) }
+                waiting[id] = Waiting(number: number, deadline: deadline, continuation: continuation)
+                setAlarm(deadline)
             }
         } onCancel: {
             queue.async {
-                if self.waiting?.number == number { self.wake(.cancelled) }
+                if self.waiting[id]?.number == number { self.wake(id, .cancelled) }
             }
         }
     }
 
-    /// Lets the call continue that waits; an event is kept for the next call if none does.
-    func wake(_ wake: Wake = .event) {
-        isEventPending = waiting == nil
-        let continuation = waiting?.continuation
-        waiting = nil
-        continuation?.resume(returning: wake)
+    /// Lets the call continue that waits for something, if there is one.
+    func wake(_ id: UInt32, _ wake: Wake = .event) {
+        waiting.removeValue(forKey: id)?.continuation.resume(returning: wake)
+    }
+
+    /// Lets all calls continue that wait.
+    func wakeAll() {
+        for id in waiting.keys.sorted() { wake(id) }
     }
 
     /// Sets the timer for a time, unless it is set for an earlier one: moving it would cost a call of the system with each request.
@@ -76,7 +89,8 @@ final class EventWaiter: @unchecked Sendable {
 
     private func alarmRang() {
         alarm = nil
-        guard let deadline = waiting?.deadline else { return }
-        if deadline <= .now { wake(.deadlineExceeded) } else { setAlarm(deadline) }
+        let now = Instant.now
+        for (id, waiting) in waiting where waiting.deadline <= now { wake(id, .deadlineExceeded) }
+        if let next = waiting.values.map(\.deadline).min() { setAlarm(next) }
     }
 }

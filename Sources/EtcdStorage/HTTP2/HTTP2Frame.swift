@@ -1,0 +1,107 @@
+/// The head of a frame, and how frames are written (RFC 9113, section 4).
+struct HTTP2FrameHead: Hashable, Sendable {
+    /// The number of bytes of every head.
+    static let size = 9
+    /// The largest payload that a peer may send which has not been allowed more.
+    static let defaultPayloadSize = 16_384
+    /// The largest payload that can be allowed.
+    static let largestPayloadSize = 1 << 24 - 1
+
+    /// What a frame is; those of other types are ignored.
+    enum Kind: UInt8, Sendable {
+        case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate, continuation
+    }
+
+    /// The flags of all kinds; what a bit means depends on the kind.
+    struct Flags: OptionSet, Hashable, Sendable {
+        let rawValue: UInt8
+
+        /// The sender's side of the stream ends with this frame.
+        static let endStream = Flags(rawValue: 0x1)
+        /// Settings or a ping are acknowledged.
+        static let acknowledgement = Flags(rawValue: 0x1)
+        /// No continuation of the header block follows.
+        static let endHeaders = Flags(rawValue: 0x4)
+        /// The payload begins with the length of its padding.
+        static let padded = Flags(rawValue: 0x8)
+        /// The header block follows five bytes about priority.
+        static let priority = Flags(rawValue: 0x20)
+    }
+
+    /// The number of bytes after the head.
+    var length: Int
+    /// What the frame is; nil for an unknown type.
+    var kind: Kind?
+    /// The flags.
+    var flags: Flags
+    /// The stream; 0 for the connection.
+    var stream: UInt32
+
+    /// Reads a head of nine bytes.
+    init(_ bytes: ArraySlice<UInt8>) {
+        let start = bytes.startIndex
+        length = Int(bytes[start]) << 16 | Int(bytes[start + 1]) << 8 | Int(bytes[start + 2])
+        kind = Kind(rawValue: bytes[start + 3])
+        flags = Flags(rawValue: bytes[start + 4])
+        stream = bytes[(start + 5)..<(start + 9)].bigEndian & 0x7FFF_FFFF
+    }
+
+    /// Appends a frame with a payload.
+    static func append(
+        _ kind: Kind, _ flags: Flags = [], stream: UInt32, _ payload: some Collection<UInt8>, to output: inout [UInt8]
+    ) {
+        output.append(UInt8(truncatingIfNeeded: payload.count >> 16))
+        output.append(UInt8(truncatingIfNeeded: payload.count >> 8))
+        output.append(UInt8(truncatingIfNeeded: payload.count))
+        output.append(kind.rawValue)
+        output.append(flags.rawValue)
+        output.append(bigEndian: stream)
+        output += payload
+    }
+
+    /// Appends a frame whose payload is one number of four bytes.
+    static func append(_ kind: Kind, stream: UInt32 = 0, number: UInt32, to output: inout [UInt8]) {
+        var payload: [UInt8] = []
+        payload.append(bigEndian: number)
+        append(kind, [], stream: stream, payload, to: &output)
+    }
+}
+
+/// The reasons for which a stream or a connection ends (RFC 9113, section 7).
+enum HTTP2ErrorCode {
+    static let noError = 0 as UInt32
+    static let protocolError = 1 as UInt32
+    static let refusedStream = 7 as UInt32
+    static let cancel = 8 as UInt32
+}
+
+/// A parameter of a connection that one side announces to the other (RFC 9113, section 6.5.2).
+enum HTTP2Setting: UInt16, Sendable {
+    case headerTableSize = 1
+    case enablePush, maximumStreams, initialWindowSize, maximumFrameSize, maximumHeaderListSize
+
+    /// Appends a frame of settings.
+    static func append(_ settings: KeyValuePairs<HTTP2Setting, UInt32>, to output: inout [UInt8]) {
+        var payload: [UInt8] = []
+        for (setting, value) in settings {
+            payload.append(UInt8(truncatingIfNeeded: setting.rawValue >> 8))
+            payload.append(UInt8(truncatingIfNeeded: setting.rawValue))
+            payload.append(bigEndian: value)
+        }
+        HTTP2FrameHead.append(.settings, stream: 0, payload, to: &output)
+    }
+}
+
+extension Collection<UInt8> {
+    /// The number that the bytes stand for, the first one being the highest.
+    var bigEndian: UInt32 {
+        reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}
+
+extension [UInt8] {
+    /// Appends the four bytes of a number, the highest one first.
+    mutating func append(bigEndian number: UInt32) {
+        for shift in [24, 16, 8, 0] as [UInt32] { append(UInt8(truncatingIfNeeded: number >> shift)) }
+    }
+}

@@ -1,0 +1,312 @@
+/// The client's side of a connection of HTTP/2, as a value that turns bytes into events and requests into bytes: it knows neither sockets
+/// nor time (RFC 9113).
+///
+/// Every call may lead to output, which has to be taken and sent. The first error ends the session.
+struct HTTP2Session: Sendable {
+    /// What the server has sent.
+    enum Event: Sendable, Hashable {
+        /// The first settings, with which every server begins.
+        case settings
+        /// The head of a response, or what follows its body.
+        case fields(stream: UInt32, [HTTPField], isEnd: Bool)
+        /// Bytes of a body, and whether it ends with them.
+        case data(stream: UInt32, [UInt8], isEnd: Bool)
+        /// The end of a stream without the rest of its response.
+        case reset(stream: UInt32, code: UInt32)
+        /// The server takes no further streams, and has not looked at those after a last one.
+        case goAway(lastStream: UInt32)
+
+        /// The stream; 0 for the connection.
+        var stream: UInt32 {
+            switch self {
+            case .fields(let stream, _, _), .data(let stream, _, _), .reset(let stream, _): stream
+            case .settings, .goAway: 0
+            }
+        }
+    }
+
+    private struct Stream {
+        var sendWindow: Int
+        var receiveWindow = HTTP2Session.windowSize
+        /// The bytes that were used since the server was last allowed more.
+        var used = 0
+        /// The bytes that wait until the server allows more.
+        var pending: ArraySlice<UInt8> = []
+        /// Whether this side ends after the pending bytes.
+        var endsAfterPending = false
+        var hasEnded = false
+        var hasPeerEnded = false
+    }
+
+    /// How many bytes of a stream a server may send before some are used.
+    static let windowSize = 1 << 20
+    private static let largestWindow = Int(Int32.max)
+    private static let initialWindow = 65_535
+    private static let largestHeaderBlock = 65_536
+    private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+
+    private var input: [UInt8] = []
+    private var output: [UInt8]
+    private var streams: [UInt32: Stream] = [:]
+    private var nextStream = 1 as UInt32
+    private var decoder = HPACKDecoder(maximumListSize: Self.largestHeaderBlock)
+    // A header block whose frames are still arriving.
+    private var headerBlock: (stream: UInt32, isEnd: Bool, bytes: [UInt8])?
+    private var hasSettings = false
+    private var isGoingAway = false
+    // What this side may send.
+    private var sendWindow = Self.initialWindow
+    private var initialSendWindow = Self.initialWindow
+    private var payloadSize = HTTP2FrameHead.defaultPayloadSize
+    private var maximumStreams = Int.max
+    // What the server may send. Streams are limited one by one, so that one that nobody reads does not stop the others.
+    private var receiveWindow = Self.largestWindow
+
+    /// Begins a connection.
+    init() {
+        output = Self.preface
+        HTTP2Setting.append(
+            [.enablePush: 0, .initialWindowSize: UInt32(Self.windowSize), .maximumHeaderListSize: UInt32(Self.largestHeaderBlock)],
+            to: &output)
+        HTTP2FrameHead.append(.windowUpdate, number: UInt32(Self.largestWindow - Self.initialWindow), to: &output)
+    }
+
+    /// Whether another stream can be opened at present.
+    var canOpen: Bool {
+        !isGoingAway && streams.count < maximumStreams && nextStream < Int32.max
+    }
+
+    /// Removes and returns the bytes for the server.
+    mutating func takeOutput() -> [UInt8] {
+        defer { output = [] }
+        return output
+    }
+
+    // MARK: - Streams
+
+    /// Opens a stream with the fields of a request and the first bytes of its body.
+    ///
+    /// - Parameter isEnd: whether these are all bytes of the body.
+    mutating func open(_ fields: [HTTPField], _ body: [UInt8], isEnd: Bool) -> UInt32 {
+        let id = nextStream
+        nextStream += 2
+        streams[id] = Stream(sendWindow: initialSendWindow)
+        var block = HPACKEncoder.encode(fields)[...]
+        var kind = HTTP2FrameHead.Kind.headers
+        repeat {
+            let part = block.prefix(payloadSize)
+            block = block.dropFirst(part.count)
+            HTTP2FrameHead.append(kind, block.isEmpty ? .endHeaders : [], stream: id, part, to: &output)
+            kind = .continuation
+        } while !block.isEmpty
+        send(body, on: id, isEnd: isEnd)
+        return id
+    }
+
+    /// Sends bytes of a body, or keeps them until the server allows them.
+    mutating func send(_ bytes: [UInt8], on id: UInt32, isEnd: Bool) {
+        guard var stream = streams[id], !stream.endsAfterPending else { return }
+        stream.pending += bytes
+        stream.endsAfterPending = isEnd
+        flush(&stream, id)
+        streams[id] = stream
+    }
+
+    /// The number of bytes of a stream that wait until the server allows them.
+    func pendingCount(of id: UInt32) -> Int {
+        streams[id]?.pending.count ?? 0
+    }
+
+    /// Allows the server to send as many further bytes on a stream as were used.
+    mutating func use(_ count: Int, of id: UInt32) {
+        guard var stream = streams[id], !stream.hasPeerEnded else { return }
+        stream.used += count
+        if stream.used >= Self.windowSize / 2 {
+            HTTP2FrameHead.append(.windowUpdate, stream: id, number: UInt32(stream.used), to: &output)
+            stream.receiveWindow += stream.used
+            stream.used = 0
+        }
+        streams[id] = stream
+    }
+
+    /// Ends a stream of which nothing more is wanted; the server is told unless both sides have ended.
+    mutating func close(_ id: UInt32) {
+        guard let stream = streams.removeValue(forKey: id) else { return }
+        guard !stream.hasEnded || !stream.hasPeerEnded else { return }
+        HTTP2FrameHead.append(.reset, stream: id, number: HTTP2ErrorCode.cancel, to: &output)
+    }
+
+    private mutating func flush(_ stream: inout Stream, _ id: UInt32) {
+        while !stream.hasEnded {
+            let part = stream.pending.prefix(max(0, min(stream.sendWindow, sendWindow, payloadSize)))
+            let isLast = stream.endsAfterPending && part.count == stream.pending.count
+            guard !part.isEmpty || isLast else { return }
+            HTTP2FrameHead.append(.data, isLast ? .endStream : [], stream: id, part, to: &output)
+            stream.pending = stream.pending.dropFirst(part.count)
+            stream.sendWindow -= part.count
+            sendWindow -= part.count
+            stream.hasEnded = isLast
+        }
+    }
+
+    private mutating func flushAll() {
+        for id in streams.keys.sorted() {
+            guard var stream = streams[id], !stream.pending.isEmpty else { continue }
+            flush(&stream, id)
+            streams[id] = stream
+        }
+    }
+
+    // MARK: - Receiving
+
+    /// Receives bytes of the server, and returns what they mean.
+    mutating func receive(_ bytes: [UInt8]) throws(HTTP2Violation) -> [Event] {
+        if input.isEmpty { input = bytes } else { input += bytes }
+        var events: [Event] = []
+        var rest = input[...]
+        while rest.count >= HTTP2FrameHead.size {
+            let head = HTTP2FrameHead(rest)
+            guard hasSettings || head.kind == .settings && head.flags == [] else { throw .notHTTP2 }
+            guard head.length <= HTTP2FrameHead.defaultPayloadSize else { throw .frameTooLarge }
+            guard rest.count >= HTTP2FrameHead.size + head.length else { break }
+            rest = rest.dropFirst(HTTP2FrameHead.size)
+            if let event = try receive(head, rest.prefix(head.length)) { events.append(event) }
+            rest = rest.dropFirst(head.length)
+        }
+        input = Array(rest)
+        return events
+    }
+
+    private mutating func receive(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
+        guard (head.kind == .continuation) == (headerBlock != nil) else { throw .frameOrder }
+        switch head.kind {
+        case .data: return try receiveData(head, payload)
+        case .headers:
+            try checkIsKnown(head.stream)
+            var block = try Self.unpadded(payload, head)
+            if head.flags.contains(.priority) {
+                guard block.count >= 5 else { throw .frameSize }
+                block = block.dropFirst(5)
+            }
+            headerBlock = (head.stream, head.flags.contains(.endStream), Array(block))
+            return try endHeaders(head)
+        case .continuation:
+            guard headerBlock?.stream == head.stream else { throw .frameOrder }
+            headerBlock?.bytes += payload
+            return try endHeaders(head)
+        case .reset:
+            try checkIsKnown(head.stream)
+            guard payload.count == 4 else { throw .frameSize }
+            guard streams.removeValue(forKey: head.stream) != nil else { return nil }
+            return .reset(stream: head.stream, code: payload.bigEndian)
+        case .settings: return try receiveSettings(head, payload)
+        case .ping:
+            guard head.stream == 0 else { throw .streamNumber }
+            guard payload.count == 8 else { throw .frameSize }
+            if !head.flags.contains(.acknowledgement) { HTTP2FrameHead.append(.ping, .acknowledgement, stream: 0, payload, to: &output) }
+        case .goAway:
+            guard head.stream == 0 else { throw .streamNumber }
+            guard payload.count >= 8 else { throw .frameSize }
+            isGoingAway = true
+            return .goAway(lastStream: payload.prefix(4).bigEndian & 0x7FFF_FFFF)
+        case .windowUpdate: try receiveWindowUpdate(head, payload)
+        // Nothing was allowed to be pushed.
+        case .pushPromise: throw .frameOrder
+        case .priority, nil: break
+        }
+        return nil
+    }
+
+    private mutating func receiveData(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
+        try checkIsKnown(head.stream)
+        receiveWindow -= payload.count
+        guard receiveWindow >= 0 else { throw .windowOverflow }
+        if receiveWindow < Self.largestWindow / 2 {
+            HTTP2FrameHead.append(.windowUpdate, number: UInt32(Self.largestWindow - receiveWindow), to: &output)
+            receiveWindow = Self.largestWindow
+        }
+        let content = try Self.unpadded(payload, head)
+        // What arrives after the end of interest is passed over.
+        guard var stream = streams[head.stream] else { return nil }
+        guard !stream.hasPeerEnded else { throw .frameOrder }
+        stream.receiveWindow -= payload.count
+        guard stream.receiveWindow >= 0 else { throw .windowOverflow }
+        stream.hasPeerEnded = head.flags.contains(.endStream)
+        streams[head.stream] = stream
+        // Padding is of no use to anybody.
+        use(payload.count - content.count, of: head.stream)
+        return .data(stream: head.stream, Array(content), isEnd: stream.hasPeerEnded)
+    }
+
+    private mutating func endHeaders(_ head: HTTP2FrameHead) throws(HTTP2Violation) -> Event? {
+        guard let block = headerBlock else { return nil }
+        guard block.bytes.count <= Self.largestHeaderBlock else { throw .headersTooLarge }
+        guard head.flags.contains(.endHeaders) else { return nil }
+        headerBlock = nil
+        // Also of a stream that is not of interest any more: later blocks refer to what is in this one.
+        let fields = try decoder.decode(block.bytes[...])
+        guard let stream = streams[block.stream] else { return nil }
+        guard !stream.hasPeerEnded else { throw .frameOrder }
+        streams[block.stream]?.hasPeerEnded = block.isEnd
+        return .fields(stream: block.stream, fields, isEnd: block.isEnd)
+    }
+
+    private mutating func receiveSettings(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
+        guard head.stream == 0 else { throw .streamNumber }
+        guard payload.count.isMultiple(of: 6) else { throw .frameSize }
+        if head.flags.contains(.acknowledgement) { return nil }
+        var rest = payload
+        while !rest.isEmpty {
+            let value = Int(rest.dropFirst(2).prefix(4).bigEndian)
+            switch HTTP2Setting(rawValue: UInt16(truncatingIfNeeded: rest.prefix(2).bigEndian)) {
+            case .maximumStreams: maximumStreams = value
+            case .initialWindowSize:
+                guard value <= Self.largestWindow else { throw .settings }
+                for (id, stream) in streams {
+                    let window = stream.sendWindow + value - initialSendWindow
+                    guard window <= Self.largestWindow else { throw .windowOverflow }
+                    streams[id]?.sendWindow = window
+                }
+                initialSendWindow = value
+            case .maximumFrameSize:
+                guard HTTP2FrameHead.defaultPayloadSize...HTTP2FrameHead.largestPayloadSize ~= value else { throw .settings }
+                payloadSize = value
+            // Requests are written without a table, and their fields are few.
+            case .headerTableSize, .maximumHeaderListSize, .enablePush, nil: break
+            }
+            rest = rest.dropFirst(6)
+        }
+        HTTP2FrameHead.append(.settings, .acknowledgement, stream: 0, [], to: &output)
+        flushAll()
+        defer { hasSettings = true }
+        return hasSettings ? nil : .settings
+    }
+
+    private mutating func receiveWindowUpdate(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) {
+        guard payload.count == 4 else { throw .frameSize }
+        let increment = Int(payload.bigEndian & 0x7FFF_FFFF)
+        guard increment > 0 else { throw .windowOverflow }
+        if head.stream == 0 {
+            sendWindow += increment
+            guard sendWindow <= Self.largestWindow else { throw .windowOverflow }
+            return flushAll()
+        }
+        try checkIsKnown(head.stream)
+        guard var stream = streams[head.stream] else { return }
+        stream.sendWindow += increment
+        guard stream.sendWindow <= Self.largestWindow else { throw .windowOverflow }
+        flush(&stream, head.stream)
+        streams[head.stream] = stream
+    }
+
+    /// Checks that a stream is one that was opened, and may have ended.
+    private func checkIsKnown(_ stream: UInt32) throws(HTTP2Violation) {
+        guard !stream.isMultiple(of: 2), stream < nextStream else { throw .streamNumber }
+    }
+
+    private static func unpadded(_ payload: ArraySlice<UInt8>, _ head: HTTP2FrameHead) throws(HTTP2Violation) -> ArraySlice<UInt8> {
+        guard head.flags.contains(.padded) else { return payload }
+        guard let size = payload.first, Int(size) < payload.count else { throw .padding }
+        return payload.dropFirst().dropLast(Int(size))
+    }
+}

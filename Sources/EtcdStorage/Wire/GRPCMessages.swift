@@ -1,0 +1,58 @@
+/// Divides the bytes of a stream into the messages of gRPC, wherever the pieces in which they arrive end.
+///
+/// Five bytes stand before each message: a flag that it is compressed, which nothing asks for here, and its length, the highest byte first.
+package struct GRPCMessageSplitter: Sendable {
+    private let maximumSize: Int
+    // What has arrived of the next message, and of the bytes before it.
+    private var message: [UInt8] = []
+    private var prefix: [UInt8] = []
+
+    /// Creates a splitter at the beginning of a stream.
+    ///
+    /// - Parameter maximumSize: the number of bytes that a message may have at most.
+    init(maximumSize: Int = 64 << 20) {
+        self.maximumSize = maximumSize
+    }
+
+    /// Whether no message is incomplete, so that the stream may end here.
+    var isEmpty: Bool { prefix.isEmpty }
+
+    /// Adds bytes, and returns the messages that are complete.
+    ///
+    /// Takes memory for bytes that have arrived only, whatever length is announced.
+    ///
+    /// - Throws: ``EtcdFailure`` if a message is compressed or too large; at each further call as well.
+    mutating func append(_ bytes: [UInt8]) throws(EtcdFailure) -> [[UInt8]] {
+        var messages: [[UInt8]] = []
+        var remaining = bytes[...]
+        while true {
+            Self.move(5 - prefix.count, from: &remaining, to: &prefix)
+            guard prefix.count == 5 else { return messages }
+            let length = try announcedLength()
+            Self.move(length - message.count, from: &remaining, to: &message)
+            guard message.count == length else { return messages }
+            messages.append(message)
+            (prefix, message) = ([], [])
+        }
+    }
+
+    private static func move(_ count: Int, from source: inout ArraySlice<UInt8>, to target: inout [UInt8]) {
+        target += source.prefix(count)
+        source = source.dropFirst(count)
+    }
+
+    private func announcedLength() throws(EtcdFailure) -> Int {
+        guard prefix.first == 0 else { throw EtcdFailure(code: nil, message: "the answer cannot be read: it is compressed") }
+        let length = prefix.dropFirst().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        guard length <= maximumSize else {
+            throw EtcdFailure(code: nil, message: "the answer cannot be read: \(length) bytes are more than \(maximumSize)")
+        }
+        return Int(length)
+    }
+
+    /// A message, which has less than 4 GiB, with the bytes that stand before it.
+    package static func framed(_ message: [UInt8]) -> [UInt8] {
+        let length = UInt32(message.count)
+        return [0] + stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: length >> $0) } + message
+    }
+}

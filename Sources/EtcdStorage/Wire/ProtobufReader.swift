@@ -1,0 +1,178 @@
+/// The reason why bytes are not the protobuf message that was expected.
+struct ProtobufError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The offset of the first byte that does not fit.
+    let offset: Int
+    /// The reason, as a phrase that may follow a colon.
+    let reason: String
+
+    /// The reason with the offset.
+    var description: String { "\(reason) (at byte \(offset))" }
+}
+
+/// How the value of a field is encoded, which tells where the next one begins.
+enum ProtobufWireType: UInt8, Sendable, Hashable {
+    /// An integer of seven bits in each byte, the lowest first.
+    case varint = 0
+    /// Eight bytes.
+    case fixed64 = 1
+    /// A varint with the number of bytes, and the bytes.
+    case lengthDelimited = 2
+    /// Four bytes.
+    case fixed32 = 5
+}
+
+/// Reads a protobuf message from its beginning to its end, one field at each call.
+///
+/// The caller reads the value of each field as what it expects it to be, or skips it. Takes linear time whatever the bytes are, and no
+/// memory for what is skipped. Messages are nested as deep as the types that are read, and groups, which nest freely, are an error.
+///
+///     while let field = try reader.nextField() {
+///         if field == 3 { revision = try reader.integer() } else { try reader.skip() }
+///     }
+struct ProtobufReader {
+    /// The offset of what is read next.
+    private(set) var offset = 0
+    private let bytes: [UInt8]
+    // The end of the message that is being read, which may be nested in another one.
+    private var end: Int
+    // The field whose value is read next.
+    private var field = (offset: 0, number: 0, wireType: ProtobufWireType.varint)
+
+    /// Creates a reader at the beginning of a message.
+    init(_ bytes: [UInt8]) {
+        (self.bytes, end) = (bytes, bytes.count)
+    }
+
+    /// Moves to the value of the next field, and returns the field's number; nil at the end of the message.
+    mutating func nextField() throws(ProtobufError) -> Int? {
+        guard offset < end else { return nil }
+        let start = offset
+        let tag = try varint()
+        guard 1..<(1 << 29) ~= tag >> 3 else { throw ProtobufError(offset: start, reason: "a field's number is out of range") }
+        guard let wireType = ProtobufWireType(rawValue: UInt8(tag & 7)) else {
+            throw ProtobufError(offset: start, reason: "a field has the wire type \(tag & 7), which is not supported")
+        }
+        field = (start, Int(tag >> 3), wireType)
+        return field.number
+    }
+
+    // MARK: - Values
+
+    /// Reads an integer, or the number of an enumeration's case. Bits beyond those of its type are dropped.
+    mutating func integer<Number: FixedWidthInteger>(as type: Number.Type = Number.self) throws(ProtobufError) -> Number {
+        try expect(.varint)
+        return Number(truncatingIfNeeded: try varint())
+    }
+
+    /// Reads true or false.
+    mutating func boolean() throws(ProtobufError) -> Bool {
+        try expect(.varint)
+        return try varint() != 0
+    }
+
+    /// Reads bytes.
+    mutating func byteArray() throws(ProtobufError) -> [UInt8] {
+        Array(bytes[try content()])
+    }
+
+    /// Reads a string; what is not valid UTF-8 in it is replaced.
+    mutating func string() throws(ProtobufError) -> String {
+        String(decoding: bytes[try content()], as: UTF8.self)
+    }
+
+    /// Reads a message, or an element of a repeated field of messages.
+    mutating func message<Message: ProtobufReadable>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
+        let outerEnd = end
+        let content = try content()
+        (offset, end) = (content.lowerBound, content.upperBound)
+        let message = try Message(from: &self)
+        (offset, end) = (content.upperBound, outerEnd)
+        return message
+    }
+
+    /// Passes over a value of any type.
+    mutating func skip() throws(ProtobufError) {
+        switch field.wireType {
+        case .varint: _ = try varint()
+        case .fixed64: _ = try next(8)
+        case .lengthDelimited: _ = try content()
+        case .fixed32: _ = try next(4)
+        }
+    }
+}
+
+// MARK: - Bytes
+
+extension ProtobufReader {
+    private func expect(_ wireType: ProtobufWireType) throws(ProtobufError) {
+        guard field.wireType == wireType else {
+            throw ProtobufError(offset: field.offset, reason: "field \(field.number) is of type \(field.wireType), not \(wireType)")
+        }
+    }
+
+    /// Passes over a length and as many bytes, and returns where they are.
+    private mutating func content() throws(ProtobufError) -> Range<Int> {
+        try expect(.lengthDelimited)
+        return try next(try varint())
+    }
+
+    private mutating func next(_ count: UInt64) throws(ProtobufError) -> Range<Int> {
+        guard count <= UInt64(end - offset) else { throw ProtobufError(offset: end, reason: "field \(field.number) ends too early") }
+        let start = offset
+        offset += Int(count)
+        return start..<offset
+    }
+
+    private mutating func varint() throws(ProtobufError) -> UInt64 {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while offset < end {
+            let byte = bytes[offset]
+            // The tenth byte has room for one bit, and there is no eleventh.
+            guard shift < 63 || byte <= 1 else { throw ProtobufError(offset: offset, reason: "an integer of more than 64 bits") }
+            offset += 1
+            value |= UInt64(byte & 0x7F) &<< shift
+            if byte < 0x80 { return value }
+            shift += 7
+        }
+        throw ProtobufError(offset: end, reason: "an integer ends too early")
+    }
+}
+
+// MARK: - Messages
+
+/// A value that can be read from the fields of a protobuf message.
+protocol ProtobufReadable: Sendable {
+    /// Reads all fields up to the end of the message.
+    init(from reader: inout ProtobufReader) throws(ProtobufError)
+}
+
+extension ProtobufReadable {
+    /// Reads a message that etcd has sent.
+    ///
+    /// - Throws: ``EtcdFailure`` if it cannot be read.
+    init(message: [UInt8]) throws(EtcdFailure) {
+        var reader = ProtobufReader(message)
+        do throws(ProtobufError) {
+            try self.init(from: &reader)
+        } catch {
+            throw EtcdFailure(malformed: error)
+        }
+    }
+}
+
+/// A value that is read from one field after the other, in any order.
+protocol ProtobufMessage: ProtobufReadable {
+    /// The value of a message without fields.
+    init()
+
+    /// Reads the value of a field, or skips it.
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError)
+}
+
+extension ProtobufMessage {
+    init(from reader: inout ProtobufReader) throws(ProtobufError) {
+        self.init()
+        while let field = try reader.nextField() { try read(field, from: &reader) }
+    }
+}

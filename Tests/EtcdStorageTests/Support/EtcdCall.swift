@@ -1,0 +1,12 @@
+@testable import EtcdStorage
+
+/// Calls to a member without a client, each on a connection of its own.
+enum EtcdCall {
+    /// Sends a request to a port of this machine, and returns the answer.
+    static func send<Request: EtcdRequest>(_ request: Request, to port: Int, token: String? = nil) async throws -> Request.Response {
+        let connection = try await HTTP2Connection.open(Endpoint(host: "127.0.0.1", port: UInt16(port)), deadline: .distant)
+        defer { connection.close() }
+        let call = HTTPRequest(calling: Request.path, request.message, token: token)
+        return try Request.response(try await connection.send(call, deadline: .distant))
+    }
+}
