@@ -81,6 +81,8 @@ struct ProtobufReader {
     }
 
     /// Reads a message, or an element of a repeated field of messages.
+    ///
+    /// A message that occurs again is a new value, rather than merged with the one before: etcd writes none in parts.
     mutating func message<Message: ProtobufReadable>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
         let outerEnd = end
         let content = try content()

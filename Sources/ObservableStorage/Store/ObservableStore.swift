@@ -129,7 +129,9 @@ public actor ObservableStore {
         layerFiles = layers
         availabilityState = AvailabilityState(availability)
         base = entries
-        executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
+        // Files of layers may block.
+        let shared = layers == nil ? (backend as? any QueueSharingBackend)?.queue : nil
+        executor = shared.map { DispatchQueueExecutor(queue: $0) } ?? DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
         let file = (backend as? PropertyListFile).flatMap { $0.journal.hasLog ? $0 : nil }
         cache = EntryCache(
             entries: entries.values, executor: executor, log: EditLog(isOn: file != nil, refusal: file?.editLogObjection),

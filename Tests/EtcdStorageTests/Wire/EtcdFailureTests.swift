@@ -3,31 +3,34 @@ import Testing
 @testable import EtcdStorage
 
 @Suite("Failures of etcd", .timeLimit(.minutes(10))) struct EtcdFailureTests {
-    private func failure(_ status: Int, _ body: String) -> EtcdFailure {
-        EtcdFailure(httpStatus: status, body: Array(body.utf8))
+    @Test("A failure is read from the fields that end a call")
+    func fields() {
+        let failure = EtcdFailure(grpcStatus: 14, encodedMessage: "etcdserver: no leader")
+        #expect(failure == EtcdFailure(code: 14, message: "etcdserver: no leader"))
+        #expect(failure.description == "etcdserver: no leader (code 14)")
+        #expect(EtcdFailure(grpcStatus: 2, encodedMessage: "").message == "an error without a message")
     }
 
     @Test(
-        "Every shape of an error is read",
+        "Escapes in a message are replaced, and those that are damaged are kept",
         arguments: [
-            #"{"error":"etcdserver: no leader","message":"etcdserver: no leader","code":14}"#,
-            #"{"error":"etcdserver: no leader","code":14}"#,
-            #"{"code":14,"message":"etcdserver: no leader","details":[]}"#,
-            #"{"error":{"code":14,"message":"etcdserver: no leader","details":[{"@type":"x"}]}}"#,
-            #"{"error":{"grpc_code":14,"http_code":503,"message":"etcdserver: no leader","http_status":"Service Unavailable"}}"#,
+            ("a%20b%25", "a b%"), ("%C3%A9%f0%9F%98%80", "é😀"), ("%0A%00", "\n\u{0}"), ("%2541", "%41"), ("%", "%"), ("%4", "%4"),
+            ("%4%41", "%4A"), ("%%41", "%A"), ("%G1%1G%+1%-1% 1", "%G1%1G%+1%-1% 1"), ("é%C3%A9", "éé"), ("%é41", "%é41"),
+            ("a%FFb", "a\u{FFFD}b"), ("100 %", "100 %"),
         ])
-    func shapes(body: String) {
-        #expect(failure(503, body) == EtcdFailure(code: 14, message: "etcdserver: no leader", httpStatus: 503))
+    func escapes(encoded: String, message: String) {
+        #expect(EtcdFailure(grpcStatus: 2, encodedMessage: encoded).message == message)
     }
 
-    @Test("An answer that is none of etcd's is kept as text")
+    @Test("The status of HTTP tells what an answer means that is none of gRPC's")
     func otherServer() {
-        #expect(failure(502, "<html>Bad gateway").message == "<html>Bad gateway")
-        #expect(failure(502, "").message == "an empty answer")
-        #expect(failure(502, "").isUnavailable)
-        #expect(failure(502, "").isOutcomeUnknown)
-        #expect(!failure(404, "Not Found").isOutcomeUnknown)
-        #expect(failure(413, "").isTooLarge)
+        func failure(_ status: Int) -> EtcdFailure { EtcdFailure(code: nil, message: "<html>", httpStatus: status) }
+        #expect(failure(502).isUnavailable)
+        #expect(failure(502).isOutcomeUnknown)
+        #expect(!failure(404).isOutcomeUnknown && !failure(404).isUnavailable)
+        #expect(failure(413).isTooLarge)
+        #expect(failure(401).isTokenRefused)
+        #expect(failure(503).description == "<html> (HTTP 503)")
     }
 
     private struct Meaning: Sendable, CustomTestStringConvertible {
@@ -54,7 +57,8 @@ import Testing
         Meaning(code: 7, message: "etcdserver: permission denied", names: ["permission"]),
         Meaning(code: 5, message: "etcdserver: requested lease not found", names: ["lease"]),
         Meaning(code: 14, message: "etcdserver: no leader", names: ["unavailable"]),
-        Meaning(code: 14, message: "all SubConns are in TransientFailure", names: ["unavailable"]),
+        Meaning(code: 14, message: "etcdserver: not capable", names: ["unavailable"]),
+        Meaning(code: 14, message: "etcdserver: too many requests", names: ["unavailable"]),
         Meaning(code: 14, message: "etcdserver: request timed out", names: ["unavailable", "unknown"]),
         Meaning(code: 14, message: "etcdserver: leader changed", names: ["unavailable", "unknown"]),
         Meaning(code: 14, message: "transport is closing", names: ["unavailable", "unknown"]),
@@ -66,7 +70,7 @@ import Testing
 
     @Test("What a failure means is told by its code and its text together", arguments: meanings)
     private func meaning(_ meaning: Meaning) {
-        let failure = EtcdFailure(code: meaning.code, message: meaning.message, httpStatus: 400)
+        let failure = EtcdFailure(code: meaning.code, message: meaning.message)
         let predicates = [
             "compacted": failure.isCompacted, "future": failure.isFutureRevision, "large": failure.isTooLarge,
             "overloaded": failure.isOverloaded, "space": failure.isSpaceExceeded, "token": failure.isTokenRefused,
@@ -79,8 +83,8 @@ import Testing
 
     @Test("An answer of success that cannot be read leaves the outcome unknown")
     func malformedSuccess() {
-        let failure = #expect(throws: EtcdFailure.self) { try PutRequest.response(httpStatus: 200, body: Array("{".utf8)) }
+        let failure = #expect(throws: EtcdFailure.self) { try PutRequest.response(from: [0x0A]) }
         #expect(failure?.isOutcomeUnknown == true)
-        #expect(failure?.description == "the answer cannot be read: the text ends too early (at byte 1) (HTTP 200)")
+        #expect(failure?.description == "the answer cannot be read: an integer ends too early (at byte 1)")
     }
 }

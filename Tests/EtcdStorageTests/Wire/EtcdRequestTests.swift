@@ -5,8 +5,8 @@
 
     @testable import EtcdStorage
 
-    /// etcd passes silently over members that it does not know, so every member is checked by its effect.
-    @Suite("Requests to etcd", .needsEtcd, .timeLimit(.minutes(10))) struct GatewayTests {
+    /// etcd passes silently over fields that it does not know, so every field is checked by its effect.
+    @Suite("Requests to etcd", .needsEtcd, .timeLimit(.minutes(10))) struct EtcdRequestTests {
         private let prefix = "\(UUID())/"
 
         private func key(_ name: String) -> [UInt8] {
@@ -24,9 +24,7 @@
         private func call<Request: EtcdRequest>(
             _ request: Request, to cluster: EtcdCluster, token: String? = nil
         ) async throws -> Request.Response {
-            let body = String(decoding: request.body, as: UTF8.self)
-            let answer = try await PlainRequest(path: request.path, body: body, token: token).send(to: cluster.ports[0])
-            return try Request.response(httpStatus: answer.status, body: Array(answer.body.utf8))
+            try await EtcdCall.send(request, to: cluster.ports[0], token: token)
         }
 
         private func put(_ name: String, _ value: String) async throws -> Int64 {
@@ -44,8 +42,8 @@
             #expect(response.header.clusterID != 0 && response.header.memberID != 0 && response.header.raftTerm != 0)
         }
 
-        @Test("Each member of a range has its effect")
-        func rangeMembers() async throws {
+        @Test("Each field of a range has its effect")
+        func rangeFields() async throws {
             let first = try await put("a", "1")
             _ = try await put("b", "2")
             let last = try await put("c", "3")

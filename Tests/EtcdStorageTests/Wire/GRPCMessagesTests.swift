@@ -1,0 +1,79 @@
+import Testing
+
+@testable import EtcdStorage
+
+@Suite("Messages of gRPC", .timeLimit(.minutes(10))) struct GRPCMessagesTests {
+    private let messages: [[UInt8]] = [[1, 2, 3], [], [UInt8](repeating: 0, count: 300), [0], [], []]
+
+    private var stream: [UInt8] { messages.flatMap { GRPCMessageSplitter.framed($0) } }
+
+    @Test("A message is framed by a zero and its length, the highest byte first")
+    func framed() {
+        #expect(GRPCMessageSplitter.framed([]) == [0, 0, 0, 0, 0])
+        #expect(GRPCMessageSplitter.framed([7, 8]) == [0, 0, 0, 0, 2, 7, 8])
+        #expect(GRPCMessageSplitter.framed([UInt8](repeating: 9, count: 0x010203)).prefix(6) == [0, 0, 1, 2, 3, 9])
+    }
+
+    @Test("Messages are the same wherever the pieces of the stream end")
+    func everySplit() throws {
+        let stream = stream
+        for first in 0...stream.count {
+            for second in stride(from: first, through: stream.count, by: 7) {
+                #expect(try split([Array(stream[..<first]), Array(stream[first..<second]), Array(stream[second...])]) == messages)
+            }
+        }
+        #expect(try split([stream]) == messages)
+        #expect(try split(stream.map { [$0] }) == messages)
+    }
+
+    @Test("A stream that ends inside of a message is not empty")
+    func incomplete() throws {
+        let stream = stream
+        var ends = [0]
+        for message in messages { ends.append((ends.last ?? 0) + 5 + message.count) }
+        for count in 0...stream.count {
+            var splitter = GRPCMessageSplitter()
+            _ = try splitter.append(Array(stream[..<count]))
+            #expect(splitter.isEmpty == ends.contains(count))
+        }
+    }
+
+    @Test("A message that is compressed, or has an unknown flag, is an error from then on", arguments: [1, 2, 255] as [UInt8])
+    func compressed(flag: UInt8) throws {
+        var splitter = GRPCMessageSplitter()
+        #expect(try splitter.append(GRPCMessageSplitter.framed([1]) + [flag, 0, 0, 0]) == [[1]])
+        for piece in [[0], [], [0, 0, 0, 0, 0]] as [[UInt8]] {
+            let failure = #expect(throws: EtcdFailure.self) { try splitter.append(piece) }
+            #expect(failure?.message == "the answer cannot be read: it is compressed")
+            #expect(failure?.isOutcomeUnknown == true)
+        }
+    }
+
+    @Test("A message that is announced as larger than the limit is an error before it arrives")
+    func limit() throws {
+        var splitter = GRPCMessageSplitter(maximumSize: 300)
+        #expect(try splitter.append(GRPCMessageSplitter.framed([UInt8](repeating: 1, count: 300))).count == 1)
+        let failure = #expect(throws: EtcdFailure.self) { try splitter.append([0, 0, 0, 1, 45]) }
+        #expect(failure?.message == "the answer cannot be read: 301 bytes are more than 300")
+        #expect(failure?.isOutcomeUnknown == true && failure?.isTooLarge == false)
+        var unlimited = GRPCMessageSplitter()
+        #expect(try unlimited.append([0, 4, 0, 0, 0]).isEmpty)
+        var other = GRPCMessageSplitter()
+        #expect(throws: EtcdFailure.self) { try other.append([0, 255, 255, 255, 255]) }
+    }
+
+    @Test("A message of many pieces takes linear time")
+    func manyPieces() throws {
+        var splitter = GRPCMessageSplitter()
+        let piece = [UInt8](repeating: 5, count: 1_000)
+        #expect(try splitter.append([0, 1, 0x31, 0x2D, 0]).isEmpty)
+        for _ in 0..<19_999 { #expect(try splitter.append(piece).isEmpty) }
+        #expect(try splitter.append(piece).first?.count == 20_000_000)
+        #expect(splitter.isEmpty)
+    }
+
+    private func split(_ pieces: [[UInt8]]) throws -> [[UInt8]] {
+        var splitter = GRPCMessageSplitter()
+        return try pieces.flatMap { try splitter.append($0) }
+    }
+}

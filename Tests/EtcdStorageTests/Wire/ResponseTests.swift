@@ -1,0 +1,131 @@
+import Testing
+
+@testable import EtcdStorage
+
+/// The bytes are those that `protoc` writes for the same message.
+@Suite("Answers in protobuf", .timeLimit(.minutes(10))) struct ResponseTests {
+    private func response<Request: EtcdRequest>(to request: Request.Type, _ hex: String) throws(EtcdFailure) -> Request.Response {
+        try Request.response(from: [UInt8](hex: hex))
+    }
+
+    private func watch(_ hex: String) throws(EtcdFailure) -> WatchResponse {
+        try WatchResponse(message: [UInt8](hex: hex))
+    }
+
+    @Test("Fields that are left out are zero")
+    func keyValues() throws {
+        let hex = """
+            0a12 08ffffffffffffffffff01 10ac02 1807 2002 1217 0a0161 1006 1807 2002 2a0101 30fbffffffffffffffff01 1200 1801 2002
+            """
+        let range = try response(to: RangeRequest.self, hex)
+        #expect(range.header == ResponseHeader(clusterID: .max, memberID: 300, revision: 7, raftTerm: 2))
+        let first = KeyValue(key: [0x61], value: [1], createRevision: 6, modRevision: 7, version: 2, lease: -5)
+        #expect(range.keyValues == [first, KeyValue()])
+        #expect(range.hasMore)
+        #expect(range.count == 2)
+        #expect(try response(to: RangeRequest.self, "") == RangeRequest.Response())
+    }
+
+    @Test("What has no use here is passed over: the earlier values of keys")
+    func changes() throws {
+        let header = "0a12 08ffffffffffffffffff01 10ac02 1807 2002"
+        #expect(try response(to: PutRequest.self, "\(header) 12030a0161").header.revision == 7)
+        let deleted = try response(to: DeleteRangeRequest.self, "\(header) 1002 1a030a0161 1a00")
+        #expect(deleted.header.memberID == 300)
+        #expect(deleted.deleted == 2)
+        #expect(try response(to: CompactionRequest.self, "0a021809").header == ResponseHeader(revision: 9))
+    }
+
+    @Test("The answers to the operations of a transaction are in their order, even those without fields")
+    func transaction() throws {
+        let txn = try response(to: TxnRequest.self, "0a021809 1001 1a090a0712030a01612001 1a0612040a021809 1a021200 1a041a021003")
+        #expect(txn.header.revision == 9)
+        #expect(txn.succeeded)
+        #expect(
+            txn.results == [
+                .range(.init(keyValues: [KeyValue(key: [0x61])], count: 1)), .put(.init(header: ResponseHeader(revision: 9))),
+                .put(.init()), .deleteRange(.init(deleted: 3)),
+            ])
+    }
+
+    @Test("An answer to an operation of a type that is not known is an error, not a gap", arguments: ["1a00", "1a022200"])
+    func unknownOperation(hex: String) {
+        let failure = #expect(throws: EtcdFailure.self) { try response(to: TxnRequest.self, hex) }
+        #expect(failure?.message == "the answer cannot be read: the answer to an operation was expected (at byte 2)")
+    }
+
+    @Test("A lease is read as it was granted and renewed")
+    func lease() throws {
+        let granted = try response(to: LeaseGrantRequest.self, "0a021809 1085c0cfeea28ce0a669 18ac02 220178")
+        #expect(granted == LeaseResponse(header: ResponseHeader(revision: 9), lease: 0x694D_8062_2DD3_E005, timeToLive: 300))
+        let renewed = try response(to: LeaseKeepAliveRequest.self, "0a021809 1005 18ac02")
+        #expect(renewed == LeaseResponse(header: ResponseHeader(revision: 9), lease: 5, timeToLive: 300))
+        #expect(try response(to: LeaseRevokeRequest.self, "0a021809").header.revision == 9)
+    }
+
+    @Test("A lease that has expired is not found when it is renewed", arguments: ["0a0218091005", ""])
+    func expiredLease(hex: String) {
+        let failure = #expect(throws: EtcdFailure.self) { try response(to: LeaseKeepAliveRequest.self, hex) }
+        #expect(failure?.isLeaseNotFound == true)
+    }
+
+    @Test("A token, and what a member tells about itself, are read")
+    func members() throws {
+        #expect(try response(to: AuthenticateRequest.self, "0a00 12064162432e3132").token == "AbC.12")
+        let hex = "0a021005 1206332e342e3233 1880a001 2005 2808 3002 3808 420161 420162 48808001 5001"
+        let status = try response(to: StatusRequest.self, hex)
+        #expect(status == StatusRequest.Response(header: ResponseHeader(memberID: 5), version: "3.4.23", leader: 5))
+    }
+
+    @Test("A watch that is refused is begun and cancelled at once, with the reason")
+    func refusedWatch() throws {
+        let response = try watch("0a00 1801 2001 321d 657463647365727665723a207065726d697373696f6e2064656e696564")
+        #expect(response.isCreated && response.isCanceled && !response.isProgress)
+        #expect(response.cancelReason == "etcdserver: permission denied")
+        #expect(response.failure?.isPermissionDenied == true)
+    }
+
+    @Test("A watch of compacted revisions is cancelled with the oldest one that is left")
+    func compactedWatch() throws {
+        let response = try watch("0a00 2001 280c")
+        #expect(response.compactRevision == 12)
+        #expect(response.failure?.isCompacted == true)
+    }
+
+    @Test("A message without events is progress, unless it says something about the watch")
+    func progress() throws {
+        let progress = try watch("0a0408071809 10ffffffffffffffffff01")
+        #expect(progress == WatchResponse(header: ResponseHeader(clusterID: 7, revision: 9), watchID: -1))
+        #expect(progress.isProgress)
+        #expect(try watch("0a021809").isProgress)
+        #expect(try !watch("0a00 1801").isProgress)
+        #expect(try !watch("2001").isProgress)
+        #expect(try !watch("5a00").isProgress)
+        #expect(try watch("0a00 1801").failure == nil)
+    }
+
+    @Test("Events tell whether the key was deleted, and what it was before")
+    func events() throws {
+        let response = try watch("3801 5a0e 0801 12050a01611808 1a032a0101 5a021200 5a00")
+        #expect(response.isFragment)
+        #expect(response.events.map(\.isDelete) == [true, false, false])
+        #expect(response.events.map(\.keyValue) == [KeyValue(key: [0x61], modRevision: 8), KeyValue(), KeyValue()])
+        #expect(response.events.map(\.previous) == [KeyValue(value: [1]), nil, nil])
+    }
+
+    @Test("10,000 keys are read")
+    func large() throws {
+        var writer = ProtobufWriter()
+        for number in 0..<10_000 {
+            writer.message(2) {
+                $0.field(1, "app/key\(number)")
+                $0.field(3, number)
+                $0.field(5, [UInt8](repeating: UInt8(number & 0xFF), count: 60))
+            }
+        }
+        let response = try RangeRequest.response(from: writer.bytes)
+        #expect(response.keyValues.map(\.modRevision) == Array(0..<10_000))
+        #expect(response.keyValues.last?.key == Array("app/key9999".utf8))
+        #expect(response.keyValues.last?.value == [UInt8](repeating: 0x0F, count: 60))
+    }
+}
