@@ -11,7 +11,7 @@ import PropertyListCoding
 /// The entries are kept in memory, and stay readable without the cluster. An edit is one transaction of etcd, which is compared with what
 /// the edit has read, and made again on newer entries if that has changed; it takes effect once, also if a member stops before it has
 /// answered.
-public final class EtcdBackend: StorageBackend, QueueSharingBackend {
+public final class EtcdBackend: StorageBackend {
     // What etcd takes by default, less what a request has besides names and values.
     private static let requestSize = 1_572_864 - 65_536
     // The operations of a transaction, less those of the token and the fence.
@@ -53,8 +53,6 @@ public final class EtcdBackend: StorageBackend, QueueSharingBackend {
     deinit {
         follower.stop()
     }
-
-    package var queue: DispatchQueue { client.executor.queue }
 
     // MARK: Reading
 

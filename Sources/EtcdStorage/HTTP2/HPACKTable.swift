@@ -17,7 +17,7 @@ struct HPACKTable: Sendable {
     }
 
     /// How large the fields of earlier blocks may be together; the oldest ones are removed if they are larger.
-    private(set) var maximumSize: Int
+    private var maximumSize: Int
     private var size = 0
     // The oldest one first. Those before `start` were removed; the room for them is freed when they are as many as the others.
     private var entries: [Entry?] = []

@@ -117,13 +117,6 @@ public enum StorageEvent: Sendable, Hashable {
     case failed(StorageError)
 }
 
-/// A storage with a queue on which what it is told of arrives, and which nothing blocks.
-package protocol QueueSharingBackend: StorageBackend {
-    /// The queue, on which its stores run as well: on the way between a caller and the storage, each change of threads would take longer
-    /// than all of the work.
-    var queue: DispatchQueue { get }
-}
-
 /// A storage that observes its entries one by one, as user defaults do, and therefore needs to know which ones are used.
 package protocol NameObservingBackend: StorageBackend {
     /// Notes names that a store reads, writes or observes for the first time, which need not be stored yet.

@@ -10,13 +10,9 @@ package final class DispatchQueueExecutor: SerialExecutor, TaskExecutor {
 
     /// - Parameter isPreferred: whether the tasks that run on it are those that prefer it as their task executor. Those go on here after
     ///   each suspension; others would only be enqueued once more for each call of the actor by itself.
-    package convenience init(label: String, isPreferred: Bool = false) {
-        self.init(queue: DispatchQueue(label: label), isPreferred: isPreferred)
-    }
-
-    /// Runs an actor on a serial queue that others may use as well.
-    package init(queue: DispatchQueue, isPreferred: Bool = false) {
-        (self.queue, self.isPreferred) = (queue, isPreferred)
+    package init(label: String, isPreferred: Bool = false) {
+        self.isPreferred = isPreferred
+        queue = DispatchQueue(label: label)
         queue.setSpecific(key: key, value: ObjectIdentifier(self))
         queue.setSpecific(key: Self.anyKey, value: true)
     }

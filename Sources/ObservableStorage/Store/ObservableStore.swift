@@ -129,9 +129,7 @@ public actor ObservableStore {
         layerFiles = layers
         availabilityState = AvailabilityState(availability)
         base = entries
-        // Files of layers may block.
-        let shared = layers == nil ? (backend as? any QueueSharingBackend)?.queue : nil
-        executor = shared.map { DispatchQueueExecutor(queue: $0) } ?? DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
+        executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
         let file = (backend as? PropertyListFile).flatMap { $0.journal.hasLog ? $0 : nil }
         cache = EntryCache(
             entries: entries.values, executor: executor, log: EditLog(isOn: file != nil, refusal: file?.editLogObjection),

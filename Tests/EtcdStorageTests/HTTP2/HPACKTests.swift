@@ -1,0 +1,377 @@
+import TestSupport
+import Testing
+
+@testable import EtcdStorage
+
+/// The bytes that hexadecimal digits stand for; white space is skipped.
+private func bytes(_ digits: String) -> [UInt8] {
+    let digits = digits.compactMap(\.hexDigitValue)
+    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+}
+
+/// The fields in lines of a name and a value.
+private func fields(_ lines: String...) -> [HTTPField] {
+    lines.map { line in
+        let parts = line.split(separator: ": ", maxSplits: 1).map { String($0) }
+        return HTTPField(name: parts[0], value: parts[1])
+    }
+}
+
+/// The fields of earlier blocks that a decoder knows, the newest first.
+private func table(of decoder: HPACKDecoder) -> [HTTPField] {
+    var (decoder, entries) = (decoder, [HTTPField]())
+    for index in 62...126 as ClosedRange<UInt8> {
+        guard let field = try? decoder.decode([0x80 | index]).first else { break }
+        entries.append(field)
+    }
+    return entries
+}
+
+@Suite("HPACK's decoder", .timeLimit(.minutes(10)))
+struct HPACKDecoderTests {
+    /// Blocks of one connection, the fields in them, and those in the table after them.
+    struct Example: Sendable, CustomTestStringConvertible {
+        let section: String
+        let tableSize: Int
+        let blocks: [[UInt8]]
+        let lists: [[HTTPField]]
+        let tables: [[HTTPField]]
+
+        var testDescription: String { section }
+    }
+
+    static let requestLists = [
+        fields(":method: GET", ":scheme: http", ":path: /", ":authority: www.example.com"),
+        fields(":method: GET", ":scheme: http", ":path: /", ":authority: www.example.com", "cache-control: no-cache"),
+        fields(":method: GET", ":scheme: https", ":path: /index.html", ":authority: www.example.com", "custom-key: custom-value"),
+    ]
+    static let requestTables = [
+        fields(":authority: www.example.com"), fields("cache-control: no-cache", ":authority: www.example.com"),
+        fields("custom-key: custom-value", "cache-control: no-cache", ":authority: www.example.com"),
+    ]
+    static let (date1, date2) = ("date: Mon, 21 Oct 2013 20:13:21 GMT", "date: Mon, 21 Oct 2013 20:13:22 GMT")
+    static let location = "location: https://www.example.com"
+    static let cookie = "set-cookie: foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1"
+    static let responseLists = [
+        fields(":status: 302", "cache-control: private", date1, location),
+        fields(":status: 307", "cache-control: private", date1, location),
+        fields(":status: 200", "cache-control: private", date2, location, "content-encoding: gzip", cookie),
+    ]
+    static let responseTables = [
+        fields(location, date1, "cache-control: private", ":status: 302"),
+        fields(":status: 307", location, date1, "cache-control: private"), fields(cookie, "content-encoding: gzip", date2),
+    ]
+    static let examples = [
+        Example(
+            section: "C.3", tableSize: 4096,
+            blocks: [
+                bytes("828684410f7777772e6578616d706c652e636f6d"), bytes("828684be58086e6f2d6361636865"),
+                bytes("828785bf400a637573746f6d2d6b65790c637573746f6d2d76616c7565"),
+            ], lists: requestLists, tables: requestTables),
+        Example(
+            section: "C.4", tableSize: 4096,
+            blocks: [
+                bytes("828684418cf1e3c2e5f23a6ba0ab90f4ff"), bytes("828684be5886a8eb10649cbf"),
+                bytes("828785bf408825a849e95ba97d7f8925a849e95bb8e8b4bf"),
+            ], lists: requestLists, tables: requestTables),
+        Example(
+            section: "C.5", tableSize: 256,
+            blocks: [
+                bytes(
+                    """
+                    4803333032580770726976617465611d4d6f6e2c203231204f637420323031332032303a31333a323120474d54
+                    6e1768747470733a2f2f7777772e6578616d706c652e636f6d
+                    """), bytes("4803333037c1c0bf"),
+                bytes(
+                    """
+                    88c1611d4d6f6e2c203231204f637420323031332032303a31333a323220474d54c05a04677a69707738666f6f3d4153444a4b48514b425a584f5157
+                    454f50495541585157454f49553b206d61782d6167653d333630303b2076657273696f6e3d31
+                    """),
+            ], lists: responseLists, tables: responseTables),
+        Example(
+            section: "C.6", tableSize: 256,
+            blocks: [
+                bytes(
+                    """
+                    488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad171863c78f0b97c8e9ae82ae43d3
+                    """), bytes("4883640effc1c0bf"),
+                bytes(
+                    """
+                    88c16196d07abe941054d444a8200595040b8166e084a62d1bffc05a839bd9ab77ad94e7821dd7f2e6c7b335dfdfcd5b3960d5af27087f3672c1ab27
+                    0fb5291f9587316065c003ed4ee5b1063d5007
+                    """),
+            ], lists: responseLists, tables: responseTables),
+    ]
+
+    @Test(
+        "The examples of RFC 7541, appendix C.2, give its fields and tables",
+        arguments: [
+            ("400a637573746f6d2d6b65790d637573746f6d2d686561646572", "custom-key: custom-header", true),
+            ("040c2f73616d706c652f70617468", ":path: /sample/path", false),
+            ("100870617373776f726406736563726574", "password: secret", false), ("82", ":method: GET", false),
+        ])
+    func representations(block: String, line: String, isIndexed: Bool) throws {
+        var decoder = HPACKDecoder()
+        #expect(try decoder.decode(bytes(block)[...]) == fields(line))
+        #expect(table(of: decoder) == (isIndexed ? fields(line) : []))
+    }
+
+    @Test("The examples of RFC 7541, appendix C.3 to C.6, give its fields and tables", arguments: examples)
+    func standardExamples(example: Example) throws {
+        var decoder = HPACKDecoder(tableSize: example.tableSize)
+        for (index, block) in example.blocks.enumerated() {
+            #expect(try decoder.decode(block[...]) == example.lists[index])
+            #expect(table(of: decoder) == example.tables[index])
+        }
+    }
+
+    @Test("The beginning of a block gives the first of its fields, or an error", arguments: examples)
+    func truncations(example: Example) throws {
+        var decoder = HPACKDecoder(tableSize: example.tableSize)
+        for (block, list) in zip(example.blocks, example.lists) {
+            for end in block.indices {
+                var partial = decoder
+                let fields = try? partial.decode(block[..<end])
+                #expect(fields.map { list.starts(with: $0) && $0.count < list.count } ?? true, "ended at \(end)")
+            }
+            // A slice that does not begin at 0.
+            #expect(try decoder.decode(([0] + block)[1...]) == list)
+        }
+    }
+
+    @Test(
+        "What is not allowed in a block is rejected",
+        arguments: [
+            ("80", HTTP2Violation.headerIndex), ("be", .headerIndex), ("ffffffffff0f", .headerIndex), ("7f000161", .headerIndex),
+            ("0f2f0161", .headerIndex), ("820f2f0161", .headerIndex),
+            // Integers that end too early or too late, and strings that end after the block.
+            ("ff", .headerBlock), ("ff80", .headerBlock), ("ffffffffffff0f", .headerBlock), ("ff808080808000", .headerBlock),
+            ("ffffffffffffffffffffff7f", .headerBlock), ("00", .headerBlock), ("0001", .headerBlock), ("000161", .headerBlock),
+            ("00016101", .headerBlock), ("007fffffffff0f61", .headerBlock), ("4f", .headerBlock), ("008261", .headerBlock),
+            // Changes of the table's size after a field, or over what was announced.
+            ("8220", .headerTableSize), ("823fe11f", .headerTableSize), ("3fe21f", .headerTableSize), ("203fe21f", .headerTableSize),
+            ("3fffffffff0f", .headerTableSize), ("3fffffffffffffff", .headerBlock),
+            // Padding of 8 and 11 bits, padding with zeros, and the code of the end.
+            ("0081ff00", .headerString), ("00821fff00", .headerString), ("00811800", .headerString), ("00811e00", .headerString),
+            ("0084ffffffff00", .headerString), ("00851fffffffff00", .headerString), ("0084fffffffc00", .headerString),
+        ])
+    func violations(block: String, violation: HTTP2Violation) {
+        var decoder = HPACKDecoder()
+        #expect(throws: violation) { try decoder.decode(bytes(block)[...]) }
+    }
+
+    @Test(
+        "What is unusual in a block, but allowed, is accepted",
+        arguments: [
+            ("", []), ("20", []), ("203fe11f82", fields(":method: GET")), ("2020203f9a0a82", fields(":method: GET")),
+            ("3f80808080001001610162", fields("a: b")),
+            ("00811f80", [HTTPField(name: "a", value: "")]), ("400000", [HTTPField(name: "", value: "")]),
+        ])
+    func exceptions(block: String, list: [HTTPField]) throws {
+        var decoder = HPACKDecoder()
+        #expect(try decoder.decode(bytes(block)[...]) == list)
+    }
+
+    @Test("Lists of fields over the limit are rejected, however small their block is")
+    func listLimit() throws {
+        var decoder = HPACKDecoder(maximumListSize: 84)
+        #expect(try decoder.decode([0x82, 0x82]).count == 2)
+        #expect(throws: HTTP2Violation.headersTooLarge) { try decoder.decode([0x82, 0x82, 0x82]) }
+        decoder = HPACKDecoder()
+        let large = HPACKEncoder.encode([HTTPField(name: "a", value: String(repeating: "b", count: 4000))])
+        let list = try decoder.decode([0x40] + large.dropFirst() + [UInt8](repeating: 0xBE, count: 15))
+        #expect(list.count == 16 && table(of: decoder) == [list[0]])
+        #expect(throws: HTTP2Violation.headersTooLarge) { try decoder.decode([UInt8](repeating: 0xBE, count: 1 << 20)[...]) }
+    }
+
+    @Test("A field may be named after one that is removed from the table for it, and one over the size of the table empties it")
+    func evictions() throws {
+        var decoder = HPACKDecoder(tableSize: 80)
+        _ = try decoder.decode(bytes("40 04 6e616d65 04 76616c75")[...])
+        #expect(table(of: decoder) == fields("name: valu"))
+        #expect(try decoder.decode(bytes("7e 05 6269676765")[...]) == fields("name: bigge"))
+        #expect(table(of: decoder) == fields("name: bigge"))
+        let long = String(repeating: "v", count: 45)
+        let block = [0x7E, 45] + Array(long.utf8)
+        #expect(try decoder.decode(block[...]) == [HTTPField(name: "name", value: long)])
+        #expect(table(of: decoder).isEmpty)
+        #expect(throws: HTTP2Violation.headerIndex) { try decoder.decode([0xBE]) }
+    }
+
+    @Test("Invalid UTF-8 is repaired, but counts with its size as it was sent")
+    func invalidText() throws {
+        // Twice 1 + 7 + 32 bytes, the name in the Huffman code; the repaired ones would have 16 more.
+        var decoder = HPACKDecoder(tableSize: 80, maximumListSize: 80)
+        let repaired = HTTPField(name: "\u{FFFD}", value: String(repeating: "\u{FFFD}", count: 7))
+        let list = try decoder.decode(bytes("4084fffffbbf 07ffffffffffffff 7e07ffffffffffffff")[...])
+        #expect(list == [repaired, repaired] && table(of: decoder) == list)
+    }
+
+    @Test("The table equals a plain list, whatever is added and however its size changes", arguments: 0..<20)
+    func tables(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var decoder = HPACKDecoder(tableSize: 500)
+        var (model, limit) = ([HTTPField](), 500)
+        for _ in 0..<500 {
+            var block: [UInt8] = []
+            if Int.random(in: 0..<20, using: &random) == 0 {
+                limit = Int.random(in: 0...500, using: &random)
+                block = limit < 31 ? [0x20 | UInt8(limit)] : [0x3F, UInt8((limit - 31) % 128) | 0x80, UInt8((limit - 31) / 128)]
+            } else {
+                let field = HTTPField(name: "n", value: String(repeating: "v", count: Int.random(in: 0...90, using: &random)))
+                block = [0x40] + HPACKEncoder.encode([field]).dropFirst()
+                model.insert(field, at: 0)
+            }
+            while model.reduce(0, { $0 + $1.value.utf8.count + 33 }) > limit { model.removeLast() }
+            _ = try decoder.decode(block[...])
+            #expect(table(of: decoder) == model)
+        }
+    }
+
+    @Test("A table with many small fields is filled and emptied without delay")
+    func manyEntries() throws {
+        var decoder = HPACKDecoder(tableSize: 1 << 22, maximumListSize: .max)
+        let block = Array(repeatElement([0x40, 0, 0] as [UInt8], count: 500_000).joined())
+        #expect(try decoder.decode(block[...]).count == 500_000)
+        #expect(table(of: decoder).count == 65)
+    }
+
+    @Test("Random and mutated bytes never trap, and give no more than the limits allow")
+    func mutations() {
+        var random = SeededGenerator(seed: 1)
+        let interesting = [0, 0x0F, 0x10, 0x20, 0x3F, 0x40, 0x7F, 0x80, 0x81, 0xBE, 0xBF, 0xC0, 0xFF] as [UInt8]
+        let blocks = Self.examples.flatMap(\.blocks)
+        var decoder = HPACKDecoder(tableSize: 200, maximumListSize: 1000)
+        for _ in 0..<(isLong ? 1_000_000 : 20_000) {
+            var block = blocks.randomElement(using: &random)!
+            if Bool.random(using: &random) {
+                block = (0..<Int.random(in: 0..<64, using: &random)).map { _ in .random(in: 0...255, using: &random) }
+            }
+            for _ in 0..<Int.random(in: 0...3, using: &random) where !block.isEmpty {
+                let index = block.indices.randomElement(using: &random)!
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0: block[index] = interesting.randomElement(using: &random)!
+                case 1: block.insert(interesting.randomElement(using: &random)!, at: index)
+                default: block.remove(at: index)
+                }
+            }
+            guard let list = try? decoder.decode(block[...]) else {
+                decoder = HPACKDecoder(tableSize: 200, maximumListSize: 1000)
+                continue
+            }
+            // Each byte may have become a replacement character of three.
+            let size = list.reduce(0) { $0 + $1.name.utf8.count / 3 + $1.value.utf8.count / 3 + 32 }
+            if size > 1000 || table(of: decoder).count > 6 { Issue.record("\(block) gives \(list)") }
+        }
+    }
+}
+
+@Suite("HPACK's Huffman code", .timeLimit(.minutes(10)))
+struct HPACKHuffmanTests {
+    /// The bytes from 0 to 255 in the code of RFC 7541, appendix B.
+    static let allBytes = bytes(
+        """
+        ffc7fffd8fffffe2fffffe3fffffe4fffffe5fffffe6fffffe7fffffe8ffffeafffffff3fffffa7fffffabffffffdfffffebfffffecfffffedfffffeefffffefff
+        ffff0ffffff1ffffff2fffffffbfffffcffffffd3fffffd7fffffdbfffffdffffffe3fffffe7fffffebfffffed4fe3f9ffaffcabf1febfafefe7fdfd2cbb000899
+        69b71d79fb9f7fff20ffbff3ff50ddbd7f061c58f265cd9f469d5af66dddbf871e5f9cff7ff7fffc3ff9ffe45fff4719242cb34e6e9d68a6a3d7dac426defe3cfa
+        f7fffbfe7ffbffdffffffcfffe6ffff4bfff9ffffa3fffd3ffff53fffd5ffffb3fffeb7fffdaffffb7ffff73fffeeffffdeffffebffffbfffffd9ffffdbfffebff
+        ffe0ffffeeffffc3ffff8bffff1ffffe4fffee7fffb1ffff97fffd9ffffcdffff9fffffbffffdafffeeffff4ffffb7fffee7fffe8ffffd3fffdeffffd5fffeefff
+        fbdffffe1fffdfffff7fffff5ffffecffff07fff87fffe0ffff17fffedffff87ffff77fffeffffeaffff8bfffe3ffff93ffff87fffcbffff37ffff1fffff83ffff
+        e1fffebfffe3ffff3fffff2ffffa3ffffd9fffff17ffffc7fffff27ffffdefffffbffffff2fffff8fffffb7fff97fff8fffffe6fffffc1fffff87ffffe7fffffc5
+        ffffe5fffe4ffff2fffffd1fffff4ffffffefffffe3fffffc9fffff97fffb3ffffcffffb7fffcdffff4ffff9ffffd1ffffcffffeaffffafffffddffffeffffff4f
+        ffff5fffffabffffa7ffffd7fffff9bffffecfffffb7fffff3fffffe8fffffd3fffffabfffff5fffffff7ffffecfffffdbfffffbbfffff7ffffff0fffffbbf
+        """)
+
+    /// The code of each byte in zeros and ones: the shortest first, and equally long ones in the order of the bytes.
+    static let codes: [String] = {
+        var codes = [String](repeating: "", count: 257)
+        var next = 0
+        for length in 1...30 {
+            next *= 2
+            for symbol in 0...256 where HPACKHuffman.lengths[symbol] == length {
+                let digits = String(next, radix: 2)
+                codes[symbol] = String(repeating: "0", count: length - digits.count) + digits
+                next += 1
+            }
+        }
+        return codes
+    }()
+
+    /// The bytes in the code, with padding.
+    private func encode(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+        var bits = bytes.map { Self.codes[Int($0)] }.joined()[...]
+        var encoded: [UInt8] = []
+        while !bits.isEmpty {
+            encoded.append(UInt8((bits + "1111111").prefix(8), radix: 2)!)
+            bits = bits.dropFirst(8)
+        }
+        return encoded
+    }
+
+    @Test("The codes are those of the standard, and no beginning is left for others")
+    func standardCodes() throws {
+        #expect(encode(0...255) == Self.allBytes)
+        #expect(try HPACKHuffman.decode(Self.allBytes[...]) == Array(0...255))
+        #expect(Self.codes[256] == String(repeating: "1", count: 30))
+    }
+
+    @Test("Random strings of all bytes are decoded")
+    func roundTrip() throws {
+        var random = SeededGenerator(seed: 1)
+        for byte in 0...255 as ClosedRange<UInt8> {
+            #expect(try HPACKHuffman.decode(encode([byte])[...]) == [byte])
+            let string = (0..<Int.random(in: 0..<50, using: &random)).map { _ in UInt8.random(in: 0...byte, using: &random) }
+            #expect(try HPACKHuffman.decode(encode(string)[...]) == string)
+        }
+    }
+
+    @Test("Random bytes are the only code of what they give, or an error")
+    func randomCodes() {
+        var random = SeededGenerator(seed: 2)
+        for _ in 0..<(isLong ? 500_000 : 10_000) {
+            let code = (0..<Int.random(in: 0..<8, using: &random)).map { _ in
+                Bool.random(using: &random) ? .max : UInt8.random(in: 0...255, using: &random)
+            }
+            if let string = try? HPACKHuffman.decode(code[...]), encode(string) != code { Issue.record("\(code) gives \(string)") }
+        }
+    }
+}
+
+@Suite("HPACK's encoder", .timeLimit(.minutes(10)))
+struct HPACKEncoderTests {
+    @Test(
+        "Fields and names of the standard are indices, others are written out, and secrets are never to be indexed",
+        arguments: [
+            (":method: POST", "83"), (":status: 500", "8e"), ("accept-encoding: gzip, deflate", "90"), (":path: /x", "04022f78"),
+            (":method: PUT", "0203505554"), ("content-type: a", "0f100161"), ("te: b", "000274650162"),
+            ("authorization: c", "1f080163"), ("token: d", "1005746f6b656e0164"), (":authority: \u{E9}", "0102c3a9"),
+        ])
+    func encodings(line: String, block: String) {
+        #expect(HPACKEncoder.encode(fields(line)) == bytes(block))
+    }
+
+    @Test("Empty values are encoded with the index of their field, unless they are secrets")
+    func emptyValues() {
+        #expect(HPACKEncoder.encode([HTTPField(name: "accept", value: ""), HTTPField(name: "x", value: "")]) == bytes("93 00017800"))
+        #expect(HPACKEncoder.encode([HTTPField(name: "authorization", value: "")]) == bytes("1f0800"))
+    }
+
+    @Test("Random fields are decoded as they were, and no table is needed for them")
+    func roundTrip() throws {
+        var random = SeededGenerator(seed: 1)
+        let names = [":path", ":status", "accept-encoding", "content-type", "authorization", "token", "te", "\u{E9}"]
+        let values = ["", "/", "200", "gzip, deflate", "application/grpc", "\u{1F600}"]
+        var decoder = HPACKDecoder(tableSize: 0, maximumListSize: .max)
+        for _ in 0..<500 {
+            let list = (0..<Int.random(in: 0..<10, using: &random)).map { _ in
+                let long = String(repeating: "l", count: .random(in: 0..<40_000, using: &random))
+                let name = names.randomElement(using: &random)!, value = values.randomElement(using: &random)!
+                return HTTPField(
+                    name: Bool.random(using: &random) ? name : String(long.prefix(400)),
+                    value: Bool.random(using: &random) ? value : long)
+            }
+            #expect(try decoder.decode(HPACKEncoder.encode(list)[...]) == list)
+        }
+        #expect(table(of: decoder).isEmpty)
+    }
+}
