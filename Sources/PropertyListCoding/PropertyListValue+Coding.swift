@@ -22,7 +22,10 @@ extension PropertyListValue {
         return try result.get()
     }
 
-    private static func decode(_ buffer: UnsafeRawBufferPointer) throws(PropertyListError) -> (PropertyListValue, PropertyListFormat) {
+    /// Reads the property list in a buffer; see ``decode(_:)``.
+    package static func decode(
+        _ buffer: UnsafeRawBufferPointer
+    ) throws(PropertyListError) -> (value: PropertyListValue, format: PropertyListFormat) {
         guard let bytes = ByteView(buffer) else { throw PropertyListError(offset: 0, reason: "there are no bytes") }
         // Foundation reads any last digit of the version; only `bplist00` and `bplist01` are known to exist.
         if bytes.has("bplist0", at: 0) {

@@ -7,6 +7,8 @@ final class EtcdFollower: Sendable {
     fileprivate struct State {
         /// Nil before everything was read for the first time.
         var replica: EtcdReplica?
+        /// What is being read, page by page.
+        var builder: EtcdReplica.Builder?
         var generation = 0
         /// The newest revision that was read besides, and that stores may know.
         var lastRead: Int64 = 0
@@ -90,20 +92,35 @@ final class EtcdFollower: Sendable {
         case .eventsLost:
             let reason = "the cluster has not told of changes, as old versions of etcd do at times"
             return [.failed(.historyLost(storage: name, reason: reason))]
+        case .page(let page):
+            if page.isFirst {
+                state.builder = EtcdReplica.Builder(page.clusterID, page.revision, keyCount: page.keyCount, keys, named: name)
+            }
+            state.builder?.add(page.keyValues)
+            return []
         case .reset(let snapshot): return reset(to: snapshot, &state)
         }
+    }
+
+    /// What was read, of which the pages may have been received.
+    private func replica(of snapshot: EtcdSnapshot, _ state: inout State) -> EtcdReplica {
+        defer { state.builder = nil }
+        guard let builder = state.builder, builder.isOf(snapshot) else {
+            return EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
+        }
+        return builder.replica(generation: state.generation)
     }
 
     /// Everything was read at one revision, and what has happened since the last event is not known in steps.
     private func reset(to snapshot: EtcdSnapshot, _ state: inout State) -> [StorageEvent] {
         guard let earlier = state.replica else {
             // Told to whoever subscribes.
-            state.replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
+            state.replica = replica(of: snapshot, &state)
             return []
         }
         let replacement = Self.replacement(of: earlier, by: snapshot)
         if replacement != nil, earlier.clusterID == snapshot.clusterID { state.generation += 1 }
-        var replica = EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
+        var replica = replica(of: snapshot, &state)
         defer { state.replica = replica }
         var events = replacement.map { [StorageEvent.failed(.historyLost(storage: name, reason: $0))] } ?? []
         var isContinued = replacement == nil && replica.revision > earlier.revision && state.lastRead <= earlier.revision

@@ -22,7 +22,7 @@ struct EtcdReplica: Sendable {
     /// The cluster whose history this is.
     let clusterID: UInt64
     /// Identifies the history in revisions of the storage.
-    let history: String
+    private(set) var history: String
     /// The revision up to which every event is included.
     private(set) var revision: Int64
     /// The entries at that revision.
@@ -61,20 +61,53 @@ struct EtcdReplica: Sendable {
     ///   - name: the name of the storage in errors.
     ///   - generation: how many times the cluster has gone back to an older revision, which begins another history.
     init(of snapshot: EtcdSnapshot, _ keys: EntryKeys, named name: String, generation: Int) {
-        (self.name, self.keys, clusterID, revision) = (name, keys, snapshot.clusterID, snapshot.revision)
-        history = String(snapshot.clusterID, radix: 16) + (generation > 0 ? ".\(generation)" : "")
-        told = StorageRevision(history: history, number: UInt64(clamping: snapshot.revision))
-        entries = StorageEntries(revision: told)
-        var values: [String: PropertyListValue] = [:]
-        values.reserveCapacity(snapshot.keyValues.count)
-        modRevisions.reserveCapacity(snapshot.keyValues.count)
-        for keyValue in snapshot.keyValues {
-            guard let name = count(keyValue.key, adding: 1) else { continue }
-            guard isEntry(keyValue, named: name) else { continue }
-            modRevisions[name] = keyValue.modRevision
-            values[name] = Self.value(keyValue.value, of: name)
+        var builder = Builder(snapshot.clusterID, snapshot.revision, keyCount: snapshot.keyValues.count, keys, named: name)
+        builder.add(snapshot.keyValues)
+        self = builder.replica(generation: generation)
+    }
+
+    private init(_ clusterID: UInt64, _ revision: Int64, _ keys: EntryKeys, named name: String) {
+        (self.name, self.keys, self.clusterID, self.revision) = (name, keys, clusterID, revision)
+        history = ""
+        told = StorageRevision(history: "", number: 0)
+        entries = StorageEntries()
+    }
+
+    /// Collects the keys of a snapshot page by page.
+    struct Builder: Sendable {
+        private var replica: EtcdReplica
+        private var values: [String: PropertyListValue] = [:]
+
+        /// Begins without keys, of which the given number is expected.
+        init(_ clusterID: UInt64, _ revision: Int64, keyCount: Int, _ keys: EntryKeys, named name: String) {
+            replica = EtcdReplica(clusterID, revision, keys, named: name)
+            // No more than have arrived with a page or two: a damaged answer may tell any number.
+            values.reserveCapacity(min(keyCount, 1 << 17))
+            replica.modRevisions.reserveCapacity(min(keyCount, 1 << 17))
         }
-        entries = StorageEntries(values, revision: told)
+
+        /// Whether these are the keys of a snapshot, if all of its pages were added.
+        func isOf(_ snapshot: EtcdSnapshot) -> Bool {
+            replica.clusterID == snapshot.clusterID && replica.revision == snapshot.revision
+        }
+
+        /// Adds keys that follow those before.
+        mutating func add(_ keyValues: [KeyValue]) {
+            for keyValue in keyValues {
+                guard let name = replica.count(keyValue.key, adding: 1), replica.isEntry(keyValue, named: name) else { continue }
+                replica.modRevisions[name] = keyValue.modRevision
+                values[name] = EtcdReplica.value(keyValue.value, of: name)
+            }
+        }
+
+        /// What is known of the keys.
+        func replica(generation: Int) -> EtcdReplica {
+            var replica = replica
+            replica.history = String(replica.clusterID, radix: 16) + (generation > 0 ? ".\(generation)" : "")
+            replica.told = replica.storageRevision
+            replica.entries = StorageEntries(values, revision: replica.told)
+            return replica
+        }
     }
 
     /// The present revision of the storage.
@@ -158,7 +191,7 @@ struct EtcdReplica: Sendable {
     private mutating func isEntry(_ keyValue: KeyValue, named name: String) -> Bool {
         let known = modRevisions.index(forKey: name).map { modRevisions.keys[$0] }
         let isRefused = known.map { !$0.utf8.elementsEqual(name.utf8) } ?? false
-        refused[keyValue.key] = isRefused ? (name, keyValue) : nil
+        if isRefused || !refused.isEmpty { refused[keyValue.key] = isRefused ? (name, keyValue) : nil }
         return !isRefused
     }
 

@@ -8,41 +8,128 @@ struct EtcdSnapshot: Sendable, Hashable {
     var keyValues: [KeyValue]
 }
 
+extension EtcdSnapshot {
+    /// A part of a snapshot, in the order of the keys.
+    struct Page: Sendable {
+        /// The cluster.
+        var clusterID: UInt64
+        /// The revision of all pages of the snapshot.
+        var revision: Int64
+        /// The keys with their values.
+        var keyValues: [KeyValue]
+        /// Whether it is the first one, also of a snapshot that is begun anew.
+        var isFirst: Bool
+        /// The number of keys of all pages.
+        var keyCount: Int
+    }
+}
+
+/// Reads the keys of a range, whose values are read from the answer later: the next page can be asked for before.
+private struct PageRequest: EtcdRequest {
+    var range: RangeRequest
+
+    static var path: String { RangeRequest.path }
+
+    static var isRead: Bool { true }
+
+    func write(to writer: inout ProtobufWriter) {
+        range.write(to: &writer)
+    }
+
+    /// The request for the keys after one, at a revision.
+    func continued(after key: [UInt8], at revision: Int64) -> PageRequest {
+        var request = self
+        (request.range.key, request.range.revision) = (key + [0], revision)
+        return request
+    }
+
+    struct Response: ProtobufMessage {
+        var header = ResponseHeader()
+        var hasMore = false
+        var count: Int64 = 0
+        private var unread: [ProtobufReader] = []
+
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            switch field {
+            case 1: header = try reader.message()
+            case 2: unread.append(try reader.laterMessage())
+            case 3: hasMore = try reader.boolean()
+            case 4: count = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+
+        /// The last key; nil if there is none.
+        func lastKey() throws(EtcdFailure) -> [UInt8]? {
+            try unread.last.map { reader throws(EtcdFailure) in try Self.keyValue(reader).key }
+        }
+
+        /// All keys with their values.
+        func keyValues() throws(EtcdFailure) -> [KeyValue] {
+            try unread.map { reader throws(EtcdFailure) in try Self.keyValue(reader) }
+        }
+
+        private static func keyValue(_ reader: ProtobufReader) throws(EtcdFailure) -> KeyValue {
+            var reader = reader
+            do throws(ProtobufError) {
+                return try KeyValue(from: &reader)
+            } catch {
+                throw EtcdFailure(malformed: error)
+            }
+        }
+    }
+}
+
 extension EtcdClient {
     /// Reads all keys of a range at one revision, the newest one, in pages.
     ///
     /// Begins anew if that revision is compacted meanwhile, or if another cluster answers.
     ///
-    /// - Parameter pageTimeout: how long one page may take.
+    /// - Parameters:
+    ///   - pageTimeout: how long one page may take.
+    ///   - receive: called with each page, while the next one is on its way.
     /// - Throws: the failure of a page, that of the last one if there was always a reason to begin anew.
-    func snapshot(
-        from start: [UInt8], to end: [UInt8], keysOnly: Bool = false, pageSize: Int64 = 1_000, pageTimeout: Duration
+    nonisolated(nonsending) func snapshot(
+        from start: [UInt8], to end: [UInt8], keysOnly: Bool = false, pageSize: Int64 = 1_000, pageTimeout: Duration,
+        _ receive: (EtcdSnapshot.Page) -> Void = { _ in }
     ) async throws -> EtcdSnapshot {
-        let first = RangeRequest(key: start, rangeEnd: end, limit: pageSize, keysOnly: keysOnly)
+        let first = PageRequest(range: RangeRequest(key: start, rangeEnd: end, limit: pageSize, keysOnly: keysOnly))
         var restarts = 0
         while true {
             do {
-                return try await snapshot(from: first, pageTimeout: pageTimeout)
+                return try await snapshot(from: first, pageTimeout: pageTimeout, receive)
             } catch let failure as EtcdFailure where (failure.isCompacted || failure.isFutureRevision) && restarts < 3 {
                 restarts += 1
             }
         }
     }
 
-    private func snapshot(from first: RangeRequest, pageTimeout: Duration) async throws -> EtcdSnapshot {
-        var request = first
-        var page = try await call(request, isRepeatable: true, deadline: .now + pageTimeout)
-        var snapshot = EtcdSnapshot(clusterID: page.header.clusterID, revision: page.header.revision, keyValues: page.keyValues)
-        while page.hasMore, let last = page.keyValues.last {
-            request.revision = snapshot.revision
-            request.key = last.key + [0]
-            page = try await call(request, isRepeatable: true, deadline: .now + pageTimeout)
+    private nonisolated(nonsending) func snapshot(
+        from first: PageRequest, pageTimeout: Duration, _ receive: (EtcdSnapshot.Page) -> Void
+    ) async throws -> EtcdSnapshot {
+        var response = try await call(first, isRepeatable: true, deadline: .now + pageTimeout)
+        var snapshot = EtcdSnapshot(clusterID: response.header.clusterID, revision: response.header.revision, keyValues: [])
+        func add(_ response: PageRequest.Response) throws(EtcdFailure) {
+            let isFirst = snapshot.keyValues.isEmpty
+            let page = EtcdSnapshot.Page(
+                clusterID: snapshot.clusterID, revision: snapshot.revision, keyValues: try response.keyValues(), isFirst: isFirst,
+                keyCount: Int(clamping: response.count))
+            snapshot.keyValues += page.keyValues
+            receive(page)
+        }
+        while response.hasMore, let last = try response.lastKey() {
+            let request = first.continued(after: last, at: snapshot.revision)
+            async let next = call(request, isRepeatable: true, deadline: .now + pageTimeout)
+            // Lets the request be sent first: a page is read while etcd makes the next one (etcd.open.10000: 1.7 x otherwise).
+            await Task.yield()
+            try add(response)
+            response = try await next
             // The revision is one of another history then, as one that is compacted.
-            guard page.header.clusterID == snapshot.clusterID else {
+            guard response.header.clusterID == snapshot.clusterID else {
                 throw EtcdFailure(code: 11, message: "required revision has been compacted: another cluster answers")
             }
-            snapshot.keyValues += page.keyValues
         }
+        try add(response)
         return snapshot
     }
 }

@@ -8,6 +8,8 @@ enum WatchStep: Sendable {
     case events(revision: Int64, [WatchEvent])
     /// The member has not told events that etcd has had for a while; a reset follows.
     case eventsLost
+    /// A part of what a reset will tell, unless reading the rest fails.
+    case page(EtcdSnapshot.Page)
     /// Everything as it is at one revision, which may be an older one; the events in between are not known.
     case reset(EtcdSnapshot)
 }
@@ -85,9 +87,9 @@ struct EtcdWatch: Sendable {
     }
 
     private nonisolated(nonsending) mutating func reset(_ receive: (WatchStep) -> Void) async throws {
-        let snapshot = try await client.snapshot(from: range.start, to: range.end, pageTimeout: timing.page)
-        progress = WatchProgress(after: snapshot)
+        let snapshot = try await client.snapshot(from: range.start, to: range.end, pageTimeout: timing.page) { receive(.page($0)) }
         receive(.reset(snapshot))
+        progress = WatchProgress(after: snapshot)
     }
 
     private nonisolated(nonsending) func refreshToken(after failure: EtcdFailure) async {

@@ -30,7 +30,9 @@ enum EntryValue {
     /// - Throws: ``Failure`` if the bytes are no property list.
     static func decode(_ bytes: [UInt8], for key: String) throws(Failure) -> PropertyListValue {
         do throws(PropertyListError) {
-            return try PropertyListValue.decode(Data(bytes)).value
+            return try bytes.withUnsafeBytes { buffer in
+                Result { () throws(PropertyListError) in try PropertyListValue.decode(buffer).value }
+            }.get()
         } catch {
             throw Failure(key: key, reason: "not a property list: \(error)")
         }

@@ -29,7 +29,7 @@ enum ProtobufWireType: UInt8, Sendable, Hashable {
 ///     while let field = try reader.nextField() {
 ///         if field == 3 { revision = try reader.integer() } else { try reader.skip() }
 ///     }
-struct ProtobufReader {
+struct ProtobufReader: Sendable {
     /// The offset of what is read next.
     private(set) var offset = 0
     private let bytes: [UInt8]
@@ -90,6 +90,14 @@ struct ProtobufReader {
         let message = try Message(from: &self)
         (offset, end) = (content.upperBound, outerEnd)
         return message
+    }
+
+    /// Passes over a message, which can be read later by the reader that is returned.
+    mutating func laterMessage() throws(ProtobufError) -> ProtobufReader {
+        let content = try content()
+        var later = self
+        (later.offset, later.end) = (content.lowerBound, content.upperBound)
+        return later
     }
 
     /// Passes over a value of any type.
