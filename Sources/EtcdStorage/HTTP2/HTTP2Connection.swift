@@ -240,13 +240,12 @@ actor HTTP2Connection {
     private func receive(_ bytes: [UInt8]) throws(ConnectionError.Reason) {
         if bytes.isEmpty { return }
         arrivals += 1
-        let events: [HTTP2Session.Event]
+        session.receive(bytes)
         do throws(HTTP2Violation) {
-            events = try session.receive(bytes)
+            while let event = try session.nextEvent() { handle(event) }
         } catch {
             throw .invalidResponse(error.rawValue)
         }
-        for event in events { handle(event) }
         flush()
         updateAvailability()
     }

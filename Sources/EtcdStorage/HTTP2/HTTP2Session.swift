@@ -45,7 +45,7 @@ struct HTTP2Session: Sendable {
     private static let largestHeaderBlock = 65_536
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-    private var input: [UInt8] = []
+    private var input: ArraySlice<UInt8> = []
     private var output: [UInt8]
     private var streams: [UInt32: Stream] = [:]
     private var nextStream = 1 as UInt32
@@ -159,22 +159,29 @@ struct HTTP2Session: Sendable {
 
     // MARK: - Receiving
 
-    /// Receives bytes of the server, and returns what they mean.
-    mutating func receive(_ bytes: [UInt8]) throws(HTTP2Violation) -> [Event] {
-        if input.isEmpty { input = bytes } else { input += bytes }
-        var events: [Event] = []
-        var rest = input[...]
-        while rest.count >= HTTP2FrameHead.size {
-            let head = HTTP2FrameHead(rest)
-            guard hasSettings || head.kind == .settings && head.flags == [] else { throw .notHTTP2 }
-            guard head.length <= HTTP2FrameHead.defaultPayloadSize else { throw .frameTooLarge }
-            guard rest.count >= HTTP2FrameHead.size + head.length else { break }
-            rest = rest.dropFirst(HTTP2FrameHead.size)
-            if let event = try receive(head, rest.prefix(head.length)) { events.append(event) }
-            rest = rest.dropFirst(head.length)
+    /// Adds bytes of the server, which ``nextEvent()`` reads.
+    mutating func receive(_ bytes: [UInt8]) {
+        if input.isEmpty { input = bytes[...] } else { input += bytes }
+    }
+
+    /// The next event in what was received; nil if more has to arrive first.
+    mutating func nextEvent() throws(HTTP2Violation) -> Event? {
+        while let (head, payload) = try nextFrame() {
+            if let event = try receive(head, payload) { return event }
         }
-        input = Array(rest)
-        return events
+        return nil
+    }
+
+    private mutating func nextFrame() throws(HTTP2Violation) -> (head: HTTP2FrameHead, payload: ArraySlice<UInt8>)? {
+        guard input.count >= HTTP2FrameHead.size else { return nil }
+        let head = HTTP2FrameHead(input)
+        guard hasSettings || head.kind == .settings && head.flags == [] else { throw .notHTTP2 }
+        guard head.length <= HTTP2FrameHead.defaultPayloadSize else { throw .frameTooLarge }
+        let size = HTTP2FrameHead.size + head.length
+        guard input.count >= size else { return nil }
+        let payload = input.prefix(size).dropFirst(HTTP2FrameHead.size)
+        input = input.dropFirst(size)
+        return (head, payload)
     }
 
     private mutating func receive(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {

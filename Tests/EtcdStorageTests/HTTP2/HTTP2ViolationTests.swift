@@ -112,4 +112,14 @@ struct HTTP2ViolationTests {
         conversation.receive(Array(HTTP2Frame.data(stream, Array(repeating: 1, count: 16_385)).bytes.prefix(9)))
         #expect(conversation.violation == .frameTooLarge)
     }
+
+    @Test("What comes before a violation means the same whether it arrives together with it or not")
+    func eventsBeforeViolation() {
+        var conversation = HTTP2Conversation()
+        let stream = conversation.open()
+        conversation.receive(.headers(stream, [":status": "200"]), .data(stream, [1], isEnd: true), .data(stream, [2]))
+        #expect(conversation.violation == .frameOrder)
+        let fields = [HTTPField(name: ":status", value: "200")]
+        #expect(conversation.events == [.fields(stream: stream, fields, isEnd: false), .data(stream: stream, [1], isEnd: true)])
+    }
 }

@@ -105,8 +105,9 @@ struct HTTP2Conversation {
 
     mutating func receive(_ bytes: [UInt8]) {
         guard violation == nil else { return }
+        session.receive(bytes)
         do throws(HTTP2Violation) {
-            events += try session.receive(bytes)
+            while let event = try session.nextEvent() { events.append(event) }
         } catch {
             violation = error
         }
