@@ -173,9 +173,11 @@ struct HTTP2Session: Sendable {
     }
 
     private mutating func nextFrame() throws(HTTP2Violation) -> (head: HTTP2FrameHead, payload: ArraySlice<UInt8>)? {
+        // A server of another protocol may send less than a head, such as an alert of TLS; the type is the fourth byte.
+        if !hasSettings, let type = input.dropFirst(3).first, type != HTTP2FrameHead.Kind.settings.rawValue { throw .notHTTP2 }
         guard input.count >= HTTP2FrameHead.size else { return nil }
         let head = HTTP2FrameHead(input)
-        guard hasSettings || head.kind == .settings && head.flags == [] else { throw .notHTTP2 }
+        guard hasSettings || !head.flags.contains(.acknowledgement) else { throw .notHTTP2 }
         guard head.length <= HTTP2FrameHead.defaultPayloadSize else { throw .frameTooLarge }
         let size = HTTP2FrameHead.size + head.length
         guard input.count >= size else { return nil }
@@ -260,8 +262,11 @@ struct HTTP2Session: Sendable {
 
     private mutating func receiveSettings(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
         guard head.stream == 0 else { throw .streamNumber }
+        if head.flags.contains(.acknowledgement) {
+            guard payload.isEmpty else { throw .frameSize }
+            return nil
+        }
         guard payload.count.isMultiple(of: 6) else { throw .frameSize }
-        if head.flags.contains(.acknowledgement) { return nil }
         var rest = payload
         while !rest.isEmpty {
             let value = Int(rest.dropFirst(2).prefix(4).bigEndian)
@@ -278,8 +283,10 @@ struct HTTP2Session: Sendable {
             case .maximumFrameSize:
                 guard HTTP2FrameHead.defaultPayloadSize...HTTP2FrameHead.largestPayloadSize ~= value else { throw .settings }
                 payloadSize = value
+            // A server has nothing to allow in this.
+            case .enablePush: guard value == 0 else { throw .settings }
             // Requests are written without a table, and their fields are few.
-            case .headerTableSize, .maximumHeaderListSize, .enablePush, nil: break
+            case .headerTableSize, .maximumHeaderListSize, nil: break
             }
             rest = rest.dropFirst(6)
         }

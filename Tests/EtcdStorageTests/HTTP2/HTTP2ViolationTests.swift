@@ -19,11 +19,13 @@ struct HTTP2ViolationTests {
         }
     }
 
+    private static let acknowledged = HTTP2Frame(kind: .settings, flags: .acknowledgement, payload: [0, 4, 0, 0, 0, 1])
     private static let headers = HTTP2Frame(kind: .headers, stream: 3, payload: [0x88])
     private static let large = UInt32(Int32.max)
 
     static let examples = [
         Example(.frameSize, "settings of five bytes", HTTP2Frame(kind: .settings, payload: [0, 1, 0, 0, 0])),
+        Example(.frameSize, "acknowledged settings with a payload", acknowledged),
         Example(.frameSize, "a ping of seven bytes", HTTP2Frame(kind: .ping, payload: Array(1...7))),
         Example(.frameSize, "a ping of nine bytes", HTTP2Frame(kind: .ping, payload: Array(1...9))),
         Example(.frameSize, "a window update of three bytes", HTTP2Frame(kind: .windowUpdate, payload: [0, 0, 1])),
@@ -54,6 +56,7 @@ struct HTTP2ViolationTests {
         Example(.settings, "an initial window that is too large", .settings([.initialWindowSize: 1 << 31])),
         Example(.settings, "frames that are too small", .settings([.maximumFrameSize: 16_383])),
         Example(.settings, "frames that are too large", .settings([.maximumFrameSize: 1 << 24])),
+        Example(.settings, "settings that allow the server to be pushed to", .settings([.enablePush: 1])),
         Example(.frameOrder, "a continuation without a header", HTTP2Frame(kind: .continuation, flags: .endHeaders, stream: 3)),
         Example(
             .frameOrder, "a continuation after the end of a header", .headers(3, [":status": "200"]),
@@ -89,9 +92,11 @@ struct HTTP2ViolationTests {
     }
 
     @Test(
-        "What does not begin with settings is no HTTP/2",
+        "What does not begin with settings is no HTTP/2, even if it ends early",
         arguments: [
-            Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8),
+            Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), Array("SSH-2.0".utf8),
+            // The alert of a server that expects TLS.
+            [21, 3, 1, 0, 2, 2, 22],
             HTTP2Frame(kind: .ping, payload: Array(1...8)).bytes, HTTP2Frame(kind: .settings, flags: .acknowledgement).bytes,
             Array(repeating: 0, count: 100), Array(repeating: 255, count: 100),
         ])
