@@ -6,7 +6,8 @@ import Synchronization
 /// A connection to a server for any number of requests and streams at the same time.
 ///
 /// All its work runs on one serial queue, which connections may share. A call whose deadline passes or whose task is cancelled ends its
-/// stream, and the connection as well if the server has sent nothing at all meanwhile. A connection that is released closes.
+/// stream. If the server has sent nothing at all until a deadline, the connection takes no further requests until it does, and closes unless
+/// other calls still wait. A connection that is released closes.
 actor HTTP2Connection {
     typealias Instant = ContinuousClock.Instant
 
@@ -25,6 +26,8 @@ actor HTTP2Connection {
     // How often something was received.
     private var arrivals = 0
     private var hasSettings = false
+    // Whether nothing has arrived since a call began to wait whose deadline has passed.
+    private var isSilent = false
     // Why the connection was closed; nil while it is open.
     private var failure: ConnectionError.Reason?
     private var addresses: Result<[SocketAddress], ResolutionError>?
@@ -240,6 +243,7 @@ actor HTTP2Connection {
     private func receive(_ bytes: [UInt8]) throws(ConnectionError.Reason) {
         if bytes.isEmpty { return }
         arrivals += 1
+        isSilent = false
         session.receive(bytes)
         do throws(HTTP2Violation) {
             while let event = try session.nextEvent() { handle(event) }
@@ -290,7 +294,7 @@ actor HTTP2Connection {
     }
 
     private func updateAvailability() {
-        isAvailable.store(failure == nil && session.canOpen, ordering: .releasing)
+        isAvailable.store(failure == nil && !isSilent && session.canOpen, ordering: .releasing)
     }
 
     private func close(_ reason: ConnectionError.Reason) {
@@ -333,8 +337,11 @@ actor HTTP2Connection {
             case .cancelled: exchanges[id]?.fail(.cancelled)
             case .deadlineExceeded:
                 exchanges[id]?.fail(.deadlineExceeded)
+                guard arrivals == earlier else { continue }
                 // It is perhaps gone, with its machine or the way to it, which the system would notice much later.
-                if arrivals == earlier { close(.deadlineExceeded) }
+                isSilent = true
+                updateAvailability()
+                if exchanges.values.allSatisfy(\.hasEnded) { close(.deadlineExceeded) }
             }
         }
     }

@@ -233,6 +233,30 @@ struct HTTP2DeliveryTests {
         }
     }
 
+    @Test("A deadline before which nothing has arrived does not end other calls, whose deadlines are later")
+    func otherDeadlines() async throws {
+        let (requests, arrived) = AsyncStream.makeStream(of: Void.self)
+        let mayRespond = DispatchSemaphore(value: 0)
+        let server = try HTTP2Server { connection in
+            guard let request = connection.receiveRequest() else { return }
+            arrived.yield()
+            mayRespond.wait()
+            connection.respond(to: request.stream)
+            while let request = connection.receiveRequest() { connection.respond(to: request.stream) }
+        }
+        let connection = try await server.connect()
+        async let first = connection.send(HTTPRequest(path: "/"), deadline: .distant)
+        _ = await requests.first { true }
+        let failed = try await timedOut(on: connection)
+        #expect(failed.delivery == .perhapsSent)
+        // Others should not try it before it is known to live.
+        #expect(!connection.isUsable)
+        mayRespond.signal()
+        #expect(try await first.status == 200)
+        #expect(connection.isUsable)
+        #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
+    }
+
     /// Sends a request whose deadline passes after it was sent.
     private func timedOut(on connection: HTTP2Connection) async throws -> ConnectionError {
         var time = Duration.milliseconds(1)
