@@ -60,8 +60,11 @@ final class HTTP2Peer: @unchecked Sendable {
     }
 
     /// Ends the bytes to the client, and waits until it closes the connection.
-    func finish() {
+    ///
+    /// - Parameter whenEnded: called before the wait.
+    func finish(whenEnded: () -> Void = {}) {
         peer.finish()
+        whenEnded()
         while receive() != nil {}
     }
 
