@@ -199,7 +199,10 @@ actor HTTP2Connection {
 
     /// The next part of the body of a stream, or its end.
     func nextPart(of id: UInt32, deadline: Instant) async throws(ConnectionError) -> HTTP2Stream.Part {
-        guard !waiter.isWaiting(for: id) else { throw error(.busy, of: id) }
+        // Also a call that an event has woken, and that has not looked yet whether it has to wait again, must not be joined by another.
+        guard exchanges[id]?.isAwaited != true else { throw error(.busy, of: id) }
+        exchanges[id]?.isAwaited = true
+        defer { exchanges[id]?.isAwaited = false }
         try await wait(for: id, until: deadline) { !$0.body.isEmpty || $0.trailers != nil }
         guard let part = exchanges[id]?.takeBody() else { throw error(.closed, of: id) }
         guard !part.isEmpty else { return .end(trailers: exchanges[id]?.trailers ?? []) }

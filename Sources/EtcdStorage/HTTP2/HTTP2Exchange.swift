@@ -6,6 +6,8 @@ struct HTTP2Exchange: Sendable {
     let maximumBodySize: Int
     /// Whether the body is taken while it arrives.
     let isStream: Bool
+    /// Whether a call waits for the next part of the body.
+    var isAwaited = false
     /// The status of the response; nil until its head has arrived.
     private(set) var status: Int?
     /// The fields of the head.

@@ -39,9 +39,6 @@ final class EventWaiter: @unchecked Sendable {
         timer.cancel()
     }
 
-    /// Whether a call waits for something.
-    func isWaiting(for id: UInt32) -> Bool { waiting[id] != nil }
-
     /// Waits until somebody wakes those who wait for something, the deadline or the cancellation of the task, on an actor whose executor is
     /// the queue. One call at a time may wait for the same.
     ///

@@ -269,4 +269,36 @@ struct HTTP2StreamTests {
         await #expect(throws: failure) { try await stream.write([1]) }
     }
 
+    @Test("One call at a time may wait, also when empty frames wake it, and each part is received once", arguments: 0..<20)
+    func busy(round: Int) async throws {
+        let server = try HTTP2Server { connection in
+            _ = connection.peer.receive(.data)
+            connection.send(Self.head(1))
+            for number in 0..<50 as Range<UInt8> {
+                for _ in 0..<500 { connection.send(.data(1, [])) }
+                connection.send(.data(1, [number]))
+            }
+            connection.send(.data(1, [], isEnd: true))
+            connection.receiveEnd()
+        }
+        let stream = try await stream(server)
+        let parts = try await withThrowingTaskGroup(of: [UInt8].self) { group in
+            for _ in 0..<3 {
+                group.addTask {
+                    var bytes: [UInt8] = []
+                    while true {
+                        do throws(ConnectionError) {
+                            guard case .data(let part) = try await stream.next(deadline: .distant) else { return bytes }
+                            bytes += part
+                        } catch {
+                            guard error.reason == .busy else { throw error }
+                            await Task.yield()
+                        }
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(parts.sorted() == Array(0..<50))
+    }
 }
