@@ -220,6 +220,13 @@ actor HTTP2Connection {
         flush()
     }
 
+    /// Ends a stream of which only the part that has arrived can still be read.
+    private func fail(_ id: UInt32, _ reason: ConnectionError.Reason) {
+        exchanges[id]?.fail(reason)
+        session.close(id)
+        flush()
+    }
+
     /// Ends a stream of which nothing more is wanted.
     private func end(_ id: UInt32) {
         guard exchanges.removeValue(forKey: id) != nil else { return }
@@ -274,8 +281,7 @@ actor HTTP2Connection {
                 }
             }
         } catch {
-            exchanges[id]?.fail(.invalidResponse(error.rawValue))
-            session.close(id)
+            fail(id, .invalidResponse(error.rawValue))
         }
         waiter.wake(id)
     }
@@ -337,9 +343,9 @@ actor HTTP2Connection {
             }
             switch wake {
             case .event: continue
-            case .cancelled: exchanges[id]?.fail(.cancelled)
+            case .cancelled: fail(id, .cancelled)
             case .deadlineExceeded:
-                exchanges[id]?.fail(.deadlineExceeded)
+                fail(id, .deadlineExceeded)
                 guard arrivals == earlier else { continue }
                 // It is perhaps gone, with its machine or the way to it, which the system would notice much later.
                 isSilent = true

@@ -253,6 +253,26 @@ struct HTTP2StreamTests {
         _ = await ends.first { true }
     }
 
+    @Test("Cancelling a call that waits resets the stream at once")
+    func cancellation() async throws {
+        let (resets, reset) = AsyncStream.makeStream(of: UInt32?.self)
+        let server = try HTTP2Server { connection in
+            _ = connection.peer.receive(.data)
+            connection.send(Self.head(1))
+            reset.yield(connection.receiveReset())
+            while let request = connection.receiveRequest() { connection.respond(to: request.stream) }
+        }
+        let connection = try await server.connect()
+        let stream = try await stream(on: connection)
+        let task = Task { try await stream.next(deadline: .distant) }
+        task.cancel()
+        let failure = ConnectionError(endpoint: server.endpoint, reason: .cancelled, delivery: .perhapsSent)
+        await #expect(throws: failure) { try await task.value }
+        #expect(await resets.first { _ in true } == 1)
+        await #expect(throws: failure) { try await stream.write([1]) }
+        #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
+    }
+
     @Test("A deadline before which nothing has arrived ends the stream, and the connection if nobody else uses it")
     func deadline() async throws {
         let (ends, ended) = AsyncStream.makeStream(of: Void.self)
@@ -269,13 +289,13 @@ struct HTTP2StreamTests {
         await #expect(throws: failure) { try await stream.write([1]) }
     }
 
-    @Test("One call at a time may wait, also when empty frames wake it, and each part is received once", arguments: 0..<20)
-    func busy(round: Int) async throws {
+    @Test("One call at a time may wait, also when empty frames wake it, and each part is received once")
+    func busy() async throws {
         let server = try HTTP2Server { connection in
             _ = connection.peer.receive(.data)
             connection.send(Self.head(1))
             for number in 0..<50 as Range<UInt8> {
-                for _ in 0..<500 { connection.send(.data(1, [])) }
+                for _ in 0..<200 { connection.send(.data(1, [])) }
                 connection.send(.data(1, [number]))
             }
             connection.send(.data(1, [], isEnd: true))
