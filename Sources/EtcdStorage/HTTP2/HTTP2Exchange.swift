@@ -47,11 +47,11 @@ struct HTTP2Exchange: Sendable {
     }
 
     /// Adds bytes of the body; does nothing after a failure, so that a part that was refused is not passed over.
-    mutating func receive(_ bytes: [UInt8], isEnd: Bool) throws(HTTP2Violation) {
+    mutating func receive(_ bytes: ArraySlice<UInt8>, isEnd: Bool) throws(HTTP2Violation) {
         guard failure == nil else { return }
         guard status != nil else { throw .headerFields }
         guard body.count + bytes.count <= maximumBodySize else { throw .messageTooLarge }
-        if body.isEmpty { body = bytes } else { body += bytes }
+        body += bytes
         if isEnd { trailers = [] }
     }
 

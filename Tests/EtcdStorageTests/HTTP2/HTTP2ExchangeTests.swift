@@ -12,8 +12,8 @@ struct HTTP2ExchangeTests {
     mutating func response() throws {
         try exchange.receive(head, isEnd: false)
         #expect(exchange.status == 200 && exchange.fields == head && !exchange.hasEnded)
-        try exchange.receive([1, 2], isEnd: false)
-        try exchange.receive([3], isEnd: false)
+        try exchange.receive([1, 2][...], isEnd: false)
+        try exchange.receive([3][...], isEnd: false)
         #expect(exchange.trailers == nil)
         try exchange.receive(trailers, isEnd: true)
         #expect(exchange.body == [1, 2, 3] && exchange.trailers == trailers && exchange.fields == head && exchange.hasEnded)
@@ -22,7 +22,7 @@ struct HTTP2ExchangeTests {
     @Test("A response that ends with its body has no trailers")
     mutating func withoutTrailers() throws {
         try exchange.receive(head, isEnd: false)
-        try exchange.receive([1], isEnd: true)
+        try exchange.receive([1][...], isEnd: true)
         #expect(exchange.body == [1] && exchange.trailers == [] && exchange.hasEnded)
     }
 
@@ -52,7 +52,7 @@ struct HTTP2ExchangeTests {
     @Test("A head without a status, a body without a head, and a second head that does not end the response are violations")
     mutating func order() throws {
         #expect(throws: HTTP2Violation.headerFields) { try exchange.receive(trailers, isEnd: true) }
-        #expect(throws: HTTP2Violation.headerFields) { try exchange.receive([1], isEnd: false) }
+        #expect(throws: HTTP2Violation.headerFields) { try exchange.receive([1][...], isEnd: false) }
         #expect(!exchange.hasEnded)
         try exchange.receive(head, isEnd: false)
         #expect(throws: HTTP2Violation.headerFields) { try exchange.receive(head, isEnd: false) }
@@ -61,20 +61,20 @@ struct HTTP2ExchangeTests {
     @Test("A body may be as large as the limit, whatever of it was taken")
     mutating func bodyLimit() throws {
         try exchange.receive(head, isEnd: false)
-        try exchange.receive(Array(repeating: 1, count: 10), isEnd: false)
-        try exchange.receive([] as [UInt8], isEnd: false)
-        #expect(throws: HTTP2Violation.messageTooLarge) { try exchange.receive([1], isEnd: false) }
+        try exchange.receive(Array(repeating: 1, count: 10)[...], isEnd: false)
+        try exchange.receive(([] as [UInt8])[...], isEnd: false)
+        #expect(throws: HTTP2Violation.messageTooLarge) { try exchange.receive([1][...], isEnd: false) }
         #expect(exchange.takeBody().count == 10 && exchange.body.isEmpty)
-        try exchange.receive(Array(repeating: 2, count: 10), isEnd: true)
+        try exchange.receive(Array(repeating: 2, count: 10)[...], isEnd: true)
         #expect(exchange.takeBody().count == 10 && exchange.takeBody().isEmpty)
     }
 
     @Test("Nothing is added after a failure: a body without what was refused must not pass for the whole one")
     mutating func failure() throws {
         try exchange.receive(head, isEnd: false)
-        try exchange.receive([1], isEnd: false)
+        try exchange.receive([1][...], isEnd: false)
         exchange.fail(.invalidResponse("too large"))
-        try exchange.receive([3], isEnd: false)
+        try exchange.receive([3][...], isEnd: false)
         try exchange.receive(trailers, isEnd: true)
         #expect(exchange.body == [1] && exchange.trailers == nil && exchange.failure == .invalidResponse("too large"))
         var other = HTTP2Exchange(start: 0, maximumBodySize: 10, isStream: false)

@@ -126,6 +126,18 @@ struct HTTP2SessionTests {
         #expect(conversation.events == [.fields(stream: 1, fields, isEnd: true), head, .data(stream: 3, [], isEnd: true)])
     }
 
+    @Test("Frames without any content mean nothing, unless they end a body")
+    func emptyFrames() {
+        var conversation = HTTP2Conversation()
+        let stream = conversation.open()
+        conversation.receive(.headers(stream, [":status": "200"]))
+        let padding = HTTP2Frame(kind: .data, flags: .padded, stream: stream, payload: [2, 0, 0])
+        for _ in 0..<100 { conversation.receive(.data(stream, []), padding) }
+        #expect(conversation.takeEvents().count == 1)
+        conversation.receive(.data(stream, [], isEnd: true))
+        #expect(conversation.takeEvents() == [.data(stream: stream, [], isEnd: true)])
+    }
+
     @Test("Frames of unknown types and settings of unknown names are ignored")
     func extensions() {
         var conversation = HTTP2Conversation()
