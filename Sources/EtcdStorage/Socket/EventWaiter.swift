@@ -79,9 +79,9 @@ final class EventWaiter: @unchecked Sendable {
     private func setAlarm(_ instant: Instant) {
         if let alarm, alarm <= instant { return }
         alarm = instant
-        let (seconds, attoseconds) = max(.zero, min(instant - .now, .seconds(86_400))).components
-        let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
-        timer.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .milliseconds(1))
+        // As a floating-point number: an Int may have 32 bits, which are two seconds in nanoseconds.
+        let seconds = max(.zero, min(instant - .now, .seconds(86_400))) / .seconds(1)
+        timer.schedule(deadline: .now() + seconds, leeway: .milliseconds(1))
     }
 
     private func alarmRang() {
