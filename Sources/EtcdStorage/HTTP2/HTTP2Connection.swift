@@ -283,7 +283,8 @@ actor HTTP2Connection {
         } catch {
             fail(id, .invalidResponse(error.rawValue))
         }
-        waiter.wake(id)
+        // Others wait for the end of the response.
+        if let exchange = exchanges[id], exchange.isStream || exchange.hasEnded { waiter.wake(id) }
     }
 
     private func writable() {
