@@ -49,12 +49,15 @@ struct HTTP2Session: Sendable {
     private static let largestWindow = Int(Int32.max)
     private static let initialWindow = 65_535
     private static let largestHeaderBlock = 65_536
+    // Changes the size of the table to nothing, at the beginning of a header block.
+    private static let emptyTable = 0x20 as UInt8
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
     private var input: ArraySlice<UInt8> = []
     private var output: [UInt8]
     private var streams: [UInt32: Stream] = [:]
     private var nextStream = 1 as UInt32
+    private var hasOpened = false
     private var decoder = HPACKDecoder(maximumListSize: Self.largestHeaderBlock)
     // A header block whose frames are still arriving.
     private var headerBlock: HeaderBlock?
@@ -98,6 +101,9 @@ struct HTTP2Session: Sendable {
         nextStream += 2
         streams[id] = Stream(sendWindow: initialSendWindow)
         var block = HPACKEncoder.encode(fields)[...]
+        // The table for earlier fields is not used; a server that allows less of it than the standard has to be told so (RFC 7541, section 4.2).
+        if !hasOpened { block = [Self.emptyTable] + block }
+        hasOpened = true
         // One allocation for a small request.
         output.reserveCapacity(output.count + block.count + min(body.count, payloadSize) + 2 * HTTP2FrameHead.size)
         var kind = HTTP2FrameHead.Kind.headers

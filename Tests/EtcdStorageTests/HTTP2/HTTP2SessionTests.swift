@@ -64,6 +64,15 @@ struct HTTP2SessionTests {
         #expect(try decoder.decode(frames.flatMap(\.payload)[...]) == [field])
     }
 
+    @Test("The first header block gives up the table of earlier fields, as a server with a smaller one demands")
+    func headerTable() {
+        var conversation = HTTP2Conversation([.headerTableSize: 0])
+        _ = [conversation.open(), conversation.open()]
+        let blocks = conversation.takeFrames().filter { $0.kind == .headers }.map(\.payload)
+        #expect(blocks[0] == [0x20] + blocks[1])
+        #expect(blocks[1] == .block([":path": "/"]))
+    }
+
     // MARK: - Responses
 
     private static let response: [HTTP2Frame] = [
