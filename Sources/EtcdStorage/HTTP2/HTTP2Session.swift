@@ -56,7 +56,7 @@ struct HTTP2Session: Sendable {
     private var input: ArraySlice<UInt8> = []
     private var output: [UInt8]
     private var streams: [UInt32: Stream] = [:]
-    private var nextStream = 1 as UInt32
+    private var nextStream: UInt32
     private var hasOpened = false
     private var decoder = HPACKDecoder(maximumListSize: Self.largestHeaderBlock)
     // A header block whose frames are still arriving.
@@ -72,7 +72,10 @@ struct HTTP2Session: Sendable {
     private var receiveWindow = Self.largestWindow
 
     /// Begins a connection.
-    init() {
+    ///
+    /// - Parameter firstStream: the number of the first stream, which is odd; another one than 1 shows what happens when they are used up.
+    init(firstStream: UInt32 = 1) {
+        nextStream = firstStream
         output = Self.preface
         HTTP2Setting.append(
             [.enablePush: 0, .initialWindowSize: UInt32(Self.windowSize), .maximumHeaderListSize: UInt32(Self.largestHeaderBlock)],
@@ -82,7 +85,7 @@ struct HTTP2Session: Sendable {
 
     /// Whether another stream can be opened at present.
     var canOpen: Bool {
-        !isGoingAway && streams.count < maximumStreams && nextStream < Int32.max
+        !isGoingAway && streams.count < maximumStreams && nextStream <= Int32.max
     }
 
     /// Removes and returns the bytes for the server.

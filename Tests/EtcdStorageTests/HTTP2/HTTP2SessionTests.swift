@@ -73,6 +73,16 @@ struct HTTP2SessionTests {
         #expect(blocks[1] == .block([":path": "/"]))
     }
 
+    @Test("Streams are opened up to the last number")
+    func lastStream() {
+        var session = HTTP2Session(firstStream: UInt32(Int32.max) - 2)
+        #expect(session.canOpen)
+        #expect(session.open([], [], isEnd: true) == UInt32(Int32.max) - 2)
+        #expect(session.canOpen)
+        #expect(session.open([], [], isEnd: true) == UInt32(Int32.max))
+        #expect(!session.canOpen)
+    }
+
     // MARK: - Responses
 
     private static let response: [HTTP2Frame] = [
