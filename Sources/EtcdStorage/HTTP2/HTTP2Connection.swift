@@ -6,7 +6,8 @@ import Synchronization
 /// A connection to a server for any number of requests and streams at the same time.
 ///
 /// All its work runs on one serial queue, which connections may share. A call whose deadline passes or whose task is cancelled ends its
-/// stream, and the connection as well if the server has sent nothing at all meanwhile. A connection that is released closes.
+/// stream. If the server has sent nothing at all until a deadline, the connection takes no further requests until it does, and closes unless
+/// other calls still wait. A connection that is released closes.
 actor HTTP2Connection {
     typealias Instant = ContinuousClock.Instant
 
@@ -25,6 +26,8 @@ actor HTTP2Connection {
     // How often something was received.
     private var arrivals = 0
     private var hasSettings = false
+    // Whether nothing has arrived since a call began to wait whose deadline has passed.
+    private var isSilent = false
     // Why the connection was closed; nil while it is open.
     private var failure: ConnectionError.Reason?
     private var addresses: Result<[SocketAddress], ResolutionError>?
@@ -196,7 +199,10 @@ actor HTTP2Connection {
 
     /// The next part of the body of a stream, or its end.
     func nextPart(of id: UInt32, deadline: Instant) async throws(ConnectionError) -> HTTP2Stream.Part {
-        guard !waiter.isWaiting(for: id) else { throw error(.busy, of: id) }
+        // Also a call that an event has woken, and that has not looked yet whether it has to wait again, must not be joined by another.
+        guard exchanges[id]?.isAwaited != true else { throw error(.busy, of: id) }
+        exchanges[id]?.isAwaited = true
+        defer { exchanges[id]?.isAwaited = false }
         try await wait(for: id, until: deadline) { !$0.body.isEmpty || $0.trailers != nil }
         guard let part = exchanges[id]?.takeBody() else { throw error(.closed, of: id) }
         guard !part.isEmpty else { return .end(trailers: exchanges[id]?.trailers ?? []) }
@@ -211,6 +217,13 @@ actor HTTP2Connection {
         if let reason = exchange.failure { throw error(reason, of: id) }
         guard session.pendingCount(of: id) + bytes.count <= Self.streamBufferSize else { throw error(.sendBufferFull, of: id) }
         session.send(bytes, on: id, isEnd: false)
+        flush()
+    }
+
+    /// Ends a stream of which only the part that has arrived can still be read.
+    private func fail(_ id: UInt32, _ reason: ConnectionError.Reason) {
+        exchanges[id]?.fail(reason)
+        session.close(id)
         flush()
     }
 
@@ -240,13 +253,13 @@ actor HTTP2Connection {
     private func receive(_ bytes: [UInt8]) throws(ConnectionError.Reason) {
         if bytes.isEmpty { return }
         arrivals += 1
-        let events: [HTTP2Session.Event]
+        isSilent = false
+        session.receive(bytes)
         do throws(HTTP2Violation) {
-            events = try session.receive(bytes)
+            while let event = try session.nextEvent() { handle(event) }
         } catch {
             throw .invalidResponse(error.rawValue)
         }
-        for event in events { handle(event) }
         flush()
         updateAvailability()
     }
@@ -268,10 +281,10 @@ actor HTTP2Connection {
                 }
             }
         } catch {
-            exchanges[id]?.fail(.invalidResponse(error.rawValue))
-            session.close(id)
+            fail(id, .invalidResponse(error.rawValue))
         }
-        waiter.wake(id)
+        // Others wait for the end of the response.
+        if let exchange = exchanges[id], exchange.isStream || exchange.hasEnded { waiter.wake(id) }
     }
 
     private func writable() {
@@ -291,7 +304,7 @@ actor HTTP2Connection {
     }
 
     private func updateAvailability() {
-        isAvailable.store(failure == nil && session.canOpen, ordering: .releasing)
+        isAvailable.store(failure == nil && !isSilent && session.canOpen, ordering: .releasing)
     }
 
     private func close(_ reason: ConnectionError.Reason) {
@@ -331,11 +344,14 @@ actor HTTP2Connection {
             }
             switch wake {
             case .event: continue
-            case .cancelled: exchanges[id]?.fail(.cancelled)
+            case .cancelled: fail(id, .cancelled)
             case .deadlineExceeded:
-                exchanges[id]?.fail(.deadlineExceeded)
+                fail(id, .deadlineExceeded)
+                guard arrivals == earlier else { continue }
                 // It is perhaps gone, with its machine or the way to it, which the system would notice much later.
-                if arrivals == earlier { close(.deadlineExceeded) }
+                isSilent = true
+                updateAvailability()
+                if exchanges.values.allSatisfy(\.hasEnded) { close(.deadlineExceeded) }
             }
         }
     }

@@ -6,6 +6,8 @@ struct HTTP2Exchange: Sendable {
     let maximumBodySize: Int
     /// Whether the body is taken while it arrives.
     let isStream: Bool
+    /// Whether a call waits for the next part of the body.
+    var isAwaited = false
     /// The status of the response; nil until its head has arrived.
     private(set) var status: Int?
     /// The fields of the head.
@@ -26,8 +28,9 @@ struct HTTP2Exchange: Sendable {
     /// Whether nothing more arrives.
     var hasEnded: Bool { trailers != nil || failure != nil }
 
-    /// Adds the head, or what follows the body.
+    /// Adds the head, or what follows the body; does nothing after a failure.
     mutating func receive(_ fields: [HTTPField], isEnd: Bool) throws(HTTP2Violation) {
+        guard failure == nil else { return }
         guard status == nil else {
             guard isEnd else { throw .headerFields }
             trailers = fields
@@ -35,16 +38,20 @@ struct HTTP2Exchange: Sendable {
         }
         guard let text = fields[":status"], text.utf8.count == 3, let status = Int(text), status >= 100 else { throw .headerFields }
         // An interim response, which says nothing yet.
-        if status < 200, !isEnd { return }
+        if status < 200 {
+            guard !isEnd else { throw .headerFields }
+            return
+        }
         (self.status, self.fields) = (status, fields)
         if isEnd { trailers = fields }
     }
 
-    /// Adds bytes of the body.
-    mutating func receive(_ bytes: [UInt8], isEnd: Bool) throws(HTTP2Violation) {
+    /// Adds bytes of the body; does nothing after a failure, so that a part that was refused is not passed over.
+    mutating func receive(_ bytes: ArraySlice<UInt8>, isEnd: Bool) throws(HTTP2Violation) {
+        guard failure == nil else { return }
         guard status != nil else { throw .headerFields }
         guard body.count + bytes.count <= maximumBodySize else { throw .messageTooLarge }
-        if body.isEmpty { body = bytes } else { body += bytes }
+        body += bytes
         if isEnd { trailers = [] }
     }
 

@@ -50,20 +50,21 @@ struct HTTP2FrameHead: Hashable, Sendable {
     static func append(
         _ kind: Kind, _ flags: Flags = [], stream: UInt32, _ payload: some Collection<UInt8>, to output: inout [UInt8]
     ) {
-        output.append(UInt8(truncatingIfNeeded: payload.count >> 16))
-        output.append(UInt8(truncatingIfNeeded: payload.count >> 8))
-        output.append(UInt8(truncatingIfNeeded: payload.count))
-        output.append(kind.rawValue)
-        output.append(flags.rawValue)
-        output.append(bigEndian: stream)
+        append(kind, flags, stream: stream, length: payload.count, to: &output)
         output += payload
     }
 
     /// Appends a frame whose payload is one number of four bytes.
     static func append(_ kind: Kind, stream: UInt32 = 0, number: UInt32, to output: inout [UInt8]) {
-        var payload: [UInt8] = []
-        payload.append(bigEndian: number)
-        append(kind, [], stream: stream, payload, to: &output)
+        append(kind, [], stream: stream, length: 4, to: &output)
+        output.append(bigEndian: number)
+    }
+
+    private static func append(_ kind: Kind, _ flags: Flags, stream: UInt32, length: Int, to output: inout [UInt8]) {
+        for shift in stride(from: 16, through: 0, by: -8) { output.append(UInt8(truncatingIfNeeded: length >> shift)) }
+        output.append(kind.rawValue)
+        output.append(flags.rawValue)
+        output.append(bigEndian: stream)
     }
 }
 
@@ -102,6 +103,6 @@ extension Collection<UInt8> {
 extension [UInt8] {
     /// Appends the four bytes of a number, the highest one first.
     mutating func append(bigEndian number: UInt32) {
-        for shift in [24, 16, 8, 0] as [UInt32] { append(UInt8(truncatingIfNeeded: number >> shift)) }
+        for shift in stride(from: 24, through: 0, by: -8) { append(UInt8(truncatingIfNeeded: number >> shift)) }
     }
 }

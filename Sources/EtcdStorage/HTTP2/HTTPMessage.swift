@@ -38,7 +38,7 @@ struct HTTPRequest: Sendable {
 
 /// A complete response.
 struct HTTPResponse: Hashable, Sendable {
-    /// The status, from 100 to 999.
+    /// The status, from 200 to 999.
     let status: Int
     /// The fields of the head.
     let fields: [HTTPField]

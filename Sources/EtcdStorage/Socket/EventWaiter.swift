@@ -39,9 +39,6 @@ final class EventWaiter: @unchecked Sendable {
         timer.cancel()
     }
 
-    /// Whether a call waits for something.
-    func isWaiting(for id: UInt32) -> Bool { waiting[id] != nil }
-
     /// Waits until somebody wakes those who wait for something, the deadline or the cancellation of the task, on an actor whose executor is
     /// the queue. One call at a time may wait for the same.
     ///
@@ -82,9 +79,9 @@ final class EventWaiter: @unchecked Sendable {
     private func setAlarm(_ instant: Instant) {
         if let alarm, alarm <= instant { return }
         alarm = instant
-        let (seconds, attoseconds) = max(.zero, min(instant - .now, .seconds(86_400))).components
-        let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
-        timer.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .milliseconds(1))
+        // As a floating-point number: an Int may have 32 bits, which are two seconds in nanoseconds.
+        let seconds = max(.zero, min(instant - .now, .seconds(86_400))) / .seconds(1)
+        timer.schedule(deadline: .now() + seconds, leeway: .milliseconds(1))
     }
 
     private func alarmRang() {

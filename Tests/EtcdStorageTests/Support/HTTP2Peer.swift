@@ -9,15 +9,22 @@ final class HTTP2Peer: @unchecked Sendable {
     private let peer: Peer
     private let lock = NSLock()
 
-    /// Receives the preface of a client, and sends settings that let it send as much as it likes; nil if the client sends something else.
-    init?(accepting peer: Peer) {
+    /// Receives the preface of a client, and sends settings; nil if the client sends something else.
+    ///
+    /// - Parameters:
+    ///   - settings: by default those that let the client send as much as it likes.
+    ///   - window: the bytes that the client may send on the connection in addition to those of the standard.
+    init?(
+        accepting peer: Peer, _ settings: KeyValuePairs<HTTP2Setting, UInt32> = [.initialWindowSize: UInt32(Int32.max)],
+        window: UInt32 = UInt32(Int32.max) - 65_535
+    ) {
         let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
         guard peer.receive(count: preface.utf8.count) == Array(preface.utf8) else { return nil }
         self.peer = peer
-        var settings: [UInt8] = []
-        HTTP2Setting.append([.initialWindowSize: UInt32(Int32.max)], to: &settings)
-        HTTP2FrameHead.append(.windowUpdate, number: UInt32(Int32.max) - 65_535, to: &settings)
-        peer.send(settings)
+        var bytes: [UInt8] = []
+        HTTP2Setting.append(settings, to: &bytes)
+        if window > 0 { HTTP2FrameHead.append(.windowUpdate, number: window, to: &bytes) }
+        peer.send(bytes)
     }
 
     /// Receives a frame; nil if the client closed the connection.
@@ -50,6 +57,15 @@ final class HTTP2Peer: @unchecked Sendable {
     /// Sends bytes as they are.
     func send(_ bytes: [UInt8]) {
         lock.withLock { peer.send(bytes) }
+    }
+
+    /// Ends the bytes to the client, and waits until it closes the connection.
+    ///
+    /// - Parameter whenEnded: called before the wait.
+    func finish(whenEnded: () -> Void = {}) {
+        peer.finish()
+        whenEnded()
+        while receive() != nil {}
     }
 
     /// Closes the connection for both sides.

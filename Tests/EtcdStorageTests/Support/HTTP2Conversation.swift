@@ -1,0 +1,127 @@
+@testable import EtcdStorage
+
+/// A frame of HTTP/2, as tests write and compare it.
+struct HTTP2Frame: Hashable {
+    var kind: HTTP2FrameHead.Kind
+    var flags: HTTP2FrameHead.Flags = []
+    var stream: UInt32 = 0
+    var payload: [UInt8] = []
+
+    /// The bytes of the frame.
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        HTTP2FrameHead.append(kind, flags, stream: stream, payload, to: &bytes)
+        return bytes
+    }
+
+    /// A frame whose payload is one number of four bytes.
+    static func number(_ kind: HTTP2FrameHead.Kind, stream: UInt32 = 0, _ number: UInt32) -> HTTP2Frame {
+        var payload: [UInt8] = []
+        payload.append(bigEndian: number)
+        return HTTP2Frame(kind: kind, stream: stream, payload: payload)
+    }
+
+    static func settings(_ settings: KeyValuePairs<HTTP2Setting, UInt32> = [:]) -> HTTP2Frame {
+        var bytes: [UInt8] = []
+        HTTP2Setting.append(settings, to: &bytes)
+        return HTTP2Frame(kind: .settings, payload: Array(bytes.dropFirst(HTTP2FrameHead.size)))
+    }
+
+    /// The header block of a response in one frame.
+    static func headers(_ stream: UInt32, _ fields: KeyValuePairs<String, String>, isEnd: Bool = false) -> HTTP2Frame {
+        HTTP2Frame(kind: .headers, flags: isEnd ? [.endHeaders, .endStream] : .endHeaders, stream: stream, payload: .block(fields))
+    }
+
+    static func data(_ stream: UInt32, _ payload: [UInt8], isEnd: Bool = false) -> HTTP2Frame {
+        HTTP2Frame(kind: .data, flags: isEnd ? .endStream : [], stream: stream, payload: payload)
+    }
+
+    static func goAway(lastStream: UInt32, code: UInt32 = HTTP2ErrorCode.noError) -> HTTP2Frame {
+        var payload: [UInt8] = []
+        payload.append(bigEndian: lastStream)
+        payload.append(bigEndian: code)
+        return HTTP2Frame(kind: .goAway, payload: payload)
+    }
+
+    /// The complete frames at the beginning of some bytes, which are removed; those of unknown types are left out.
+    static func takeAll(from bytes: inout [UInt8]) -> [HTTP2Frame] {
+        var frames: [HTTP2Frame] = []
+        var rest = bytes[...]
+        while rest.count >= HTTP2FrameHead.size {
+            let head = HTTP2FrameHead(rest)
+            guard rest.count >= HTTP2FrameHead.size + head.length else { break }
+            let payload = rest.dropFirst(HTTP2FrameHead.size).prefix(head.length)
+            rest = rest.dropFirst(HTTP2FrameHead.size + head.length)
+            guard let kind = head.kind else { continue }
+            frames.append(HTTP2Frame(kind: kind, flags: head.flags, stream: head.stream, payload: Array(payload)))
+        }
+        bytes = Array(rest)
+        return frames
+    }
+}
+
+extension [UInt8] {
+    /// A header block.
+    static func block(_ fields: KeyValuePairs<String, String>) -> [UInt8] {
+        HPACKEncoder.encode(fields.map { HTTPField(name: $0, value: $1) })
+    }
+}
+
+extension [HTTP2Frame] {
+    var bytes: [UInt8] { flatMap(\.bytes) }
+}
+
+/// A session with what a server has sent to it, and what became of that.
+struct HTTP2Conversation {
+    var session = HTTP2Session()
+    /// What the server's bytes meant, up to the first violation.
+    private(set) var events: [HTTP2Session.Event] = []
+    private(set) var violation: HTTP2Violation?
+
+    /// Begins with the settings of a server, and forgets what is sent until then.
+    init(_ settings: KeyValuePairs<HTTP2Setting, UInt32> = [:]) {
+        self.init(receiving: [.settings(settings)])
+        events = []
+        _ = session.takeOutput()
+    }
+
+    /// Begins with what a server sends first.
+    init(receiving frames: [HTTP2Frame]) {
+        receive(frames.bytes)
+    }
+
+    /// Opens a stream with a request.
+    mutating func open(_ body: [UInt8] = [], isEnd: Bool = true) -> UInt32 {
+        session.open([HTTPField(name: ":path", value: "/")], body, isEnd: isEnd)
+    }
+
+    mutating func receive(_ frames: HTTP2Frame...) {
+        receive(frames)
+    }
+
+    mutating func receive(_ frames: [HTTP2Frame]) {
+        receive(frames.bytes)
+    }
+
+    mutating func receive(_ bytes: [UInt8]) {
+        guard violation == nil else { return }
+        session.receive(bytes)
+        do throws(HTTP2Violation) {
+            while let event = try session.nextEvent() { events.append(event) }
+        } catch {
+            violation = error
+        }
+    }
+
+    /// Removes and returns the events so far.
+    mutating func takeEvents() -> [HTTP2Session.Event] {
+        defer { events = [] }
+        return events
+    }
+
+    /// Removes and returns the frames for the server.
+    mutating func takeFrames() -> [HTTP2Frame] {
+        var output = session.takeOutput()
+        return HTTP2Frame.takeAll(from: &output)
+    }
+}
