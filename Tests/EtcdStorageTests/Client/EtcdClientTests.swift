@@ -226,6 +226,30 @@ struct EtcdClientTests {
         #expect(member.calls.load(ordering: .relaxed) == 20)
     }
 
+    @Test("The end of a connection is noticed before a request is sent, also if it follows other bytes that were not read")
+    func unreadEnd() async throws {
+        let (mayClose, isClosed) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let member = Member()
+        let endpoint = try member.listen { number, call in
+            guard number == 0 else { return .success }
+            call.respond([])
+            mayClose.wait()
+            call.enlargeWindow()
+            call.closeConnection()
+            isClosed.signal()
+            return nil
+        }
+        let client = try client(endpoint)
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        try await withTaskExecutorPreference(client.executor) {
+            try await client.call(Self.put) {
+                mayClose.signal()
+                isClosed.wait()
+            }
+        }
+        #expect(member.calls.load(ordering: .relaxed) == 2)
+    }
+
     @Test("A connection that the member closes goes on with the calls that it has accepted; the others are sent again on a new one")
     func closingConnection() async throws {
         let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
@@ -423,5 +447,13 @@ extension EtcdClient {
     /// Starts a delay, which has begun before whatever the client is asked next.
     fileprivate func beginPause(for delay: Duration) -> Task<Void, any Error> {
         Task { try await pause(for: delay) }
+    }
+
+    /// Sends a request that is not repeatable after something has happened while the client could read nothing.
+    ///
+    /// The task has to prefer the executor, so that nothing is read between both.
+    fileprivate func call(_ request: some EtcdRequest, after event: @Sendable () -> Void) async throws {
+        event()
+        _ = try await call(request, isRepeatable: false, deadline: .distant)
     }
 }

@@ -121,6 +121,13 @@ final class GRPCServer: Sendable {
             peer.send(.goAway, [], payload)
         }
 
+        /// Allows the client to send another byte on the connection, which it does not answer.
+        func enlargeWindow() {
+            var payload: [UInt8] = []
+            payload.append(bigEndian: 1)
+            peer.send(.windowUpdate, [], payload)
+        }
+
         /// Closes the connection with all its calls.
         func closeConnection() {
             peer.close()
