@@ -152,7 +152,7 @@ actor EtcdClient {
 
     /// Uses the connection to a member, or a new one if there is none, or if it was lost before anything was sent.
     private func onConnection<Result>(
-        to member: Int, deadline: Instant, _ use: (HTTP2Connection) async throws(ConnectionError) -> Result
+        to member: Int, deadline: Instant, _ use: nonisolated(nonsending) (HTTP2Connection) async throws(ConnectionError) -> Result
     ) async throws(ConnectionError) -> Result {
         while let connection = members[member].connection, connection.isUsable {
             do throws(ConnectionError) {

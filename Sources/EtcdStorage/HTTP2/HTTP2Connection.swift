@@ -99,7 +99,7 @@ actor HTTP2Connection {
         let reason: ConnectionError.Reason
         do throws(SocketError) {
             let socket = try Socket(connectingTo: address, queue: executor.queue) { [weak self] in
-                self?.assumeIsolated { $0.readable() }
+                self?.assumeIsolated { _ = $0.read() }
             } onWritable: { [weak self] in
                 self?.assumeIsolated { $0.writable() }
             }
@@ -186,8 +186,8 @@ actor HTTP2Connection {
         if Task.isCancelled { throw error(.cancelled) }
         guard deadline > .now else { throw error(.deadlineExceeded) }
         guard let fields = request.fields(for: endpoint, scheme: scheme) else { throw error(.invalidRequest) }
-        // The server may have closed the connection while nothing was asked.
-        readable()
+        // The server may have closed the connection while nothing was asked, also after something else that was not read yet.
+        while read() {}
         guard failure == nil, session.canOpen else { throw error(failure ?? .closed) }
         let start = (channel?.writtenCount ?? 0) + (channel?.pendingCount ?? 0)
         let id = session.open(fields, request.body, isEnd: !isStream)
@@ -237,17 +237,19 @@ actor HTTP2Connection {
 
     // MARK: - Events
 
-    private func readable() {
+    /// Receives what has arrived; returns whether anything has.
+    private func read() -> Bool {
         do throws(ConnectionError.Reason) {
             switch try channel?.receive() {
             case .bytes(let bytes): try receive(bytes)
             case .end: close(.closedByPeer)
-            case nil: return
+            case nil: return false
             }
         } catch {
             close(error)
         }
         waiter.wake(Self.connection)
+        return true
     }
 
     private func receive(_ bytes: [UInt8]) throws(ConnectionError.Reason) {

@@ -13,16 +13,25 @@ import Testing
     private func key(_ name: String) -> StorageKey<Int> { StorageKey(name, default: 0) }
 
     /// Everything that is stored at a revision.
-    fileprivate static func range(_ keyValues: [String], at revision: Int64) -> String {
-        #"{"header":{"cluster_id":"7","revision":"\#(revision)"},"kvs":[\#(keyValues.joined(separator: ","))],"count":"\#(keyValues.count)"}"#
+    fileprivate static func range(_ keyValues: [KeyValue], at revision: Int64) -> RangeRequest.Response {
+        RangeRequest.Response(header: header(revision), keyValues: keyValues, count: Int64(keyValues.count))
     }
 
-    private static func puts(_ keyValues: [String], at revision: Int64) -> String {
-        events(keyValues.map { #"{"kv":\#($0)}"# }, at: revision)
+    private static func puts(_ keyValues: [KeyValue], at revision: Int64) -> WatchResponse {
+        events(keyValues.map { WatchEvent(keyValue: $0) }, at: revision)
     }
 
-    private static func events(_ events: [String], at revision: Int64) -> String {
-        #"{"header":{"cluster_id":"7","revision":"\#(revision)"},"events":[\#(events.joined(separator: ","))]}"#
+    private static func events(_ events: [WatchEvent], at revision: Int64) -> WatchResponse {
+        WatchResponse(header: header(revision), events: events)
+    }
+
+    /// The end of a watch whose history has been compacted.
+    private static func compacted(_ compactRevision: Int64, at revision: Int64) -> WatchResponse {
+        WatchResponse(header: header(revision), isCanceled: true, compactRevision: compactRevision)
+    }
+
+    private static func header(_ revision: Int64) -> ResponseHeader {
+        ResponseHeader(clusterID: 7, revision: revision)
     }
 
     private func open(_ member: ScriptedMember, timing: EtcdWatch.Timing = .patient) async throws -> ObservableStore {
@@ -50,13 +59,13 @@ import Testing
     @Test("After a compaction each entry that differs is told once, removals among them, and nothing that is equal")
     func compaction() async throws {
         let mayCompact = DispatchSemaphore(value: 0)
-        let first = try [json("a", 1, at: 3), json("b", 2, at: 4), json("c", 3, at: 5)]
-        let last = try [("a", 100), ("b", 200), ("c", 300), ("d", 400)].map { try json($0, $1, at: 11) }
+        let first = try [entry("a", 1, at: 3), entry("b", 2, at: 4), entry("c", 3, at: 5)]
+        let last = try [("a", 100), ("b", 200), ("c", 300), ("d", 400)].map { try entry($0, $1, at: 11) }
         let member = try ScriptedMember(range: Self.range(first, at: 5)) { number, connection in
             connection.create()
             if number == 0 {
                 mayCompact.wait()
-                connection.result(#"{"header":{"cluster_id":"7","revision":"10"},"canceled":true,"compact_revision":"9"}"#)
+                connection.result(Self.compacted(9, at: 10))
             } else {
                 connection.result(Self.puts(last, at: 11))
             }
@@ -64,7 +73,7 @@ import Testing
         }
         let store = try await open(member)
         let changes = changes(store)
-        member.setRange(Self.range(try [json("a", 1, at: 3), json("b", 20, at: 9), json("d", 4, at: 10)], at: 10))
+        member.setRange(Self.range(try [entry("a", 1, at: 3), entry("b", 20, at: 9), entry("d", 4, at: 10)], at: 10))
         mayCompact.signal()
         #expect(
             await told(changes, upTo: ["a": 100, "b": 200, "c": 300, "d": 400]) == [
@@ -76,9 +85,9 @@ import Testing
 
     @Test("Events that a member has lost are found by the comparison, and told once, though there is no newer revision")
     func lostEvents() async throws {
-        let first = try [json("a", 1, at: 3), json("b", 2, at: 4), json("c", 3, at: 5)]
-        let lossy = try [json("b", 20, at: 6)]
-        let last = try [("a", 100), ("b", 200), ("c", 300), ("d", 400)].map { try json($0, $1, at: 7) }
+        let first = try [entry("a", 1, at: 3), entry("b", 2, at: 4), entry("c", 3, at: 5)]
+        let lossy = try [entry("b", 20, at: 6)]
+        let last = try [("a", 100), ("b", 200), ("c", 300), ("d", 400)].map { try entry($0, $1, at: 7) }
         let (mayLose, isRepaired) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let member = try ScriptedMember(range: Self.range(first, at: 5)) { number, connection in
             connection.create()
@@ -86,10 +95,7 @@ import Testing
                 mayLose.wait()
                 connection.result(Self.puts(lossy, at: 6))
                 // Answered until the client has compared, and begins anew.
-                for _ in 0..<1_000 {
-                    connection.receiveHeartbeat()
-                    connection.progress(6)
-                }
+                while connection.receiveHeartbeat() { connection.progress(6) }
             } else {
                 isRepaired.wait()
                 connection.result(Self.puts(last, at: 7))
@@ -100,7 +106,7 @@ import Testing
         (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(10), .milliseconds(1), .milliseconds(1))
         let store = try await open(member, timing: timing)
         let changes = changes(store)
-        member.setRange(Self.range(try [json("b", 20, at: 6), json("c", 30, at: 6), json("d", 4, at: 6)], at: 6))
+        member.setRange(Self.range(try [entry("b", 20, at: 6), entry("c", 30, at: 6), entry("d", 4, at: 6)], at: 6))
         mayLose.signal()
         #expect(await told(changes, upTo: ["a": 0, "b": 20, "c": 30, "d": 4]) == ["a": [0], "b": [20], "c": [30], "d": [4]])
         isRepaired.signal()
@@ -111,11 +117,11 @@ import Testing
     @Test("Differences are not told to stores that may know what was read in between: they read everything", arguments: [false, true])
     func readBetween(isRead: Bool) async throws {
         let mayCompact = DispatchSemaphore(value: 0)
-        let member = try ScriptedMember(range: Self.range([json("a", 1, at: 3)], at: 5)) { number, connection in
+        let member = try ScriptedMember(range: Self.range([entry("a", 1, at: 3)], at: 5)) { number, connection in
             connection.create()
             if number == 0 {
                 mayCompact.wait()
-                connection.result(#"{"header":{"cluster_id":"7","revision":"12"},"canceled":true,"compact_revision":"11"}"#)
+                connection.result(Self.compacted(11, at: 12))
             }
             connection.receiveEnd()
         }
@@ -126,10 +132,10 @@ import Testing
         #expect(first["a"] == 1)
         let events = Recorder<StorageEvent>()
         let token = backend.watch(since: first.revision, on: DispatchQueue(label: "events")) { events.record($0) }
-        member.setRange(Self.range(try [json("a", 2, at: 9)], at: 9))
+        member.setRange(Self.range(try [entry("a", 2, at: 9)], at: 9))
         if isRead { #expect(try await backend.load()["a"] == 2) }
         // The difference from what the watch knows does not name "a".
-        member.setRange(Self.range(try [json("a", 1, at: 11), json("b", 1, at: 12)], at: 12))
+        member.setRange(Self.range(try [entry("a", 1, at: 11), entry("b", 1, at: 12)], at: 12))
         mayCompact.signal()
         switch try await events.elements(count: 1)[0] {
         case .changed: #expect(isRead)
@@ -142,17 +148,16 @@ import Testing
     @Test("An edit that has taken effect without an answer is not undone in memory before the watch has come to it")
     func effectBeforeEvent() async throws {
         let mayTell = DispatchSemaphore(value: 0)
-        let token = Lock<String?>(nil)
+        let token = Lock<KeyValue?>(nil)
         let member = try ScriptedMember(range: Self.range([], at: 5)) { _, connection in
             connection.create()
             mayTell.wait()
-            guard let entry = try? json("a", 1, at: 6), let token = token.withLock({ $0 }) else { return }
-            connection.result(Self.puts([entry, token], at: 6))
+            guard let written = try? entry("a", 1, at: 6), let token = token.withLock({ $0 }) else { return }
+            connection.result(Self.puts([written, token], at: 6))
             connection.receiveEnd()
         }
-        let entryKey = Data(EntryKeys(prefix: "p").start + "a".utf8).base64EncodedString()
         member.answerTransactions { request in
-            if request.contains(entryKey) {
+            if request.puts.contains(where: { $0.key == EntryKeys(prefix: "p").start + "a".utf8 }) {
                 do {
                     let written = try Self.token(of: request, at: 6)
                     token.withLock { $0 = $0 ?? written }
@@ -162,8 +167,8 @@ import Testing
                 return nil
             }
             // Whoever asks what has become of it sees its token.
-            let range = Self.range([token.withLock { $0 } ?? ""], at: 6)
-            return #"{"header":{"cluster_id":"7","revision":"6"},"responses":[{"response_range":\#(range)}]}"#
+            let range = Self.range([token.withLock { $0 }].compactMap(\.self), at: 6)
+            return TxnRequest.Response(header: Self.header(6), results: [.range(range)])
         }
         let configuration = EtcdConfiguration(
             endpoints: ["127.0.0.1:\(member.port)"], prefix: "p", requestTimeout: .milliseconds(200), connectTimeout: .seconds(30))
@@ -208,26 +213,26 @@ import Testing
         fileprivate var lastRevision: Int64 { self == .restored ? 4 : 7 }
 
         /// What is told after 6.
-        fileprivate func told() throws -> [String] {
+        fileprivate func told() throws -> [WatchEvent] {
             switch self {
             case .compacted, .compactedLast, .restored: []
-            case .lost, .lostLast, .lostBack: try [json("c", 1, at: 7)].map { #"{"kv":\#($0)}"# }
-            case .lostOverwritten: try ["a", "b"].map { try #"{"kv":\#(json($0, 9, at: 7))}"# }
-            case .lostDeleted: try ["a", "b"].map { try #"{"type":"DELETE","kv":\#(json($0, 0, at: 7))}"# }
+            case .lost, .lostLast, .lostBack: try [WatchEvent(keyValue: entry("c", 1, at: 7))]
+            case .lostOverwritten: try ["a", "b"].map { WatchEvent(keyValue: try entry($0, 9, at: 7)) }
+            case .lostDeleted: try ["a", "b"].map { WatchEvent(isDelete: true, keyValue: try entry($0, 0, at: 7)) }
             }
         }
 
         /// What is stored when everything is read.
-        fileprivate func range(token: String) throws -> String {
+        fileprivate func range(token: KeyValue) throws -> RangeRequest.Response {
             switch self {
-            case .compacted: try EtcdStoreFaultTests.range([token, json("a", 9, at: 7), json("b", 9, at: 7)], at: 8)
-            case .compactedLast: try EtcdStoreFaultTests.range([token, json("a", 2, at: 6), json("b", 2, at: 6)], at: 6)
-            case .lost: try EtcdStoreFaultTests.range([token, json("a", 9, at: 8), json("b", 9, at: 8), json("c", 1, at: 7)], at: 9)
-            case .lostOverwritten: try EtcdStoreFaultTests.range([token, json("a", 9, at: 7), json("b", 9, at: 7)], at: 9)
-            case .lostDeleted: try EtcdStoreFaultTests.range([token, json("c", 1, at: 9)], at: 9)
-            case .lostBack: try EtcdStoreFaultTests.range([token, json("a", 1, at: 8), json("b", 1, at: 8), json("c", 1, at: 7)], at: 8)
-            case .restored: try EtcdStoreFaultTests.range([token, json("a", 2, at: 4), json("b", 2, at: 4)], at: 4)
-            case .lostLast: try EtcdStoreFaultTests.range([token, json("a", 2, at: 6), json("b", 2, at: 6), json("c", 1, at: 7)], at: 7)
+            case .compacted: try EtcdStoreFaultTests.range([token, entry("a", 9, at: 7), entry("b", 9, at: 7)], at: 8)
+            case .compactedLast: try EtcdStoreFaultTests.range([token, entry("a", 2, at: 6), entry("b", 2, at: 6)], at: 6)
+            case .lost: try EtcdStoreFaultTests.range([token, entry("a", 9, at: 8), entry("b", 9, at: 8), entry("c", 1, at: 7)], at: 9)
+            case .lostOverwritten: try EtcdStoreFaultTests.range([token, entry("a", 9, at: 7), entry("b", 9, at: 7)], at: 9)
+            case .lostDeleted: try EtcdStoreFaultTests.range([token, entry("c", 1, at: 9)], at: 9)
+            case .lostBack: try EtcdStoreFaultTests.range([token, entry("a", 1, at: 8), entry("b", 1, at: 8), entry("c", 1, at: 7)], at: 8)
+            case .restored: try EtcdStoreFaultTests.range([token, entry("a", 2, at: 4), entry("b", 2, at: 4)], at: 4)
+            case .lostLast: try EtcdStoreFaultTests.range([token, entry("a", 2, at: 6), entry("b", 2, at: 6), entry("c", 1, at: 7)], at: 7)
             }
         }
 
@@ -247,7 +252,7 @@ import Testing
     @Test("A transaction is told as a step of its own, also if its event does not come", arguments: Silence.allCases)
     func silence(_ silence: Silence) async throws {
         let isStored = DispatchSemaphore(value: 0)
-        let first = try [json("a", 1, at: 5), json("b", 1, at: 5)]
+        let first = try [entry("a", 1, at: 5), entry("b", 1, at: 5)]
         let member = try ScriptedMember(range: Self.range(first, at: 5)) { number, connection in
             connection.create()
             if number == 0 {
@@ -255,12 +260,9 @@ import Testing
                 if !silence.isCompaction {
                     guard let told = try? silence.told() else { return }
                     if !told.isEmpty { connection.result(Self.events(told, at: 7)) }
-                    for _ in 0..<1_000 {
-                        connection.receiveHeartbeat()
-                        connection.progress(silence.lastRevision)
-                    }
+                    while connection.receiveHeartbeat() { connection.progress(silence.lastRevision) }
                 } else {
-                    connection.result(#"{"header":{"cluster_id":"7","revision":"8"},"canceled":true,"compact_revision":"6"}"#)
+                    connection.result(Self.compacted(6, at: 8))
                 }
             }
             connection.receiveEnd()
@@ -272,7 +274,7 @@ import Testing
                 Issue.record(error)
             }
             isStored.signal()
-            return #"{"header":{"cluster_id":"7","revision":"\#(silence.revision)"},"succeeded":true}"#
+            return TxnRequest.Response(header: Self.header(silence.revision), succeeded: true)
         }
         var timing = EtcdWatch.Timing.patient
         if !silence.isCompaction {
@@ -309,18 +311,21 @@ import Testing
     }
 
     /// The key with which a transaction marks itself, as it is stored at a revision.
-    private static func token(of request: String, at revision: Int64) throws -> String {
-        let object = try JSONSerialization.jsonObject(with: Data(request.utf8)) as? [String: Any]
-        let puts = (object?["success"] as? [[String: Any]])?.compactMap { $0["request_put"] as? [String: Any] }
-        let put = try #require(puts?.last)
-        let (key, value) = try (#require(put["key"] as? String), #require(put["value"] as? String))
-        return #"{"key":"\#(key)","value":"\#(value)","create_revision":"1","mod_revision":"\#(revision)"}"#
+    private static func token(of request: TxnRequest, at revision: Int64) throws -> KeyValue {
+        let put = try #require(request.puts.last)
+        return KeyValue(key: put.key, value: put.value, createRevision: 1, modRevision: revision)
     }
 }
 
-/// A key of etcd as the gateway sends it.
-private func json(_ name: String, _ value: Int, at revision: Int64) throws -> String {
-    let key = Data(EntryKeys(prefix: "p").start + name.utf8).base64EncodedString()
-    let bytes = Data(try EntryValue.encode(.integer(PropertyListInteger(Int64(value))), for: name)).base64EncodedString()
-    return #"{"key":"\#(key)","value":"\#(bytes)","create_revision":"1","mod_revision":"\#(revision)"}"#
+extension TxnRequest {
+    /// What is written if all comparisons hold.
+    fileprivate var puts: [PutRequest] {
+        success.compactMap { if case .put(let request) = $0 { request } else { nil } }
+    }
+}
+
+/// The key of an entry as etcd stores it.
+private func entry(_ name: String, _ value: Int, at revision: Int64) throws -> KeyValue {
+    let bytes = try EntryValue.encode(.integer(PropertyListInteger(Int64(value))), for: name)
+    return KeyValue(key: EntryKeys(prefix: "p").start + name.utf8, value: bytes, createRevision: 1, modRevision: revision)
 }

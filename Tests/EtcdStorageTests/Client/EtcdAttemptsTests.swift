@@ -6,14 +6,14 @@ import Testing
 struct EtcdAttemptsTests {
     private typealias Retry = EtcdAttempts.Retry
 
-    private static let overloaded = EtcdFailure(code: 8, message: "etcdserver: too many requests", httpStatus: 429)
-    private static let noLeader = EtcdFailure(code: 14, message: "etcdserver: no leader", httpStatus: 503)
-    private static let timedOut = EtcdFailure(code: 2, message: "etcdserver: request timed out", httpStatus: 500)
-    private static let compacted = EtcdFailure(code: 11, message: "etcdserver: mvcc: required revision has been compacted", httpStatus: 400)
-    private static let refused = EtcdFailure(code: 16, message: "etcdserver: invalid auth token", httpStatus: 401)
+    private static let overloaded = EtcdFailure(code: 8, message: "etcdserver: too many requests")
+    private static let noLeader = EtcdFailure(code: 14, message: "etcdserver: no leader")
+    private static let timedOut = EtcdFailure(code: 2, message: "etcdserver: request timed out")
+    private static let compacted = EtcdFailure(code: 11, message: "etcdserver: mvcc: required revision has been compacted")
+    private static let refused = EtcdFailure(code: 16, message: "etcdserver: invalid auth token")
 
-    private func error(_ reason: HTTPError.Reason, _ delivery: HTTPError.Delivery) -> HTTPError {
-        HTTPError(endpoint: HTTPEndpoint(host: "a", port: 1), reason: reason, delivery: delivery)
+    private func error(_ reason: ConnectionError.Reason, _ delivery: ConnectionError.Delivery) -> ConnectionError {
+        ConnectionError(endpoint: Endpoint(host: "a", port: 1), reason: reason, delivery: delivery)
     }
 
     @Test("A request that was not sent, or that a member without a leader refused, goes to the next member", arguments: [false, true])
@@ -52,7 +52,7 @@ struct EtcdAttemptsTests {
             #expect(throws: failure) { try attempts.retry(after: failure, renewsToken: false) }
         }
         var attempts = EtcdAttempts(members: 3, isRepeatable: true)
-        #expect(throws: HTTPError.self) { try attempts.retry(after: error(.invalidRequest, .nothingSent), renewsToken: false) }
+        #expect(throws: ConnectionError.self) { try attempts.retry(after: error(.invalidRequest, .nothingSent), renewsToken: false) }
     }
 
     @Test("A refused token is renewed at once, then after a delay, and then no more")

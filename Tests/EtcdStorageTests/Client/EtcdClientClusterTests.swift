@@ -126,19 +126,17 @@
             withExtendedLifetime(cluster) {}
         }
 
-        @Test("A stream is opened at a member that serves, with the token of the user")
-        func stream() async throws {
+        @Test("A watch begins at a member that serves, with the token of the user")
+        func watch() async throws {
             let cluster = try await EtcdCluster.start()
             try await cluster.enableAuthentication(rootPassword: "secret")
             let credentials = EtcdConfiguration.Credentials(user: "root", password: "secret")
             let client = try EtcdClient(
                 EtcdConfiguration(endpoints: ["127.0.0.1:1"] + cluster.endpoints, prefix: "", credentials: credentials))
-            let create = Array(#"{"create_request":{"key":"YQ=="}}"#.utf8)
             // The token has been fetched from the other member, which is the preferred one since.
-            let (stream, member) = try await client.openStream("/v3/watch", first: create, fields: [], deadline: .distant)
+            let (stream, member) = try await client.watch(WatchRequest.Create(key: [1]), deadline: .distant)
             #expect(member == 1)
-            let part = try #require(try await stream.next(deadline: .distant))
-            #expect(String(decoding: part, as: UTF8.self).contains("\"created\":true"))
+            #expect(try await stream.next(deadline: .distant).first?.isCreated == true)
             withExtendedLifetime(cluster) {}
         }
     }

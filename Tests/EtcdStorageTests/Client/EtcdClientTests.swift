@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import EtcdStorage
@@ -7,8 +8,6 @@ import Testing
 @Suite("A client of etcd", .timeLimit(.minutes(10)))
 struct EtcdClientTests {
     private static let put = PutRequest(key: [1], value: [2])
-    private static let noLeader = #"{"error":"etcdserver: no leader","message":"etcdserver: no leader","code":14}"#
-    private static let refused = #"{"error":"etcdserver: invalid auth token","message":"etcdserver: invalid auth token","code":16}"#
     // Nobody can listen there.
     private static let closed = "127.0.0.1:1"
 
@@ -19,21 +18,33 @@ struct EtcdClientTests {
                 endpoints: endpoints, prefix: "", credentials: isAuthenticated ? credentials : nil, requestTimeout: .seconds(30)))
     }
 
-    /// A server that counts its connections and requests.
-    private final class Gateway: Sendable {
-        let requests = Atomic(0)
+    /// What a member answers to a call.
+    private enum Answer {
+        case message([UInt8])
+        case failure(Int, String)
+
+        /// A message without fields.
+        static let success = message([])
+        static let noLeader = failure(14, "etcdserver: no leader")
+        static let tokenRefused = failure(16, "etcdserver: invalid auth token")
+    }
+
+    /// A member that counts its connections and calls.
+    private final class Member: Sendable {
+        let calls = Atomic(0)
         let connections = Atomic(0)
 
         /// Starts to listen.
         ///
-        /// - Parameter respond: returns the status and body for the request with a number; nil to close the connection without a response.
-        func listen(_ respond: @escaping @Sendable (_ number: Int, _ head: String) -> (Int, String)?) throws -> String {
-            let server = try LoopbackServer { [self] _, peer in
-                connections.add(1, ordering: .relaxed)
-                while let (head, _) = peer.receiveRequest() {
-                    let number = requests.add(1, ordering: .relaxed).oldValue
-                    guard let (status, body) = respond(number, head) else { return }
-                    peer.send("HTTP/1.1 \(status) X\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        /// - Parameter respond: returns the answer to the call with a number; nil to close the connection without one.
+        func listen(_ respond: @escaping @Sendable (_ number: Int, _ call: GRPCServer.Call) -> Answer?) throws -> String {
+            let server = try GRPCServer { [self] call in
+                connections.max(call.connection + 1, ordering: .relaxed)
+                guard call.receive() != nil else { return }
+                switch respond(calls.add(1, ordering: .relaxed).oldValue, call) {
+                case .message(let message): call.respond(message)
+                case .failure(let code, let message): call.end(code, message)
+                case nil: call.closeConnection()
                 }
             }
             return server.endpoint.description
@@ -44,68 +55,67 @@ struct EtcdClientTests {
 
     @Test("A member at which nobody listens is passed over, also by a request that is not repeatable")
     func refusedConnection() async throws {
-        let gateway = Gateway()
-        let client = try client(Self.closed, try gateway.listen { _, _ in (200, "{}") })
+        let member = Member()
+        let client = try client(Self.closed, try member.listen { _, _ in .success })
         for _ in 0..<10 { _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant) }
-        #expect(gateway.requests.load(ordering: .relaxed) == 10)
-        #expect(gateway.connections.load(ordering: .relaxed) == 1)
+        #expect(member.calls.load(ordering: .relaxed) == 10)
+        #expect(member.connections.load(ordering: .relaxed) == 1)
     }
 
     @Test("A member without a leader is passed over, also by a request that is not repeatable")
     func noLeader() async throws {
-        let (first, second) = (Gateway(), Gateway())
-        let client = try client(try first.listen { _, _ in (503, Self.noLeader) }, try second.listen { _, _ in (200, "{}") })
+        let (first, second) = (Member(), Member())
+        let client = try client(try first.listen { _, _ in .noLeader }, try second.listen { _, _ in .success })
         for _ in 0..<3 { _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant) }
-        #expect(first.requests.load(ordering: .relaxed) == 1)
-        #expect(second.requests.load(ordering: .relaxed) == 3)
+        #expect(first.calls.load(ordering: .relaxed) == 1)
+        #expect(second.calls.load(ordering: .relaxed) == 3)
     }
 
     @Test("Several calls that fail at one member pass over that member only")
     func markedTwice() async throws {
-        let gateways = [Gateway(), Gateway(), Gateway()]
-        let endpoints = try gateways.map { try $0.listen { _, _ in (200, "{}") } }
+        let members = [Member(), Member(), Member()]
+        let endpoints = try members.map { try $0.listen { _, _ in .success } }
         let client = try client(endpoints[0], endpoints[1], endpoints[2])
         for _ in 0..<2 { await client.markFailed(0) }
         _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
-        #expect(gateways.map { $0.requests.load(ordering: .relaxed) } == [0, 1, 0])
+        #expect(members.map { $0.calls.load(ordering: .relaxed) } == [0, 1, 0])
     }
 
     @Test("A request that a member may have executed is not sent again unless it is repeatable")
     func unknownOutcome() async throws {
-        let (first, second) = (Gateway(), Gateway())
-        let endpoints = (try first.listen { _, _ in nil }, try second.listen { _, _ in (200, "{}") })
+        let (first, second) = (Member(), Member())
+        let endpoints = (try first.listen { _, _ in nil }, try second.listen { _, _ in .success })
         let cautious = try client(endpoints.0, endpoints.1)
         let error = try await #require(throws: EtcdClientError.self) {
             try await cautious.call(Self.put, isRepeatable: false, deadline: .distant)
         }
         guard case .outcomeUnknown = error else { throw error }
-        #expect(first.requests.load(ordering: .relaxed) == 1)
-        #expect(second.requests.load(ordering: .relaxed) == 0)
+        #expect(first.calls.load(ordering: .relaxed) == 1)
+        #expect(second.calls.load(ordering: .relaxed) == 0)
         let bold = try client(endpoints.0, endpoints.1)
         _ = try await bold.call(Self.put, isRepeatable: true, deadline: .distant)
-        #expect(first.requests.load(ordering: .relaxed) == 2)
-        #expect(second.requests.load(ordering: .relaxed) == 1)
+        #expect(first.calls.load(ordering: .relaxed) == 2)
+        #expect(second.calls.load(ordering: .relaxed) == 1)
     }
 
     @Test("A refusal is thrown as the member's, and not sent again")
     func refusal() async throws {
-        let gateway = Gateway()
-        let body = #"{"error":"etcdserver: permission denied","code":7}"#
-        let client = try client(try gateway.listen { _, _ in (403, body) })
+        let member = Member()
+        let client = try client(try member.listen { _, _ in .failure(7, "etcdserver: permission denied") })
         let failure = try await #require(throws: EtcdFailure.self) {
             try await client.call(Self.put, isRepeatable: true, deadline: .distant)
         }
         #expect(failure.isPermissionDenied)
-        #expect(gateway.requests.load(ordering: .relaxed) == 1)
+        #expect(member.calls.load(ordering: .relaxed) == 1)
     }
 
     @Test("A member with too much to do is asked again later")
     func overload() async throws {
-        let gateway = Gateway()
-        let body = #"{"error":"etcdserver: too many requests","code":8}"#
-        let client = try client(try gateway.listen { number, _ in number < 2 ? (429, body) : (200, "{}") })
+        let member = Member()
+        let overloaded = Answer.failure(8, "etcdserver: too many requests")
+        let client = try client(try member.listen { number, _ in number < 2 ? overloaded : .success })
         _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
-        #expect(gateway.requests.load(ordering: .relaxed) == 3)
+        #expect(member.calls.load(ordering: .relaxed) == 3)
     }
 
     @Test("If no member serves until the deadline, the last error is told")
@@ -118,24 +128,81 @@ struct EtcdClientTests {
         #expect(error.description.contains("connect"))
     }
 
-    @Test("A member that is silent for longer than a request may take is passed over")
-    func silence() async throws {
-        let mayEnd = DispatchSemaphore(value: 0)
-        defer { mayEnd.signal() }
-        let silent = try LoopbackServer { _, _ in mayEnd.wait() }
-        let gateway = Gateway()
-        let endpoints = [silent.endpoint.description, try gateway.listen { _, _ in (200, "{}") }]
-        let client = try EtcdClient(EtcdConfiguration(endpoints: endpoints, prefix: "", requestTimeout: .milliseconds(50)))
-        _ = try await client.call(Self.put, isRepeatable: true, deadline: .distant)
-    }
-
     @Test("What waits because no member serves goes on as soon as one does")
     func endOfPause() async throws {
-        let client = try client(try Gateway().listen { _, _ in (200, "{}") })
+        let client = try client(try Member().listen { _, _ in .success })
         try await client.pause(for: .zero)
         let pause = await client.beginPause(for: .seconds(3600))
         _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
         try await pause.value
+    }
+
+    // MARK: - Silence
+
+    @Test("A member that accepts connections but says nothing is passed over, also by a request that is not repeatable")
+    func silentConnection() async throws {
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        let silent = try LoopbackServer { _, peer in
+            peer.receiveEnd()
+            end.finish()
+        }
+        let endpoints = [silent.endpoint.description, try Member().listen { _, _ in .success }]
+        let client = try EtcdClient(
+            EtcdConfiguration(endpoints: endpoints, prefix: "", requestTimeout: .seconds(30), connectTimeout: .milliseconds(50)))
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        // Its connection is closed.
+        for await _ in ends {}
+    }
+
+    @Test("A member that is silent for longer than a request may take is left, and its connection is closed and not used again")
+    func silence() async throws {
+        let (connections, ends) = (Recorder<Int>(), Recorder<GRPCServer.Call.End>())
+        let silent = try Member().listen { number, call in
+            connections.record(call.connection)
+            if number == 1 { ends.record(call.receiveEnd()) }
+            return .success
+        }
+        let other = Member()
+        let endpoints = [silent, try other.listen { _, _ in .success }]
+        let client = try EtcdClient(EtcdConfiguration(endpoints: endpoints, prefix: "", requestTimeout: .seconds(1)))
+        for _ in 0..<2 { _ = try await client.call(Self.put, isRepeatable: true, deadline: .distant) }
+        #expect(other.calls.load(ordering: .relaxed) == 1)
+        #expect(try await ends.elements(count: 1) == [.connectionClosed])
+        await client.markFailed(1)
+        _ = try await client.call(Self.put, isRepeatable: true, deadline: .distant)
+        #expect(connections.elements == [0, 0, 1])
+    }
+
+    @Test("A call that is not answered is given up alone while the member answers others on its connection")
+    func silentCall() async throws {
+        let (calls, arrived) = AsyncStream.makeStream(of: Void.self)
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let ends = Recorder<GRPCServer.Call.End>()
+        let member = Member()
+        let endpoint = try member.listen { number, call in
+            switch number {
+            case 0:
+                arrived.finish()
+                mayAnswer.wait()
+            case 1:
+                // The other call is answered while this one waits.
+                mayAnswer.signal()
+                ends.record(call.receiveEnd())
+            default: break
+            }
+            return .success
+        }
+        let client = try client(endpoint)
+        async let answered = client.call(Self.put, isRepeatable: false, deadline: .distant)
+        for await _ in calls {}
+        let error = try await #require(throws: EtcdClientError.self) {
+            try await client.call(Self.put, isRepeatable: false, deadline: .now + .seconds(1))
+        }
+        guard case .outcomeUnknown = error else { throw error }
+        _ = try await answered
+        #expect(try await ends.elements(count: 1) == [.reset])
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        #expect(member.connections.load(ordering: .relaxed) == 1)
     }
 
     // MARK: - Connections
@@ -143,81 +210,191 @@ struct EtcdClientTests {
     @Test("A connection that the member closed while it was idle is replaced, and nothing is sent twice")
     func idleClose() async throws {
         let (closes, closed) = AsyncStream.makeStream(of: Void.self)
-        let gateway = Gateway()
-        let server = try LoopbackServer { _, peer in
-            guard peer.receiveRequest() != nil else { return }
-            gateway.requests.add(1, ordering: .relaxed)
-            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-            peer.finish()
+        let member = Member()
+        let endpoint = try member.listen { _, call in
+            call.respond([])
+            call.closeConnection()
             closed.yield()
+            return nil
         }
-        let client = try client(server.endpoint.description)
+        let client = try client(endpoint)
         var iterator = closes.makeAsyncIterator()
         for _ in 0..<20 {
             _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
             await iterator.next()
         }
-        #expect(gateway.requests.load(ordering: .relaxed) == 20)
+        #expect(member.calls.load(ordering: .relaxed) == 20)
     }
 
-    @Test("Concurrent requests use several connections, of which some are kept")
+    @Test("The end of a connection is noticed before a request is sent, also if it follows other bytes that were not read")
+    func unreadEnd() async throws {
+        let (mayClose, isClosed) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let member = Member()
+        let endpoint = try member.listen { number, call in
+            guard number == 0 else { return .success }
+            call.respond([])
+            mayClose.wait()
+            call.enlargeWindow()
+            call.closeConnection()
+            isClosed.signal()
+            return nil
+        }
+        let client = try client(endpoint)
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        try await withTaskExecutorPreference(client.executor) {
+            try await client.call(Self.put) {
+                mayClose.signal()
+                isClosed.wait()
+            }
+        }
+        #expect(member.calls.load(ordering: .relaxed) == 2)
+    }
+
+    @Test("A connection that the member closes goes on with the calls that it has accepted; the others are sent again on a new one")
+    func closingConnection() async throws {
+        let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
+        let (isOtherThere, isOtherAnswered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let connections = Recorder<Int>()
+        let endpoint = try Member().listen { number, call in
+            connections.record(call.connection)
+            switch number {
+            case 0:
+                arrived.finish()
+                isOtherThere.wait()
+                call.goAway()
+                isOtherAnswered.wait()
+            case 1:
+                isOtherThere.signal()
+                call.receiveEnd()
+            default: isOtherAnswered.signal()
+            }
+            return .success
+        }
+        let client = try client(endpoint)
+        async let accepted = client.call(Self.put, isRepeatable: false, deadline: .distant)
+        for await _ in arrivals {}
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        _ = try await accepted
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        #expect(connections.elements == [0, 0, 1, 1])
+    }
+
+    @Test("A call that the member refuses before it looks at it is sent again, although it is not repeatable")
+    func refusedCall() async throws {
+        let member = Member()
+        let endpoint = try member.listen { number, call in
+            if number == 0 { call.reset(HTTP2ErrorCode.refusedStream) }
+            return .success
+        }
+        _ = try await client(endpoint).call(Self.put, isRepeatable: false, deadline: .distant)
+        #expect(member.calls.load(ordering: .relaxed) == 2)
+    }
+
+    @Test("Concurrent requests share one connection; those before there is one may each open one")
     func concurrency() async throws {
-        let gateway = Gateway()
-        let client = try client(try gateway.listen { _, _ in (200, "{}") })
+        let member = Member()
+        let connections = Recorder<Int>()
+        let endpoint = try member.listen { _, call in
+            connections.record(call.connection)
+            return .success
+        }
+        let client = try client(endpoint)
         for _ in 0..<10 {
             try await withThrowingTaskGroup { group in
                 for _ in 0..<8 { group.addTask { try await client.call(Self.put, isRepeatable: false, deadline: .distant) } }
                 try await group.waitForAll()
             }
         }
-        #expect(gateway.requests.load(ordering: .relaxed) == 80)
-        #expect(gateway.connections.load(ordering: .relaxed) <= 8)
+        #expect(member.calls.load(ordering: .relaxed) == 80)
+        #expect(member.connections.load(ordering: .relaxed) <= 8)
+        #expect(Set(connections.elements.dropFirst(8)).count == 1)
+    }
+
+    @Test("A watch and other requests share one connection, which stays when the watch ends")
+    func watch() async throws {
+        let ends = Recorder<GRPCServer.Call.End>()
+        let member = Member()
+        let endpoint = try member.listen { _, call in
+            if call.path == WatchRequest.path {
+                call.send(WatchResponse(isCreated: true).message)
+                ends.record(call.receiveEnd())
+            }
+            return .success
+        }
+        let client = try client(endpoint)
+        let (stream, _) = try await client.watch(WatchRequest.Create(key: [1]), deadline: .distant)
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        #expect(try await stream.next(deadline: .distant).map(\.isCreated) == [true])
+        stream.close()
+        #expect(try await ends.elements(count: 1) == [.reset])
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        #expect(member.connections.load(ordering: .relaxed) == 1)
+    }
+
+    @Test("The connection closes when the client is released")
+    func release() async throws {
+        let ends = Recorder<GRPCServer.Call.End>()
+        let endpoint = try Member().listen { _, call in
+            call.respond([])
+            ends.record(call.receiveEnd())
+            return nil
+        }
+        _ = try await client(endpoint).call(Self.put, isRepeatable: false, deadline: .distant)
+        #expect(try await ends.elements(count: 1) == [.connectionClosed])
+    }
+
+    @Test("A watch that a member refuses is told as the member's failure, and the next member is preferred")
+    func refusedWatch() async throws {
+        let (first, second) = (Member(), Member())
+        let client = try client(try first.listen { _, _ in .noLeader }, try second.listen { _, _ in .success })
+        let failure = try await #require(throws: EtcdFailure.self) {
+            _ = try await client.watch(WatchRequest.Create(key: [1]), deadline: .distant)
+        }
+        #expect(failure.isUnavailable)
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        #expect([first, second].map { $0.calls.load(ordering: .relaxed) } == [1, 1])
     }
 
     // MARK: - Tokens
 
-    /// A server that demands the newest token, of which it counts those that it gave.
-    private final class TokenGateway: Sendable {
+    /// A member that demands the newest token, of which it counts those that it gave.
+    private final class TokenMember: Sendable {
         let tokens = Atomic(0)
-        let gateway = Gateway()
         let executed = Atomic(0)
 
         func listen() throws -> String {
-            try gateway.listen { [self] _, head in
-                if head.contains("/v3/auth/authenticate") {
-                    return (200, #"{"token":"token\#(tokens.add(1, ordering: .relaxed).newValue)"}"#)
+            try Member().listen { [self] _, call in
+                if call.path == AuthenticateRequest.path {
+                    let token = "token\(tokens.add(1, ordering: .relaxed).newValue)"
+                    return .message(AuthenticateRequest.Response(token: token).message)
                 }
-                guard head.contains("Authorization: token\(tokens.load(ordering: .relaxed))\r\n") else {
-                    return (401, EtcdClientTests.refused)
-                }
+                guard call.fields["token"] == "token\(tokens.load(ordering: .relaxed))" else { return .tokenRefused }
                 executed.add(1, ordering: .relaxed)
-                return (200, "{}")
+                return .success
             }
         }
     }
 
     @Test("All requests share one token, which is renewed once when it is refused")
     func sharedToken() async throws {
-        let gateway = TokenGateway()
-        let client = try client(try gateway.listen(), isAuthenticated: true)
+        let member = TokenMember()
+        let client = try client(try member.listen(), isAuthenticated: true)
         for round in 1...3 {
             try await withThrowingTaskGroup { group in
                 for _ in 0..<20 { group.addTask { try await client.call(Self.put, isRepeatable: false, deadline: .distant) } }
                 try await group.waitForAll()
             }
-            #expect(gateway.executed.load(ordering: .relaxed) == 20 * round)
-            #expect(gateway.tokens.load(ordering: .relaxed) == round * 2 - 1)
+            #expect(member.executed.load(ordering: .relaxed) == 20 * round)
+            #expect(member.tokens.load(ordering: .relaxed) == round * 2 - 1)
             // As if the token had expired.
-            gateway.tokens.add(1, ordering: .relaxed)
+            member.tokens.add(1, ordering: .relaxed)
         }
     }
 
     @Test("A token that is refused again and again is an error")
     func refusedToken() async throws {
-        let gateway = Gateway()
-        let endpoint = try gateway.listen { _, head in
-            head.contains("/v3/auth/authenticate") ? (200, #"{"token":"x"}"#) : (401, Self.refused)
-        }
+        let token = AuthenticateRequest.Response(token: "x").message
+        let endpoint = try Member().listen { _, call in call.path == AuthenticateRequest.path ? .message(token) : .tokenRefused }
         let client = try client(endpoint, isAuthenticated: true)
         let failure = try await #require(throws: EtcdFailure.self) {
             try await client.call(Self.put, isRepeatable: false, deadline: .distant)
@@ -227,10 +404,10 @@ struct EtcdClientTests {
 
     @Test("A wrong password is an error of each request, until it is right")
     func wrongPassword() async throws {
-        let gateway = Gateway()
-        let wrong = #"{"error":"etcdserver: authentication failed, invalid user ID or password","code":3}"#
-        let endpoint = try gateway.listen { number, head in
-            head.contains("/v3/auth/authenticate") ? number < 2 ? (400, wrong) : (200, #"{"token":"x"}"#) : (200, "{}")
+        let wrong = Answer.failure(3, "etcdserver: authentication failed, invalid user ID or password")
+        let right = Answer.message(AuthenticateRequest.Response(token: "x").message)
+        let endpoint = try Member().listen { number, call in
+            call.path == AuthenticateRequest.path ? number < 2 ? wrong : right : .success
         }
         let client = try client(endpoint, isAuthenticated: true)
         for _ in 0..<2 {
@@ -249,10 +426,10 @@ struct EtcdClientTests {
         arguments: [false, true])
     func cancellation(isRepeatable: Bool) async throws {
         let (requests, arrived) = AsyncStream.makeStream(of: Void.self)
-        let server = try LoopbackServer { _, peer in
-            _ = peer.receiveRequest()
+        let server = try GRPCServer { call in
+            _ = call.receive()
             arrived.yield()
-            peer.receiveEnd()
+            call.receiveEnd()
         }
         let client = try client(server.endpoint.description)
         let task = Task { try await client.call(Self.put, isRepeatable: isRepeatable, deadline: .distant) }
@@ -270,5 +447,13 @@ extension EtcdClient {
     /// Starts a delay, which has begun before whatever the client is asked next.
     fileprivate func beginPause(for delay: Duration) -> Task<Void, any Error> {
         Task { try await pause(for: delay) }
+    }
+
+    /// Sends a request that is not repeatable after something has happened while the client could read nothing.
+    ///
+    /// The task has to prefer the executor, so that nothing is read between both.
+    fileprivate func call(_ request: some EtcdRequest, after event: @Sendable () -> Void) async throws {
+        event()
+        _ = try await call(request, isRepeatable: false, deadline: .distant)
     }
 }

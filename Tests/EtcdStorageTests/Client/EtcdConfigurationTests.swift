@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The configuration of etcd", .timeLimit(.minutes(10)))
 struct EtcdConfigurationTests {
-    private func endpoints(_ texts: [String], isEncrypted: Bool = false) throws(EtcdConfigurationError) -> [HTTPEndpoint] {
+    private func endpoints(_ texts: [String], isEncrypted: Bool = false) throws(EtcdConfigurationError) -> [Endpoint] {
         try EtcdConfiguration(endpoints: texts, prefix: "", tls: isEncrypted ? TLSConfiguration() : nil).parsedEndpoints()
     }
 
@@ -15,7 +15,7 @@ struct EtcdConfigurationTests {
             ("HTTP://etcd.example/", "etcd.example", 2379), ("[::1]:65535", "::1", 65535), ("http://[fe80::1%eth0]", "fe80::1%eth0", 2379),
         ])
     func valid(text: String, host: String, port: Int) throws {
-        #expect(try endpoints([text]) == [HTTPEndpoint(host: host, port: UInt16(port))])
+        #expect(try endpoints([text]) == [Endpoint(host: host, port: UInt16(port))])
     }
 
     @Test(

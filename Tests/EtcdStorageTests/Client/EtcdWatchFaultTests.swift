@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 import Testing
 
@@ -11,6 +10,13 @@ import Testing
 
     private func watch(_ members: ScriptedMember..., timing: EtcdWatch.Timing = .patient) throws -> RunningWatch {
         try RunningWatch(.patient(ports: members.map(\.port)), keys: keys, after: snapshot, timing: timing)
+    }
+
+    /// An answer to range requests.
+    private func range(_ keys: KeyValuePairs<String, Int64> = [:], at revision: Int64, cluster: UInt64 = 7) -> RangeRequest.Response {
+        let keyValues = keys.map { KeyValue(key: Array($0.utf8), modRevision: $1) }
+        let header = ResponseHeader(clusterID: cluster, revision: revision)
+        return RangeRequest.Response(header: header, keyValues: keyValues, count: Int64(keyValues.count))
     }
 
     private func revisions(_ count: Int, of watch: RunningWatch) async -> [Int64] {
@@ -67,13 +73,12 @@ import Testing
         #expect(await watch.nextEvents()?.revision == 7)
     }
 
-    @Test("The error at the end of a stream, which has no line feed, is the reason of the disconnection")
-    func lastLine() async throws {
+    @Test("The status at the end of a stream is the reason of the disconnection")
+    func status() async throws {
         let member = try ScriptedMember { number, connection in
             connection.create()
             if number == 0 {
-                connection.send(#"{"error":{"grpc_code":14,"http_code":503,"message":"etcdserver: no leader"}}"#)
-                connection.end()
+                connection.end(14, "etcdserver: no leader")
             } else {
                 connection.events(["a": 6])
                 connection.receiveEnd()
@@ -89,8 +94,9 @@ import Testing
     @Test("A stream in pieces of one byte is read")
     func pieces() async throws {
         let member = try ScriptedMember { _, connection in
-            let line = #"{"result":{"header":{"cluster_id":"7"},"events":[{"kv":{"key":"YQ==","mod_revision":"6"}}]}}"# + "\n"
-            for byte in line { connection.send(String(byte)) }
+            let event = WatchEvent(keyValue: KeyValue(key: Array("a".utf8), modRevision: 6))
+            let response = WatchResponse(header: ResponseHeader(clusterID: 7), events: [event])
+            for byte in GRPCMessageSplitter.framed(response.message) { connection.send(bytes: [byte]) }
             connection.receiveEnd()
         }
         #expect(try await watch(member).nextEvents()?.revision == 6)
@@ -98,8 +104,7 @@ import Testing
 
     @Test("Another cluster at the same address is a reason to read everything anew")
     func otherCluster() async throws {
-        let range = #"{"header":{"cluster_id":"8","revision":"3"},"kvs":[{"key":"YQ==","mod_revision":"2"}],"count":"1"}"#
-        let member = try ScriptedMember(range: range) { _, connection in
+        let member = try ScriptedMember(range: range(["a": 2], at: 3, cluster: 8)) { _, connection in
             connection.create(revision: 3, cluster: 8)
             connection.receiveEnd()
         }
@@ -112,7 +117,7 @@ import Testing
 
     @Test("A history that went backwards, as that of a restored backup, is read anew")
     func restoredBackup() async throws {
-        let member = try ScriptedMember(range: #"{"header":{"cluster_id":"7","revision":"3"}}"#) { _, connection in
+        let member = try ScriptedMember(range: range(at: 3)) { _, connection in
             connection.create(revision: 3)
             connection.receiveHeartbeat()
             connection.progress(3)
@@ -124,7 +129,7 @@ import Testing
 
     @Test("A member that is late is waited for, if the cluster has the revision")
     func lateMember() async throws {
-        let member = try ScriptedMember(range: #"{"header":{"cluster_id":"7","revision":"9"}}"#) { _, connection in
+        let member = try ScriptedMember(range: range(at: 9)) { _, connection in
             connection.create(revision: 3)
             connection.receiveHeartbeat()
             connection.progress(3)
@@ -155,10 +160,7 @@ import Testing
         let other = try ScriptedMember { _, connection in
             connection.create()
             connection.events(["a": 7])
-            while true {
-                connection.receiveHeartbeat()
-                connection.progress(7)
-            }
+            while connection.receiveHeartbeat() { connection.progress(7) }
         }
         var timing = EtcdWatch.Timing.patient
         timing.silence = .milliseconds(500)
@@ -169,15 +171,10 @@ import Testing
 
     @Test("Events that a member has lost are noticed by a comparison, and everything is read anew")
     func lostEvents() async throws {
-        let range =
-            #"{"header":{"cluster_id":"7","revision":"8"},"kvs":[{"key":"YQ==","mod_revision":"6"},{"key":"Yg==","mod_revision":"7"}]}"#
-        let member = try ScriptedMember(range: range) { _, connection in
+        let member = try ScriptedMember(range: range(["a": 6, "b": 7], at: 8)) { _, connection in
             connection.create()
             connection.events(["a": 6, "c": 8])
-            while true {
-                connection.receiveHeartbeat()
-                connection.progress(8)
-            }
+            while connection.receiveHeartbeat() { connection.progress(8) }
         }
         var timing = EtcdWatch.Timing.patient
         (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(10), .milliseconds(10), .milliseconds(10))
@@ -188,8 +185,7 @@ import Testing
 
     @Test("Nothing is read anew while comparisons find what was delivered")
     func agreement() async throws {
-        let range = #"{"header":{"cluster_id":"7","revision":"8"},"kvs":[{"key":"YQ==","mod_revision":"6"}]}"#
-        let member = try ScriptedMember(range: range) { _, connection in
+        let member = try ScriptedMember(range: range(["a": 6], at: 8)) { _, connection in
             connection.create()
             connection.events(["a": 6])
             for _ in 0..<20 {
@@ -210,9 +206,11 @@ import Testing
 
     @Test("A watch that is refused is tried again with a new token", arguments: ["permission denied", "invalid auth token"])
     func refusedToken(reason: String) async throws {
-        let member = try ScriptedMember(range: #"{"header":{"cluster_id":"7","revision":"5"},"token":"secret"}"#) { number, connection in
+        let member = try ScriptedMember(range: range(at: 5)) { number, connection in
             if number == 0 {
-                connection.result(#"{"header":{"cluster_id":"7"},"created":true,"canceled":true,"cancel_reason":"etcdserver: \#(reason)"}"#)
+                connection.result(
+                    WatchResponse(
+                        header: ResponseHeader(clusterID: 7), isCreated: true, isCanceled: true, cancelReason: "etcdserver: \(reason)"))
             } else {
                 connection.create()
                 connection.events(["a": 6])
@@ -233,7 +231,7 @@ import Testing
         if let step = await watch.next() { Issue.record("\(step)") }
     }
 
-    @Test("A cancelled watch ends while it waits for an answer, and closes its connection")
+    @Test("A cancelled watch ends while it waits for an answer, and ends its call")
     func cancellation() async throws {
         let (closed, continuation) = AsyncStream.makeStream(of: Void.self)
         let member = try ScriptedMember { _, connection in

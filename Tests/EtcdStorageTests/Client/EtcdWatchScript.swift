@@ -1,4 +1,3 @@
-import Foundation
 import ObservableStorage
 
 @testable import EtcdStorage
@@ -6,75 +5,81 @@ import ObservableStorage
 /// A member that answers each watch as a script says, to show faults that real ones have rarely.
 final class ScriptedMember: Sendable {
     /// One watch as the member sees it.
-    struct Connection {
+    struct Connection: Sendable {
         /// The revision that the client asked for.
         let startRevision: Int64
-        private let peer: Peer
+        private let call: GRPCServer.Call
 
-        fileprivate init(_ peer: Peer, startRevision: Int64) {
-            (self.peer, self.startRevision) = (peer, startRevision)
-            peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        fileprivate init(_ call: GRPCServer.Call, startRevision: Int64) {
+            (self.call, self.startRevision) = (call, startRevision)
         }
 
-        /// Sends a part of the stream.
-        func send(_ text: String) {
-            peer.send(HTTPChunk.encoded(Array(text.utf8)))
+        /// Sends bytes of messages as they are.
+        func send(bytes: [UInt8]) {
+            call.send(bytes: bytes)
         }
 
-        /// Sends a line with a result.
-        func result(_ json: String) {
-            send("{\"result\":\(json)}\n")
+        /// Sends a message.
+        func result(_ response: WatchResponse) {
+            call.send(response.message)
         }
 
         /// Says that the watch has begun.
-        func create(revision: Int64 = 5, cluster: Int = 7) {
-            result(#"{"header":{"cluster_id":"\#(cluster)","revision":"\#(revision)"},"created":true}"#)
+        func create(revision: Int64 = 5, cluster: UInt64 = 7) {
+            result(WatchResponse(header: ResponseHeader(clusterID: cluster, revision: revision), isCreated: true))
         }
 
         /// Sends events, each with a key of one letter.
         func events(_ keys: KeyValuePairs<String, Int64>, isFragment: Bool = false) {
-            let events = keys.map { #"{"kv":{"key":"\#(Data($0.utf8).base64EncodedString())","mod_revision":"\#($1)"}}"# }
-            let fragment = isFragment ? #","fragment":true"# : ""
-            result(#"{"header":{"cluster_id":"7","revision":"1000"}\#(fragment),"events":[\#(events.joined(separator: ","))]}"#)
+            let events = keys.map { WatchEvent(keyValue: KeyValue(key: Array($0.utf8), modRevision: $1)) }
+            result(WatchResponse(header: ResponseHeader(clusterID: 7, revision: 1000), isFragment: isFragment, events: events))
         }
 
         /// Sends a progress answer.
         func progress(_ revision: Int64) {
-            result(#"{"header":{"cluster_id":"7","revision":"\#(revision)"},"watch_id":"-1"}"#)
+            result(WatchResponse(header: ResponseHeader(clusterID: 7, revision: revision), watchID: -1))
         }
 
-        /// Waits for a heartbeat.
-        func receiveHeartbeat() {
-            _ = peer.receive(until: #"{"progress_request":{}}"#)
+        /// Waits for a heartbeat; returns false if the client ends the watch before.
+        @discardableResult
+        func receiveHeartbeat() -> Bool {
+            while let message = call.receive() {
+                if case .progress? = try? WatchRequest(message: message) { return true }
+            }
+            return false
         }
 
-        /// Ends the stream.
-        func end() {
-            peer.send(HTTPChunk.last)
+        /// Ends the stream with a status of gRPC; the connection stays open.
+        func end(_ status: Int, _ message: String) {
+            call.end(status, message)
         }
 
-        /// Waits until the client closes the connection.
+        /// Waits until the client ends the watch.
         func receiveEnd() {
-            peer.receiveEnd()
+            call.receiveEnd()
         }
     }
 
     private struct State {
-        var connections: [Int64] = []
+        var startRevisions: [Int64] = []
         var authentications = 0
-        var range = ""
-        var transact: (@Sendable (_ request: String) -> String?)?
+        var range: RangeRequest.Response
+        var transact: (@Sendable (_ request: TxnRequest) -> TxnRequest.Response?)?
     }
 
-    private let server: LoopbackServer
+    private let server: GRPCServer
     private let state: Shared
 
     private final class Shared: Sendable {
-        let value = Lock(State())
+        let value: Lock<State>
+
+        init(_ state: State) {
+            value = Lock(state)
+        }
     }
 
     /// The revisions from which watches began.
-    var startRevisions: [Int64] { state.value.withLock(\.connections) }
+    var startRevisions: [Int64] { state.value.withLock(\.startRevisions) }
 
     /// The number of tokens that were asked for.
     var authentications: Int { state.value.withLock(\.authentications) }
@@ -86,49 +91,48 @@ final class ScriptedMember: Sendable {
     ///
     /// - Parameters:
     ///   - range: the answer to every range request.
-    ///   - script: treats a watch, with its number from 0; the connection closes when it returns.
-    init(range: String = "{}", _ script: @escaping @Sendable (Int, Connection) -> Void) throws {
-        let state = Shared()
-        state.value.withLock { $0.range = range }
+    ///   - script: treats a watch, with its number from 0. If it returns without an end of the watch, the connection closes.
+    init(range: RangeRequest.Response = RangeRequest.Response(), _ script: @escaping @Sendable (Int, Connection) -> Void) throws {
+        let state = Shared(State(range: range))
         self.state = state
-        server = try LoopbackServer { _, peer in
-            guard let head = peer.receive(until: "\r\n\r\n") else { return }
-            if head.hasPrefix("POST /v3/watch ") {
-                let first = peer.receive(until: "\n\r\n") ?? ""
-                let start =
-                    first.components(separatedBy: #""start_revision":""#).last?.components(separatedBy: "\"").first.flatMap(Int64.init) ?? 0
-                let number = state.value.withLock {
-                    $0.connections.append(start)
-                    return $0.connections.count - 1
-                }
-                script(number, Connection(peer, startRevision: start))
-            } else {
-                let body = String(decoding: peer.receiveBody(of: head) ?? [], as: UTF8.self)
-                let (range, transact) = state.value.withLock {
-                    if head.hasPrefix("POST /v3/auth/authenticate ") { $0.authentications += 1 }
-                    return ($0.range, $0.transact)
-                }
-                let answer: String? =
-                    if head.hasPrefix("POST /v3/lease/grant ") {
-                        #"{"ID":"9","TTL":"600"}"#
-                    } else if head.hasPrefix("POST /v3/kv/txn "), let transact {
-                        transact(body)
-                    } else {
-                        range
-                    }
-                guard let answer else { return }
-                peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: \(answer.utf8.count)\r\n\r\n\(answer)")
+        server = try GRPCServer { call in
+            guard let message = call.receive() else { return }
+            guard call.path == WatchRequest.path else { return Self.answer(call, message, state) }
+            guard case .create(let request)? = try? WatchRequest(message: message) else { return call.closeConnection() }
+            let number = state.value.withLock {
+                $0.startRevisions.append(request.startRevision)
+                return $0.startRevisions.count - 1
             }
+            script(number, Connection(call, startRevision: request.startRevision))
+            if !call.isOver { call.closeConnection() }
         }
     }
 
-    /// Answers transactions from now on, or closes the connection without an answer.
-    func answerTransactions(_ transact: @escaping @Sendable (_ request: String) -> String?) {
+    private static func answer(_ call: GRPCServer.Call, _ message: [UInt8], _ state: Shared) {
+        let (range, transact) = state.value.withLock {
+            if call.path == AuthenticateRequest.path { $0.authentications += 1 }
+            return ($0.range, $0.transact)
+        }
+        switch call.path {
+        case AuthenticateRequest.path: call.respond(AuthenticateRequest.Response(token: "secret").message)
+        case LeaseGrantRequest.path: call.respond(LeaseResponse(lease: 9, timeToLive: 600).message)
+        case RangeRequest.path: call.respond(range.message)
+        case TxnRequest.path:
+            guard let transact else { return call.respond(TxnRequest.Response(header: range.header).message) }
+            // The outcome of what cannot be read, or is not answered, stays unknown.
+            guard let request = try? TxnRequest(message: message), let response = transact(request) else { return call.reset() }
+            call.respond(response.message)
+        default: call.end(12, "unknown method")
+        }
+    }
+
+    /// Answers transactions from now on; one for which nil is returned is given up without an answer, while the connection stays open.
+    func answerTransactions(_ transact: @escaping @Sendable (_ request: TxnRequest) -> TxnRequest.Response?) {
         state.value.withLock { $0.transact = transact }
     }
 
     /// Changes the answer to range requests.
-    func setRange(_ json: String) {
-        state.value.withLock { $0.range = json }
+    func setRange(_ range: RangeRequest.Response) {
+        state.value.withLock { $0.range = range }
     }
 }

@@ -15,9 +15,7 @@
         private func call<Request: EtcdRequest>(
             _ request: Request, to cluster: EtcdCluster, member: Int = 0, token: String? = nil
         ) async throws -> Request.Response {
-            let body = String(decoding: request.body, as: UTF8.self)
-            return try Request.response(
-                httpStatus: 200, body: Array(try await cluster.call(request.path, body, token: token, member: member).utf8))
+            try await EtcdCall.send(request, to: cluster.ports[member], token: token)
         }
 
         @discardableResult

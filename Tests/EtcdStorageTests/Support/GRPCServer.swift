@@ -1,12 +1,21 @@
 import Foundation
-import ObservableStorage
 
 @testable import EtcdStorage
 
 /// A server of gRPC on 127.0.0.1 that treats each call as a script says, until the process ends.
 final class GRPCServer: Sendable {
     /// The server's side of one call, with blocking functions.
-    final class Call: Sendable {
+    ///
+    /// The unchecked conformance holds because its state is used under its condition only.
+    final class Call: @unchecked Sendable {
+        /// How the client has ended a call before its answer, or after it.
+        enum End: Hashable, Sendable {
+            /// It has ended the call alone.
+            case reset
+            /// It has closed the connection.
+            case connectionClosed
+        }
+
         /// The number of the connection, from 0.
         let connection: Int
         /// The fields of the request.
@@ -14,15 +23,13 @@ final class GRPCServer: Sendable {
         private let id: UInt32
         private let peer: HTTP2Peer
         private let condition = NSCondition()
-        private let state = Lock(State())
-
-        private struct State {
-            var splitter = GRPCMessageSplitter()
-            var messages: [[UInt8]] = []
-            var hasEnded = false
-            var isClosed = false
-            var hasHead = false
-        }
+        private var splitter = GRPCMessageSplitter()
+        private var messages: [[UInt8]] = []
+        // Whether the client sends no more messages.
+        private var isComplete = false
+        private var clientEnd: End?
+        private var hasHead = false
+        private var hasEnded = false
 
         fileprivate init(_ id: UInt32, _ fields: [HTTPField], of peer: HTTP2Peer, connection: Int) {
             (self.id, self.fields, self.peer, self.connection) = (id, fields, peer, connection)
@@ -31,18 +38,48 @@ final class GRPCServer: Sendable {
         /// The service and the method.
         var path: String { fields[":path"] ?? "" }
 
-        /// Receives the next message of the client; nil after the last one, or if the client has closed the call or the connection.
+        /// Whether one of both sides has ended the call.
+        var isOver: Bool {
+            condition.withLock { hasEnded || clientEnd != nil }
+        }
+
+        // MARK: Receiving
+
+        /// Receives the next message of the client; nil after the last one, or if the client has ended the call.
         func receive() -> [UInt8]? {
-            wait { state in
-                if !state.messages.isEmpty { return .some(state.messages.removeFirst()) }
-                return state.hasEnded || state.isClosed ? .some(nil) : nil
+            condition.withLock {
+                while messages.isEmpty && !isComplete && clientEnd == nil { condition.wait() }
+                return messages.isEmpty ? nil : messages.removeFirst()
             }
         }
 
-        /// Waits until the client closes the call or the connection.
-        func receiveEnd() {
-            wait { $0.isClosed ? () : nil }
+        /// Waits until the client ends the call, or closes the connection.
+        @discardableResult
+        func receiveEnd() -> End {
+            condition.withLock {
+                while true {
+                    if let clientEnd { return clientEnd }
+                    condition.wait()
+                }
+            }
         }
+
+        fileprivate func receive(_ bytes: [UInt8], isEnd: Bool) throws {
+            try condition.withLock {
+                messages += try splitter.append(bytes)
+                isComplete = isComplete || isEnd
+                condition.broadcast()
+            }
+        }
+
+        fileprivate func receive(_ end: End) {
+            condition.withLock {
+                clientEnd = clientEnd ?? end
+                condition.broadcast()
+            }
+        }
+
+        // MARK: Sending
 
         /// Sends a message.
         func send(_ message: [UInt8]) {
@@ -51,15 +88,15 @@ final class GRPCServer: Sendable {
 
         /// Sends bytes of messages in a frame of their own.
         func send(bytes: [UInt8]) {
-            sendHead()
+            if let head = takeHead() { peer.send(.headers, .endHeaders, stream: id, HPACKEncoder.encode(head)) }
             peer.send(.data, stream: id, bytes)
         }
 
         /// Ends the call with a status of gRPC.
         func end(_ status: Int = 0, _ message: String = "") {
-            var trailers = [HTTPField(name: "grpc-status", value: "\(status)"), HTTPField(name: "grpc-message", value: message)]
-            if !state.withLock({ $0.hasHead }) { trailers = Self.head + trailers }
-            peer.send(.headers, [.endHeaders, .endStream], stream: id, HPACKEncoder.encode(trailers))
+            let trailers = [HTTPField(name: "grpc-status", value: "\(status)"), HTTPField(name: "grpc-message", value: message)]
+            peer.send(.headers, [.endHeaders, .endStream], stream: id, HPACKEncoder.encode((takeHead() ?? []) + trailers))
+            condition.withLock { hasEnded = true }
         }
 
         /// Answers with one message.
@@ -68,11 +105,27 @@ final class GRPCServer: Sendable {
             end()
         }
 
-        /// Gives up the call without an answer.
+        /// Gives up the call without an answer; by default because of an error of the server, which may have executed it.
         func reset(_ code: UInt32 = 2) {
             var payload: [UInt8] = []
             payload.append(bigEndian: code)
             peer.send(.reset, stream: id, payload)
+            condition.withLock { hasEnded = true }
+        }
+
+        /// Announces that the connection takes no further calls, and that those after this one were not looked at.
+        func goAway() {
+            var payload: [UInt8] = []
+            payload.append(bigEndian: id)
+            payload.append(bigEndian: HTTP2ErrorCode.noError)
+            peer.send(.goAway, [], payload)
+        }
+
+        /// Allows the client to send another byte on the connection, which it does not answer.
+        func enlargeWindow() {
+            var payload: [UInt8] = []
+            payload.append(bigEndian: 1)
+            peer.send(.windowUpdate, [], payload)
         }
 
         /// Closes the connection with all its calls.
@@ -80,44 +133,12 @@ final class GRPCServer: Sendable {
             peer.close()
         }
 
-        private static let head = [
-            HTTPField(name: ":status", value: "200"), HTTPField(name: "content-type", value: "application/grpc"),
-        ]
-
-        private func sendHead() {
-            let isFirst = state.withLock { state in
-                defer { state.hasHead = true }
-                return !state.hasHead
+        private func takeHead() -> [HTTPField]? {
+            condition.withLock {
+                defer { hasHead = true }
+                if hasHead { return nil }
+                return [HTTPField(name: ":status", value: "200"), HTTPField(name: "content-type", value: "application/grpc")]
             }
-            if isFirst { peer.send(.headers, .endHeaders, stream: id, HPACKEncoder.encode(Self.head)) }
-        }
-
-        private func wait<Value>(for find: (inout State) -> Value?) -> Value {
-            condition.lock()
-            defer { condition.unlock() }
-            while true {
-                if let value = state.withLock({ find(&$0) }) { return value }
-                condition.wait()
-            }
-        }
-
-        fileprivate func receive(_ bytes: [UInt8], isEnd: Bool) {
-            update { state in
-                guard let messages = try? state.splitter.append(bytes) else { return }
-                state.messages += messages
-                if isEnd { state.hasEnded = true }
-            }
-        }
-
-        fileprivate func close() {
-            update { $0.isClosed = true }
-        }
-
-        private func update(_ body: (inout State) -> Void) {
-            condition.lock()
-            state.withLock { body(&$0) }
-            condition.broadcast()
-            condition.unlock()
         }
     }
 
@@ -137,18 +158,22 @@ final class GRPCServer: Sendable {
         var calls: [UInt32: Call] = [:]
         var decoder = HPACKDecoder()
         while let (head, payload) = peer.receive() {
-            switch head.kind {
-            case .headers:
-                guard let fields = try? decoder.decode(payload[...]) else { return peer.close() }
-                let call = Call(head.stream, fields, of: peer, connection: number)
-                calls[head.stream] = call
-                Thread.detachNewThread { script(call) }
-            case .data: calls[head.stream]?.receive(payload, isEnd: head.flags.contains(.endStream))
-            case .reset: calls.removeValue(forKey: head.stream)?.close()
-            case .settings where !head.flags.contains(.acknowledgement): peer.send(.settings, .acknowledgement, [])
-            default: break
+            do {
+                switch head.kind {
+                case .headers:
+                    let call = Call(head.stream, try decoder.decode(payload[...]), of: peer, connection: number)
+                    calls[head.stream] = call
+                    Thread.detachNewThread { script(call) }
+                case .data: try calls[head.stream]?.receive(payload, isEnd: head.flags.contains(.endStream))
+                case .reset: calls.removeValue(forKey: head.stream)?.receive(.reset)
+                case .settings where !head.flags.contains(.acknowledgement): peer.send(.settings, .acknowledgement, [])
+                default: break
+                }
+            } catch {
+                // No script expects it, so that its test fails without an answer.
+                peer.close()
             }
         }
-        for call in calls.values { call.close() }
+        for call in calls.values { call.receive(.connectionClosed) }
     }
 }

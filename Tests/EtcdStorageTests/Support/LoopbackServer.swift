@@ -42,6 +42,9 @@ final class Peer {
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
+        // A frame would wait for the acknowledgement of the one before, which the client's system delays.
+        var isOn: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
     }
 
     deinit {

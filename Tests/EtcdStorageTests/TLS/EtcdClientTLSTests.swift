@@ -70,15 +70,15 @@
         func reason() async throws {
             let cluster = try await cluster(members: 1)
             let client = try client(cluster.endpoints, tls(trusting: .stranger))
-            let error = await #expect(throws: HTTPError.self) { try await openWatch(client) }
+            let error = await #expect(throws: ConnectionError.self) { try await openWatch(client) }
             let text = error?.description ?? ""
             #expect(text.contains("The certificate of \(cluster.endpoints[0]) is not trusted: "))
             #expect(text.contains("Name the authority that issued it in the configuration's authorities"))
         }
 
-        /// One attempt to open a stream, which is not repeated as that of a request.
+        /// One attempt to begin a watch, which is not repeated as that of a request.
         private func openWatch(_ client: EtcdClient) async throws {
-            _ = try await client.openStream("/v3/watch", first: Array("{}".utf8), fields: [], deadline: .now + .seconds(30))
+            _ = try await client.watch(WatchRequest.Create(key: [1]), deadline: .now + .seconds(30))
         }
 
         @Test("A client uses a certificate from the moment in which it is renewed")
@@ -91,7 +91,7 @@
             tls.identity = identity
             try install(.stranger, in: folder)
             let client = try client(cluster.endpoints, tls)
-            await #expect(throws: HTTPError.self) { try await openWatch(client) }
+            await #expect(throws: ConnectionError.self) { try await openWatch(client) }
             try install(.client, in: folder)
             _ = try await client.call(put(2), isRepeatable: true, deadline: .now + .seconds(30))
         }

@@ -31,48 +31,52 @@
 
         private func connection(
             to cluster: EtcdCluster, host: String = "localhost", _ configuration: TLSConfiguration
-        ) async throws -> HTTPConnection {
-            let endpoint = HTTPEndpoint(host: host, port: UInt16(cluster.ports[0]))
+        ) async throws -> HTTP2Connection {
+            let endpoint = Endpoint(host: host, port: UInt16(cluster.ports[0]))
             let context = try TLSContext(configuration)
             return try await .open(endpoint, deadline: .now + .seconds(30)) {
                 try TLSSession(context, host: endpoint.host, port: endpoint.port)
             }
         }
 
-        private func request(_ path: String, _ json: String) -> HTTPRequest {
-            HTTPRequest(path: path, body: .complete(Array(json.utf8)))
+        private func send<Request: EtcdRequest>(_ request: Request, on connection: HTTP2Connection) async throws -> Request.Response {
+            let call = HTTPRequest(calling: Request.path, request.message, token: nil)
+            return try Request.response(try await connection.send(call, deadline: .now + .seconds(30)))
+        }
+
+        private func watch(_ key: [UInt8], on connection: HTTP2Connection) async throws -> WatchStream {
+            let create = WatchRequest.create(WatchRequest.Create(key: key))
+            let call = HTTPRequest(calling: WatchRequest.path, create.message, token: nil)
+            return WatchStream(try await connection.stream(call, deadline: .now + .seconds(30)))
         }
 
         @Test("A client with a certificate sends requests on one connection, and large ones")
         func requests() async throws {
             let cluster = try await cluster()
             let connection = try await connection(to: cluster, configuration(as: .chain))
-            let value = String(repeating: "abcd", count: 250_000)
-            let put = try await connection.send(
-                request("/v3/kv/put", #"{"key":"YQ==","value":"\#(value)"}"#), deadline: .now + .seconds(30))
-            #expect(put.status == 200)
+            let value = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+            _ = try await send(PutRequest(key: [1], value: value), on: connection)
             for _ in 0..<3 {
-                let range = try await connection.send(request("/v3/kv/range", #"{"key":"YQ=="}"#), deadline: .now + .seconds(30))
-                let isWhole = String(decoding: range.body, as: UTF8.self).contains(value)
-                #expect(range.status == 200 && isWhole)
-                #expect(connection.isReusable)
+                let isWhole = try await send(RangeRequest(key: [1]), on: connection).keyValues.map(\.value) == [value]
+                #expect(isWhole)
+                #expect(connection.isUsable)
             }
         }
 
-        @Test("A watch receives events while its request stays open")
+        @Test("A watch receives events while its request stays open, and other requests are sent on its connection")
         func watch() async throws {
             let cluster = try await cluster()
-            let configuration = configuration(as: .client)
-            let watcher = try await connection(to: cluster, configuration)
-            let create = #"{"create_request":{"key":"YQ=="}}"#
-            let stream = try await watcher.stream(
-                HTTPRequest(path: "/v3/watch", body: .open(first: Array(create.utf8))), deadline: .now + .seconds(30))
-            #expect(try await text(of: stream, until: #""created":true"#))
-            let writer = try await connection(to: cluster, host: "127.0.0.1", configuration)
-            _ = try await writer.send(request("/v3/kv/put", #"{"key":"YQ==","value":"Yg=="}"#), deadline: .now + .seconds(30))
-            #expect(try await text(of: stream, until: #""value":"Yg==""#))
-            try await stream.write(Array(#"{"progress_request":{}}"#.utf8))
-            #expect(try await text(of: stream, until: #""watch_id":"-1""#))
+            let connection = try await connection(to: cluster, configuration(as: .client))
+            let stream = try await watch([1], on: connection)
+            #expect(try await next(of: stream).isCreated)
+            let other = try await self.connection(to: cluster, host: "127.0.0.1", configuration(as: .client))
+            for writer in [other, connection] {
+                _ = try await send(PutRequest(key: [1], value: [2]), on: writer)
+                #expect(try await next(of: stream).events.map(\.keyValue.value) == [[2]])
+            }
+            try await stream.requestProgress()
+            let progress = try await next(of: stream)
+            #expect(progress.isProgress && progress.watchID == -1)
             stream.close()
         }
 
@@ -81,10 +85,10 @@
         func refused(name: String?) async throws {
             let cluster = try await cluster()
             let configuration = configuration(as: name.flatMap(TestCertificates.Name.init))
-            let error = await #expect(throws: HTTPError.self) {
+            let error = await #expect(throws: ConnectionError.self) {
                 // In TLS 1.3 the server refuses after the client's handshake, when it may have received the request.
                 let connection = try await connection(to: cluster, configuration)
-                _ = try await connection.send(request("/v3/kv/range", #"{"key":"YQ=="}"#), deadline: .now + .seconds(30))
+                _ = try await send(RangeRequest(key: [1]), on: connection)
             }
             #expect(error?.description.contains("set the configuration's identity") == true, "\(String(describing: error))")
         }
@@ -94,7 +98,7 @@
             let cluster = try await cluster()
             var configuration = configuration(as: .client)
             configuration.serverName = "example.org"
-            let error = await #expect(throws: HTTPError.self) { _ = try await connection(to: cluster, configuration) }
+            let error = await #expect(throws: ConnectionError.self) { _ = try await connection(to: cluster, configuration) }
             #expect(error?.delivery == .nothingSent)
             #expect(error?.description.contains("hostname mismatch") == true, "\(String(describing: error))")
         }
@@ -102,23 +106,19 @@
         @Test("A killed server is noticed")
         func killed() async throws {
             let cluster = try await cluster()
-            let configuration = configuration(as: .client)
-            let connection = try await connection(to: cluster, configuration)
-            let stream = try await connection.stream(
-                HTTPRequest(path: "/v3/watch", body: .open(first: Array(#"{"create_request":{"key":"YQ=="}}"#.utf8))),
-                deadline: .now + .seconds(30))
+            let stream = try await watch([1], on: connection(to: cluster, configuration(as: .client)))
             try await cluster.kill(0)
-            await #expect(throws: HTTPError.self) {
-                while try await stream.next(deadline: .now + .seconds(30)) != nil {}
+            await #expect(throws: ConnectionError.self) {
+                while true { _ = try await stream.next(deadline: .now + .seconds(30)) }
             }
         }
 
-        private func text(of stream: HTTPStream, until part: String) async throws -> Bool {
-            var text = ""
-            while !text.contains(part), let bytes = try await stream.next(deadline: .now + .seconds(30)) {
-                text += String(decoding: bytes, as: UTF8.self)
-            }
-            return text.contains(part)
+        /// The next message.
+        private func next(of stream: WatchStream) async throws -> WatchResponse {
+            var responses: [WatchResponse] = []
+            while responses.isEmpty { responses = try await stream.next(deadline: .now + .seconds(30)) }
+            #expect(responses.count == 1)
+            return responses[0]
         }
     }
 #endif

@@ -81,11 +81,11 @@
             #expect(received == content(1000))
         }
 
-        @Test("The server learns the requested name, and that the client speaks HTTP/1.1")
+        @Test("The server learns the requested name, and that the client speaks HTTP/2")
         func requestedName() throws {
             let (client, server) = try (client(), server())
             let hello = client.takePendingOutput()
-            #expect(String(decoding: hello, as: Unicode.ASCII.self).contains("\u{8}http/1.1"))
+            #expect(String(decoding: hello, as: Unicode.ASCII.self).contains("\u{2}h2"))
             _ = try server.received(hello)
             _ = try client.received(server.takeOutput())
             try client.exchange(with: server)
