@@ -64,6 +64,13 @@ final class GRPCServer: Sendable {
             }
         }
 
+        /// Waits until the client closes the connection, if not before, after the end of the call.
+        func receiveConnectionEnd() {
+            condition.withLock {
+                while clientEnd != .connectionClosed { condition.wait() }
+            }
+        }
+
         fileprivate func receive(_ bytes: [UInt8], isEnd: Bool) throws {
             try condition.withLock {
                 messages += try splitter.append(bytes)
@@ -74,7 +81,7 @@ final class GRPCServer: Sendable {
 
         fileprivate func receive(_ end: End) {
             condition.withLock {
-                clientEnd = clientEnd ?? end
+                if clientEnd != .connectionClosed { clientEnd = end }
                 condition.broadcast()
             }
         }
@@ -165,7 +172,7 @@ final class GRPCServer: Sendable {
                     calls[head.stream] = call
                     Thread.detachNewThread { script(call) }
                 case .data: try calls[head.stream]?.receive(payload, isEnd: head.flags.contains(.endStream))
-                case .reset: calls.removeValue(forKey: head.stream)?.receive(.reset)
+                case .reset: calls[head.stream]?.receive(.reset)
                 case .settings where !head.flags.contains(.acknowledgement): peer.send(.settings, .acknowledgement, [])
                 default: break
                 }

@@ -1,4 +1,5 @@
-// Transactions one by one with etcd's own client, as a baseline: one comparison and one put each.
+// Transactions one by one with etcd's own client, as a baseline: two comparisons and two puts each, as a store makes them because of its
+// token, while the client watches the keys.
 //
 // usage: transactions ENDPOINT KEY
 //
@@ -28,22 +29,33 @@ func main() {
 	check(err)
 	key := os.Args[2]
 	ctx := context.Background()
-	put, err := client.Put(ctx, key, "0")
+	token := key + ".token"
+	events := client.Watch(ctx, key, clientv3.WithPrefix())
+	go func() {
+		for range events {
+		}
+	}()
+	_, err = client.Put(ctx, key, "0")
 	check(err)
-	revision := put.Header.Revision
+	put, err := client.Put(ctx, token, "0")
+	check(err)
+	revisions := []int64{put.Header.Revision - 1, put.Header.Revision}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		count, err := strconv.Atoi(lines.Text())
 		check(err)
 		start := time.Now()
 		for i := 0; i < count; i++ {
-			answer, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", revision)).
-				Then(clientv3.OpPut(key, strconv.Itoa(i))).Commit()
+			value := strconv.Itoa(i)
+			answer, err := client.Txn(ctx).
+				If(clientv3.Compare(clientv3.ModRevision(key), "=", revisions[0]),
+					clientv3.Compare(clientv3.ModRevision(token), "=", revisions[1])).
+				Then(clientv3.OpPut(key, value), clientv3.OpPut(token, value)).Commit()
 			check(err)
 			if !answer.Succeeded {
 				check(fmt.Errorf("somebody else writes %s", key))
 			}
-			revision = answer.Header.Revision
+			revisions = []int64{answer.Header.Revision, answer.Header.Revision}
 		}
 		fmt.Println(time.Since(start).Nanoseconds())
 	}
