@@ -194,6 +194,8 @@ struct HTTP2Session: Sendable {
         while let (head, payload) = try nextFrame() {
             if let event = try receive(head, payload) { return event }
         }
+        // The slice keeps all that was read with it, as long as the connection is idle.
+        if input.isEmpty { input = [] }
         return nil
     }
 

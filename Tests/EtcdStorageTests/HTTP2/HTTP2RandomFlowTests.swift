@@ -51,7 +51,7 @@ struct HTTP2RandomFlowTests {
         var conversation = HTTP2Conversation([.initialWindowSize: UInt32(server.initialWindow)])
         var bodies: [UInt32: [UInt8]] = [:]
         var open: Set<UInt32> = []
-        for _ in 0..<400 {
+        for _ in 0..<200 {
             let part = (0..<Int.random(in: 0...500, using: &random)).map { _ in UInt8.random(in: .min ... .max, using: &random) }
             let isEnd = Bool.random(using: &random)
             let stream = bodies.keys.sorted().randomElement(using: &random) ?? 0
