@@ -81,9 +81,10 @@ struct EtcdReplica: Sendable {
         /// Begins without keys, of which the given number is expected.
         init(_ clusterID: UInt64, _ revision: Int64, keyCount: Int, _ keys: EntryKeys, named name: String) {
             replica = EtcdReplica(clusterID, revision, keys, named: name)
-            // No more than have arrived with a page or two: a damaged answer may tell any number.
-            values.reserveCapacity(min(keyCount, 1 << 17))
-            replica.modRevisions.reserveCapacity(min(keyCount, 1 << 17))
+            // A damaged answer may tell any number.
+            let capacity = max(0, min(keyCount, 1 << 17))
+            values.reserveCapacity(capacity)
+            replica.modRevisions.reserveCapacity(capacity)
         }
 
         /// Whether these are the keys of a snapshot, if all of its pages were added.

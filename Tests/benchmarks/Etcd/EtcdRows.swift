@@ -188,7 +188,10 @@ actor EtcdCounter {
             number += 1
             var request = GRPCConnection.Message()
             // Compares, in the order of their fields: the target is the revision of the last write, and it is equal.
-            for key in keys { request = request.bytes(1, GRPCConnection.Message().number(2, 2).bytes(3, key.utf8).number(6, revision).bytes) }
+            for key in keys {
+                let compare = GRPCConnection.Message().number(2, 2).bytes(3, key.utf8).number(6, revision)
+                request = request.bytes(1, compare.bytes)
+            }
             for key in keys {
                 let put = GRPCConnection.Message().bytes(1, key.utf8).bytes(2, "\(number)".utf8)
                 request = request.bytes(2, GRPCConnection.Message().bytes(2, put.bytes).bytes)
