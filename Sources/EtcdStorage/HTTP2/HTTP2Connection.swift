@@ -14,6 +14,7 @@ actor HTTP2Connection {
     // A server that does not read more than this has stopped.
     private static let sendBufferSize = 64 << 20
     private static let streamBufferSize = 1 << 20
+    private static let largestReadCount = 16
 
     /// The server.
     nonisolated let endpoint: Endpoint
@@ -186,8 +187,10 @@ actor HTTP2Connection {
         if Task.isCancelled { throw error(.cancelled) }
         guard deadline > .now else { throw error(.deadlineExceeded) }
         guard let fields = request.fields(for: endpoint, scheme: scheme) else { throw error(.invalidRequest) }
-        // The server may have closed the connection while nothing was asked, also after something else that was not read yet.
-        while read() {}
+        // The server may have closed the connection while nothing was asked, also after something else that was not read yet. One that sends
+        // without an end must not hold up the queue.
+        var count = 0
+        while count < Self.largestReadCount, read() { count += 1 }
         guard failure == nil, session.canOpen else { throw error(failure ?? .closed) }
         let start = (channel?.writtenCount ?? 0) + (channel?.pendingCount ?? 0)
         let id = session.open(fields, request.body, isEnd: !isStream)

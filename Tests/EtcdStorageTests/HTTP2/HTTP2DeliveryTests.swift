@@ -233,6 +233,21 @@ struct HTTP2DeliveryTests {
         }
     }
 
+    @Test("A server that sends without an end holds up neither requests nor their deadlines")
+    func flood() async throws {
+        let server = try HTTP2Server([.initialWindowSize: 100], window: 0) { connection in
+            let updates = HTTP2Frame.number(.windowUpdate, 1).bytes
+            let many = Array(repeating: updates, count: 10_000).flatMap { $0 }
+            while connection.peer.send(many) {}
+        }
+        let connection = try await server.connect()
+        for _ in 0..<3 {
+            let failed = try await send(on: connection, deadline: .now + .milliseconds(100))
+            #expect(failed.reason == .deadlineExceeded)
+        }
+        #expect(connection.isUsable)
+    }
+
     @Test("A deadline before which nothing has arrived does not end other calls, whose deadlines are later")
     func otherDeadlines() async throws {
         let (requests, arrived) = AsyncStream.makeStream(of: Void.self)

@@ -54,8 +54,9 @@ final class HTTP2Peer: @unchecked Sendable {
         send(bytes)
     }
 
-    /// Sends bytes as they are.
-    func send(_ bytes: [UInt8]) {
+    /// Sends bytes as they are; returns whether the connection is still open.
+    @discardableResult
+    func send(_ bytes: [UInt8]) -> Bool {
         lock.withLock { peer.send(bytes) }
     }
 

@@ -87,13 +87,16 @@ final class Peer {
         send(Array(text.utf8))
     }
 
-    func send(_ bytes: [UInt8]) {
+    /// Sends bytes; returns whether the connection is still open.
+    @discardableResult
+    func send(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Foundation.send(descriptor, $0.baseAddress, $0.count, SocketConstants.sendFlags) }
-            guard count > 0 else { return }
+            guard count > 0 else { return false }
             rest = rest.dropFirst(count)
         }
+        return true
     }
 
     /// Ends the bytes to the client, before the connection closes.
