@@ -9,7 +9,7 @@ extension HTTPRequest {
         self.init(path: path, body: GRPCMessageSplitter.framed(message))
         fields = [
             HTTPField(name: "content-type", value: "application/grpc"), HTTPField(name: "te", value: "trailers"),
-            // A member that has lost the others refuses a request at once, and ends a stream, instead of being silent until it has them again.
+            // A member that has lost the others then refuses a request at once, and ends a stream, instead of being silent.
             HTTPField(name: "hasleader", value: "true"),
         ]
         if let token { fields.append(HTTPField(name: "token", value: token)) }

@@ -2,7 +2,7 @@
 ///
 /// Requests have few fields, and no strings that would be worth a Huffman code.
 enum HPACKEncoder {
-    /// The names of fields whose values let others act for the sender: a proxy must not add them to a table either, where they could be guessed.
+    /// The names of fields whose values let others act for the sender: a proxy must not add them to a table, where they could be guessed.
     private static let secretNames: Set = ["authorization", "token"]
 
     /// The block of fields, whose names have to be in lower case.

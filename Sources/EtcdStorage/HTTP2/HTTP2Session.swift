@@ -104,7 +104,7 @@ struct HTTP2Session: Sendable {
         nextStream += 2
         streams[id] = Stream(sendWindow: initialSendWindow)
         var block = HPACKEncoder.encode(fields)[...]
-        // The table for earlier fields is not used; a server that allows less of it than the standard has to be told so (RFC 7541, section 4.2).
+        // No table for earlier fields is used; a server that allows less of it than the standard has to be told so (RFC 7541, 4.2).
         if !hasOpened { block = [Self.emptyTable] + block }
         hasOpened = true
         // One allocation for a small request.
