@@ -351,14 +351,18 @@ actor HTTP2Connection {
             case .event: continue
             case .cancelled: fail(id, .cancelled)
             case .deadlineExceeded:
+                if arrivals == earlier { noteSilence(during: id) }
                 fail(id, .deadlineExceeded)
-                guard arrivals == earlier else { continue }
-                // It is perhaps gone, with its machine or the way to it, which the system would notice much later.
-                isSilent = true
-                updateAvailability()
-                if exchanges.values.allSatisfy(\.hasEnded) { close(.deadlineExceeded) }
             }
         }
+    }
+
+    /// Notes that nothing has arrived while a call has waited, and closes the connection if no other call waits.
+    private func noteSilence(during id: UInt32) {
+        // The server is perhaps gone, with its machine or the way to it, which the system would notice much later.
+        isSilent = true
+        updateAvailability()
+        if exchanges.allSatisfy({ $0 == id || $1.hasEnded }) { close(.deadlineExceeded) }
     }
 
     /// Waits while the connection is opened until a condition holds; closes the connection and fails if that takes too long.
