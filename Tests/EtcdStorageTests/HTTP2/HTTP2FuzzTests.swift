@@ -5,7 +5,7 @@ import Testing
 
 @Suite("HTTP2Session with hostile bytes", .timeLimit(.minutes(10)))
 struct HTTP2FuzzTests {
-    private static let seeds = UInt64(isLong ? 20_000 : 600)
+    private static let seeds = UInt64(isLong ? 20_000 : 300)
 
     /// What a session with four requests, one of which was given up, made of bytes.
     private struct Outcome: Hashable {

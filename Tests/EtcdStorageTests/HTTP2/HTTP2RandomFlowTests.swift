@@ -44,7 +44,7 @@ struct HTTP2RandomFlowTests {
         }
     }
 
-    @Test("Bodies are sent whole and in order, and no window is exceeded, whatever a server allows and when", arguments: 0..<40)
+    @Test("Bodies are sent whole and in order, and no window is exceeded, whatever a server allows and when", arguments: 0..<20)
     func sending(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var server = Server(initialWindow: Int.random(in: 0...200, using: &random))
@@ -78,7 +78,7 @@ struct HTTP2RandomFlowTests {
         #expect(conversation.violation == nil)
     }
 
-    @Test("A server sends on as long as its bytes are used, and is never more than a window ahead", arguments: 0..<20)
+    @Test("A server sends on as long as its bytes are used, and is never more than a window ahead", arguments: 0..<10)
     func receiving(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var conversation = HTTP2Conversation()
