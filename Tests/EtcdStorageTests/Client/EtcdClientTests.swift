@@ -167,8 +167,10 @@ struct EtcdClientTests {
         }
         let other = Member()
         let endpoints = [silent, try other.listen { _, _ in .success }]
-        let client = try EtcdClient(EtcdConfiguration(endpoints: endpoints, prefix: "", requestTimeout: .seconds(1)))
-        for _ in 0..<2 { _ = try await client.call(Self.put, isRepeatable: true, deadline: .distant) }
+        let client = try EtcdClient(EtcdConfiguration(endpoints: endpoints, prefix: "", requestTimeout: .seconds(30)))
+        _ = try await client.call(Self.put, isRepeatable: true, deadline: .distant)
+        // Each member has half of the time.
+        _ = try await client.call(Self.put, isRepeatable: true, deadline: .now + .seconds(6))
         #expect(other.calls.load(ordering: .relaxed) == 1)
         #expect(try await closed.elements(count: 1) == [0])
         await client.markFailed(1)
