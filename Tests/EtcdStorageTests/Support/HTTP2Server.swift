@@ -99,3 +99,15 @@ struct HTTP2Server {
         try await HTTP2Connection.open(endpoint, deadline: deadline)
     }
 }
+
+/// The error of a closure that has to throw one.
+func connectionError(of body: () async throws(ConnectionError) -> some Sendable) async throws -> ConnectionError {
+    do throws(ConnectionError) {
+        _ = try await body()
+    } catch {
+        return error
+    }
+    throw MissingError()
+}
+
+private struct MissingError: Error {}
