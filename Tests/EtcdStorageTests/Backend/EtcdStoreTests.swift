@@ -43,6 +43,22 @@
             try await second.close()
         }
 
+        @Test("A store has all entries, also if they are read in several pages")
+        func pages() async throws {
+            let fixture = try await EtcdFixture()
+            let writer = try fixture.backend()
+            let numbers = Array(0..<2_100)
+            for start in stride(from: 0, to: numbers.count, by: 100) {
+                var values: [String: PropertyListValue?] = [:]
+                for number in numbers[start..<(start + 100)] { values["n\(number)"] = .integer(PropertyListInteger(Int64(number))) }
+                try await writer.set(values)
+            }
+            let store = try await ObservableStore.open(fixture.backend())
+            #expect(numbers.allSatisfy { store[StorageKey("n\($0)", default: -1)] == $0 })
+            #expect(try await fixture.backend().load().values.count == numbers.count)
+            try await store.close()
+        }
+
         @Test("Layers, migrations, scenes and snapshots are those of a store over a file")
         func everything() async throws {
             let fixture = try await EtcdFixture()

@@ -49,8 +49,13 @@
             for part in 0..<3 { try await put((0..<100).map { "key\(part * 100 + $0)" }, in: cluster) }
             let client = try EtcdClient.patient(ports: cluster.ports)
             for size in [1, 7, 299, 300, 301] as [Int64] {
+                var pages: [EtcdSnapshot.Page] = []
                 let snapshot = try await client.snapshot(
-                    from: keys.rangeStart, to: keys.rangeEnd, pageSize: size, pageTimeout: .seconds(30))
+                    from: keys.rangeStart, to: keys.rangeEnd, pageSize: size, pageTimeout: .seconds(30)
+                ) { pages.append($0) }
+                #expect(pages.flatMap(\.keyValues) == snapshot.keyValues)
+                #expect(pages.allSatisfy { $0.revision == snapshot.revision })
+                #expect(pages.map(\.isFirst) == pages.indices.map { $0 == 0 })
                 #expect(snapshot.keyValues.count == 300)
                 #expect(Set(snapshot.keyValues.map(\.key)).count == 300)
             }
