@@ -6,11 +6,7 @@
         public static func finished(
             _ program: String, _ arguments: [String] = [], input: Data = Data(), environment: [String: String] = [:]
         ) async throws -> Subprocess {
-            try await withCheckedThrowingContinuation { continuation in
-                Thread.detachNewThread {
-                    continuation.resume(with: Result { try run(program, arguments, input: input, environment: environment) })
-                }
-            }
+            try await onThread { try run(program, arguments, input: input, environment: environment) }
         }
     }
 #endif

@@ -54,10 +54,15 @@
 
         /// Waits until the server answers linearizable reads, which means that its cluster has a leader.
         func untilHealthy() async throws {
+            // Not in steps of a task: beside all other tests, each of them may wait for minutes for a thread of the pool.
+            try await onThread { try self.waitUntilHealthy() }
+        }
+
+        private func waitUntilHealthy() throws {
             let deadline = ContinuousClock.now + .seconds(240)
             while true {
                 do {
-                    if try await PlainRequest(path: "/health", timeout: .seconds(2)).send(to: statusPort).status == 200 { return }
+                    if try PlainRequest(path: "/health", timeout: .seconds(2)).sendBlocking(to: statusPort).status == 200 { return }
                 } catch is LoopbackSocket.Failure, is PlainRequest.Malformed {
                     // It does not listen yet.
                 }
@@ -67,7 +72,7 @@
                     throw isTaken ? Failure.portTaken : Failure.exited(lines)
                 }
                 guard ContinuousClock.now < deadline else { throw Failure.silent(lines) }
-                try await Task.sleep(for: .milliseconds(20))
+                Thread.sleep(forTimeInterval: 0.02)
             }
         }
 

@@ -32,15 +32,11 @@ public struct PlainRequest: Sendable {
 
     /// Sends it to a port of this machine.
     public func send(to port: Int) async throws -> Answer {
-        // Elsewhere, because it blocks: the pool that tests run on has few threads.
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(with: Result { try sendBlocking(to: port) })
-            }
-        }
+        try await onThread { try sendBlocking(to: port) }
     }
 
-    private func sendBlocking(to port: Int) throws -> Answer {
+    /// Sends it, and blocks the thread until the answer.
+    func sendBlocking(to port: Int) throws -> Answer {
         let socket = try LoopbackSocket.connected(to: port, timeout: timeout)
         // HTTP/1.0, so that the server neither divides its answer into chunks nor keeps the connection.
         var head = "\(body == nil ? "GET" : "POST") \(path) HTTP/1.0\r\nHost: localhost\r\n"
