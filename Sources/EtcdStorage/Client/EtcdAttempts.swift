@@ -55,6 +55,8 @@ struct EtcdAttempts: Sendable {
             if error.reason == .invalidRequest { throw error }
             if error.delivery == .perhapsSent, !isRepeatable { throw EtcdClientError.outcomeUnknown(error) }
             if error.reason == .cancelled { throw CancellationError() }
+            // Another member would send the same.
+            if error.reason == .responseTooLarge { throw error }
             if error.delivery == .perhapsSent { mayHaveArrived = true }
         case EtcdClientError.unavailable:
             // There was no token in time; all members have been asked for one.

@@ -22,6 +22,7 @@ actor EtcdClient {
     /// The queue, which tasks should prefer whose calls of the client should change no thread.
     nonisolated let executor = DispatchQueueExecutor(label: "EtcdClient", isPreferred: true)
     private let configuration: EtcdConfiguration
+    private let largestResponse: Int
     private let tls: TLSContext?
     private var members: [Member]
     private var preferred = 0
@@ -38,9 +39,10 @@ actor EtcdClient {
 
     /// Prepares connections, which are opened when they are needed.
     ///
+    /// - Parameter largestResponse: the number of bytes that a response may have at most.
     /// - Throws: ``EtcdConfigurationError`` if an endpoint is not valid; ``TLSError`` if a certificate or key cannot be used.
-    init(_ configuration: EtcdConfiguration) throws {
-        self.configuration = configuration
+    init(_ configuration: EtcdConfiguration, largestResponse: Int = 64 << 20) throws {
+        (self.configuration, self.largestResponse) = (configuration, largestResponse)
         members = try configuration.parsedEndpoints().map { Member(endpoint: $0) }
         endpointCount = members.count
         tls = try configuration.tls.map { try TLSContext($0) }
@@ -55,7 +57,8 @@ actor EtcdClient {
     /// - Parameters:
     ///   - isRepeatable: whether the request may be executed several times, such as one that only reads.
     ///   - deadline: when to give up. The first request of all may take longer, by the time in which a token is fetched.
-    /// - Throws: ``EtcdFailure`` that a member answered; ``EtcdClientError``; `CancellationError` unless the outcome is unknown.
+    /// - Throws: ``EtcdFailure`` that a member answered; ``EtcdClientError``; ``ConnectionError`` if the response to a repeatable request is
+    ///   too large; `CancellationError` unless the outcome is unknown.
     func call<Request: EtcdRequest>(_ request: Request, isRepeatable: Bool, deadline: Instant) async throws -> Request.Response {
         try await call(request, isRepeatable: isRepeatable, credentials: configuration.credentials, deadline: deadline)
     }
@@ -146,7 +149,7 @@ actor EtcdClient {
 
     private func send(_ request: HTTPRequest, to member: Int, deadline: Instant) async throws(ConnectionError) -> HTTPResponse {
         try await onConnection(to: member, deadline: deadline) { connection throws(ConnectionError) in
-            try await connection.send(request, deadline: deadline)
+            try await connection.send(request, maximumBodySize: largestResponse, deadline: deadline)
         }
     }
 

@@ -36,10 +36,21 @@ private struct PageRequest: EtcdRequest {
         range.write(to: &writer)
     }
 
-    /// The request for the keys after one, at a revision.
-    func continued(after key: [UInt8], at revision: Int64) -> PageRequest {
+    /// The request for as many keys after those of a page, at a revision; nil if they were the last.
+    func next(after page: Response, at revision: Int64) throws(EtcdFailure) -> PageRequest? {
+        guard page.hasMore, let key = try page.lastKey() else { return nil }
         var request = self
-        (request.range.key, request.range.revision) = (key + [0], revision)
+        request.range.key = key + [0]
+        request.range.limit = Int64(page.unread.count)
+        request.range.revision = revision
+        return request
+    }
+
+    /// The request for an eighth of the keys; nil if it is for one.
+    var smaller: PageRequest? {
+        guard range.limit > 1 else { return nil }
+        var request = self
+        request.range.limit = max(range.limit / 8, 1)
         return request
     }
 
@@ -47,7 +58,7 @@ private struct PageRequest: EtcdRequest {
         var header = ResponseHeader()
         var hasMore = false
         var count: Int64 = 0
-        private var unread: [ProtobufReader] = []
+        fileprivate private(set) var unread: [ProtobufReader] = []
 
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
             switch field {
@@ -81,7 +92,7 @@ private struct PageRequest: EtcdRequest {
 }
 
 extension EtcdClient {
-    /// Reads all keys of a range at one revision, the newest one, in pages.
+    /// Reads all keys of a range at one revision, the newest one, in pages, which become smaller where values are too large for them.
     ///
     /// Begins anew if that revision is compacted meanwhile, or if another cluster answers.
     ///
@@ -107,7 +118,7 @@ extension EtcdClient {
     private nonisolated(nonsending) func snapshot(
         from first: PageRequest, pageTimeout: Duration, _ receive: (EtcdSnapshot.Page) -> Void
     ) async throws -> EtcdSnapshot {
-        var response = try await call(first, isRepeatable: true, deadline: .now + pageTimeout)
+        var response = try await page(first, timeout: pageTimeout)
         var snapshot = EtcdSnapshot(clusterID: response.header.clusterID, revision: response.header.revision, keyValues: [])
         func add(_ response: PageRequest.Response) throws(EtcdFailure) {
             let isFirst = snapshot.keyValues.isEmpty
@@ -117,9 +128,8 @@ extension EtcdClient {
             snapshot.keyValues += page.keyValues
             receive(page)
         }
-        while response.hasMore, let last = try response.lastKey() {
-            let request = first.continued(after: last, at: snapshot.revision)
-            async let next = call(request, isRepeatable: true, deadline: .now + pageTimeout)
+        while let request = try first.next(after: response, at: snapshot.revision) {
+            async let next = page(request, timeout: pageTimeout)
             // Lets the request be sent first: a page is read while etcd makes the next one (etcd.open.10000: 1.7 x otherwise).
             await Task.yield()
             try add(response)
@@ -131,5 +141,17 @@ extension EtcdClient {
         }
         try add(response)
         return snapshot
+    }
+
+    private nonisolated(nonsending) func page(_ request: PageRequest, timeout: Duration) async throws -> PageRequest.Response {
+        var request = request
+        while true {
+            do {
+                return try await call(request, isRepeatable: true, deadline: .now + timeout)
+            } catch let error as ConnectionError where error.reason == .responseTooLarge {
+                guard let smaller = request.smaller else { throw error }
+                request = smaller
+            }
+        }
     }
 }

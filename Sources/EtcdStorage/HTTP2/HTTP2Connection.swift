@@ -286,7 +286,7 @@ actor HTTP2Connection {
                 }
             }
         } catch {
-            fail(id, .invalidResponse(error.rawValue))
+            fail(id, error == .messageTooLarge ? .responseTooLarge : .invalidResponse(error.rawValue))
         }
         // Others wait for the end of the response.
         if let exchange = exchanges[id], exchange.isStream || exchange.hasEnded { waiter.wake(id) }

@@ -10,8 +10,10 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
         case socket(SocketError)
         /// The server closed the connection, or gave up the request, before the end of the response.
         case closedByPeer
-        /// The server sent what is no response of the protocol, or one over the limits, with what is wrong.
+        /// The server sent what is no response of the protocol, with what is wrong.
         case invalidResponse(String)
+        /// The response has more bytes than were allowed for it.
+        case responseTooLarge
         /// The filter of the connection refused the server or its bytes, with its reason.
         case filter(String)
         /// The deadline passed.
@@ -57,6 +59,7 @@ extension ConnectionError.Reason: Error, CustomStringConvertible {
         case .socket(let error): error.description
         case .closedByPeer: "the server closed the connection"
         case .invalidResponse(let violation): "the server's response is not valid: \(violation)"
+        case .responseTooLarge: "the server's response is larger than allowed"
         case .filter(let reason): reason
         case .deadlineExceeded: "the server did not respond in time"
         case .cancelled: "the task was cancelled"

@@ -81,6 +81,37 @@
             #expect(deleted.events.count { $0.isDelete } == 400)
         }
 
+        @Test("A snapshot has smaller pages from where its values are too large for a response on")
+        func largeValues() async throws {
+            let cluster = try await EtcdCluster.shared()
+            try await put((0..<50).map { "a\($0)" }, in: cluster)
+            for number in 0..<20 {
+                let request = PutRequest(key: key("b\(number)"), value: Array(repeating: UInt8(number), count: 10_000))
+                _ = try await call(request, to: cluster)
+            }
+            let configuration = EtcdConfiguration(endpoints: cluster.endpoints, prefix: "", requestTimeout: .seconds(30))
+            let client = try EtcdClient(configuration, largestResponse: 50_000)
+            var sizes: [Int] = []
+            let snapshot = try await client.snapshot(
+                from: keys.rangeStart, to: keys.rangeEnd, pageSize: 32, pageTimeout: .seconds(30)
+            ) { sizes.append($0.keyValues.count) }
+            #expect(sizes == [32] + Array(repeating: 4, count: 9) + [2])
+            let whole = try await EtcdClient.patient(ports: cluster.ports)
+                .snapshot(from: keys.rangeStart, to: keys.rangeEnd, pageTimeout: .seconds(30))
+            #expect(snapshot.keyValues == whole.keyValues)
+        }
+
+        @Test("A value that is too large for a response by itself is an error at once")
+        func tooLargeValue() async throws {
+            let cluster = try await EtcdCluster.shared()
+            _ = try await call(PutRequest(key: key("a"), value: Array(repeating: 1, count: 10_000)), to: cluster)
+            let client = try EtcdClient(EtcdConfiguration(endpoints: cluster.endpoints, prefix: ""), largestResponse: 5_000)
+            let error = await #expect(throws: ConnectionError.self) {
+                _ = try await client.snapshot(from: keys.rangeStart, to: keys.rangeEnd, pageTimeout: .seconds(3_600))
+            }
+            #expect(error?.reason == .responseTooLarge)
+        }
+
         @Test("Events follow in order when the only server is killed and started again", .servers(1))
         func restart() async throws {
             let cluster = try await EtcdCluster.start()

@@ -111,7 +111,7 @@ struct HTTP2ConnectionTests {
         let failed = try await connectionError { () throws(ConnectionError) in
             try await connection.send(HTTPRequest(path: "/"), maximumBodySize: body.count - 1, deadline: .distant)
         }
-        #expect(failed.reason == .invalidResponse(HTTP2Violation.messageTooLarge.rawValue) && failed.delivery == .perhapsSent)
+        #expect(failed.reason == .responseTooLarge && failed.delivery == .perhapsSent)
         #expect(try await other.body == body)
         #expect(connection.isUsable)
     }
