@@ -111,7 +111,8 @@ enum EtcdAlternatives {
         let work = Work { count in
             try program.send("\(count)")
             answers += 1
-            guard let time = Double(try await program.lines(count: answers)[answers - 1]) else { throw Failure("Go's program has failed") }
+            let answer = try await program.lines(count: answers)[answers - 1]
+            guard let time = Double(answer) else { throw Failure("Go's program: \(answer)") }
             return time / Double(count)
         }
         return (work, program, folder)

@@ -3,7 +3,7 @@
 //
 // usage: transactions ENDPOINT KEY
 //
-// For each line of standard input with a count, it makes so many and prints the nanoseconds that they took.
+// For each line of standard input with a count, it makes so many and prints the nanoseconds that they took, or why they have failed.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 func check(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Println(err)
 		os.Exit(1)
 	}
 }
@@ -35,11 +35,12 @@ func main() {
 		for range events {
 		}
 	}()
-	_, err = client.Put(ctx, key, "0")
-	check(err)
-	put, err := client.Put(ctx, token, "0")
-	check(err)
-	revisions := []int64{put.Header.Revision - 1, put.Header.Revision}
+	var revisions []int64
+	for _, key := range []string{key, token} {
+		put, err := client.Put(ctx, key, "0")
+		check(err)
+		revisions = append(revisions, put.Header.Revision)
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		count, err := strconv.Atoi(lines.Text())
