@@ -46,6 +46,13 @@ struct HTTP2FrameHead: Hashable, Sendable {
         stream = bytes[(start + 5)..<(start + 9)].bigEndian & 0x7FFF_FFFF
     }
 
+    /// The payload of a frame without the padding that its flags announce.
+    func content(of payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> ArraySlice<UInt8> {
+        guard flags.contains(.padded) else { return payload }
+        guard let size = payload.first, Int(size) < payload.count else { throw .padding }
+        return payload.dropFirst().dropLast(Int(size))
+    }
+
     /// Appends a frame with a payload.
     static func append(
         _ kind: Kind, _ flags: Flags = [], stream: UInt32, _ payload: some Collection<UInt8>, to output: inout [UInt8]
@@ -74,23 +81,6 @@ enum HTTP2ErrorCode {
     static let protocolError = 1 as UInt32
     static let refusedStream = 7 as UInt32
     static let cancel = 8 as UInt32
-}
-
-/// A parameter of a connection that one side announces to the other (RFC 9113, section 6.5.2).
-enum HTTP2Setting: UInt16, Sendable {
-    case headerTableSize = 1
-    case enablePush, maximumStreams, initialWindowSize, maximumFrameSize, maximumHeaderListSize
-
-    /// Appends a frame of settings.
-    static func append(_ settings: KeyValuePairs<HTTP2Setting, UInt32>, to output: inout [UInt8]) {
-        var payload: [UInt8] = []
-        for (setting, value) in settings {
-            payload.append(UInt8(truncatingIfNeeded: setting.rawValue >> 8))
-            payload.append(UInt8(truncatingIfNeeded: setting.rawValue))
-            payload.append(bigEndian: value)
-        }
-        HTTP2FrameHead.append(.settings, stream: 0, payload, to: &output)
-    }
 }
 
 extension Collection<UInt8> {
