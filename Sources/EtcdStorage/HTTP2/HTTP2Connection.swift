@@ -144,7 +144,7 @@ actor HTTP2Connection {
         // without an end must not hold up the queue.
         var count = 0
         while count < Self.largestReadCount, read() { count += 1 }
-        guard failure == nil, requests.session.canOpen else { throw error(failure ?? .closed) }
+        guard failure == nil, requests.session.canOpen else { throw error(failure ?? .noFurtherStreams) }
         let start = (channel?.writtenCount ?? 0) + (channel?.pendingCount ?? 0)
         let exchange = HTTP2Exchange(start: start, maximumBodySize: maximumBodySize, isStream: isStream)
         let id = requests.open(fields, request.body, exchange)
@@ -168,7 +168,8 @@ actor HTTP2Connection {
     /// Sends bytes of the body of a stream's request; fails if too many would wait to be sent.
     func write(_ bytes: [UInt8], on id: UInt32) throws(ConnectionError) {
         do throws(ConnectionError.Reason) {
-            if let failure { throw failure }
+            // The stream may have ended before the connection, for another reason.
+            if let failure { throw requests[id]?.failure ?? failure }
             try requests.write(bytes, on: id)
         } catch {
             throw self.error(error, of: id)

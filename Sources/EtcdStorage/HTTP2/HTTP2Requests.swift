@@ -46,7 +46,7 @@ struct HTTP2Requests: Sendable {
             case .data(_, let bytes, let isEnd):
                 try exchanges[id]?.receive(bytes, isEnd: isEnd)
                 if exchanges[id]?.isStream == false { session.use(bytes.count, of: id) }
-            case .reset(_, let code): exchanges[id]?.fail(.closedByPeer, isRefused: code == HTTP2ErrorCode.refusedStream)
+            case .reset(_, let code): exchanges[id]?.fail(.reset(code: code), isRefused: code == HTTP2ErrorCode.refusedStream)
             case .goAway(let last):
                 for id in exchanges.keys where id > last {
                     exchanges[id]?.fail(.closedByPeer, isRefused: true)
