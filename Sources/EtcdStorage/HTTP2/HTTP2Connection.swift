@@ -72,6 +72,7 @@ actor HTTP2Connection {
         }
         try await wait(until: deadline) { $0.channel?.isReady == true }
         flush()
+        channel?.farewell = HTTP2FrameHead.goAway(code: HTTP2ErrorCode.noError)
         try await wait(until: deadline) { $0.requests.hasSettings }
         updateAvailability()
     }
@@ -212,6 +213,7 @@ actor HTTP2Connection {
         do throws(HTTP2Violation) {
             for id in try requests.receive(bytes) { waiter.wake(id) }
         } catch {
+            channel?.farewell = HTTP2FrameHead.goAway(code: error.code)
             throw .invalidResponse(error.rawValue)
         }
         flush()
@@ -237,6 +239,11 @@ actor HTTP2Connection {
         guard failure == nil else { return }
         failure = reason
         isAvailable.store(false, ordering: .releasing)
+        switch reason {
+        // The server listens no more, or cannot be spoken to.
+        case .closedByPeer, .socket, .filter: channel?.farewell = []
+        default: break
+        }
         channel?.close()
         requests.failAll(reason)
         waiter.wakeAll()

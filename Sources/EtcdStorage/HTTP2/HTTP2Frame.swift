@@ -67,6 +67,15 @@ struct HTTP2FrameHead: Hashable, Sendable {
         output.append(bigEndian: number)
     }
 
+    /// The frame with which a client leaves a connection, on which the server has opened no stream.
+    static func goAway(code: UInt32) -> [UInt8] {
+        var output: [UInt8] = []
+        append(.goAway, [], stream: 0, length: 8, to: &output)
+        output.append(bigEndian: 0)
+        output.append(bigEndian: code)
+        return output
+    }
+
     private static func append(_ kind: Kind, _ flags: Flags, stream: UInt32, length: Int, to output: inout [UInt8]) {
         for shift in stride(from: 16, through: 0, by: -8) { output.append(UInt8(truncatingIfNeeded: length >> shift)) }
         output.append(kind.rawValue)
@@ -79,8 +88,12 @@ struct HTTP2FrameHead: Hashable, Sendable {
 enum HTTP2ErrorCode {
     static let noError = 0 as UInt32
     static let protocolError = 1 as UInt32
+    static let flowControlError = 3 as UInt32
+    static let frameSizeError = 6 as UInt32
     static let refusedStream = 7 as UInt32
     static let cancel = 8 as UInt32
+    static let compressionError = 9 as UInt32
+    static let enhanceYourCalm = 11 as UInt32
 }
 
 extension Collection<UInt8> {
