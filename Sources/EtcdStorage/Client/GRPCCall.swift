@@ -40,7 +40,10 @@ extension EtcdRequest {
         }
         var splitter = GRPCMessageSplitter()
         let messages = try splitter.append(response.body)
-        guard let message = messages.first, messages.count == 1, splitter.isEmpty else {
+        guard splitter.isEmpty else {
+            throw EtcdFailure(code: nil, message: "an answer that ends within a message", httpStatus: response.status)
+        }
+        guard let message = messages.first, messages.count == 1 else {
             throw EtcdFailure(code: nil, message: "an answer with \(messages.count) messages instead of one", httpStatus: response.status)
         }
         return try Self.response(from: message)

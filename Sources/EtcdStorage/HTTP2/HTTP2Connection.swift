@@ -1,5 +1,4 @@
 import Dispatch
-import FoundationSubset
 import ObservableStorage
 import Synchronization
 
@@ -13,7 +12,6 @@ actor HTTP2Connection {
 
     // A server that does not read more than this has stopped.
     private static let sendBufferSize = 64 << 20
-    private static let streamBufferSize = 1 << 20
     private static let largestReadCount = 16
 
     /// The server.
@@ -22,16 +20,13 @@ actor HTTP2Connection {
     private nonisolated let isAvailable = Atomic(false)
     private let scheme: String
     private var channel: SocketChannel?
-    private var session = HTTP2Session()
-    private var exchanges: [UInt32: HTTP2Exchange] = [:]
+    private var requests = HTTP2Requests()
     // How often something was received.
     private var arrivals = 0
-    private var hasSettings = false
     // Whether nothing has arrived since a call began to wait whose deadline has passed.
     private var isSilent = false
     // Why the connection was closed; nil while it is open.
     private var failure: ConnectionError.Reason?
-    private var addresses: Result<[SocketAddress], ResolutionError>?
     private let waiter: EventWaiter
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -77,62 +72,21 @@ actor HTTP2Connection {
         }
         try await wait(until: deadline) { $0.channel?.isReady == true }
         flush()
-        try await wait(until: deadline) { $0.hasSettings }
+        channel?.farewell = HTTP2FrameHead.goAway(code: HTTP2ErrorCode.noError)
+        try await wait(until: deadline) { $0.requests.hasSettings }
         updateAvailability()
     }
 
     private func connectedSocket(deadline: Instant) async throws(ConnectionError) -> Socket {
-        let addresses = try await resolvedAddresses(deadline: deadline)
-        var reason = ConnectionError.Reason.unknownHost("it has no address")
-        for (index, address) in addresses.enumerated() {
-            let share = (deadline - .now) / (addresses.count - index)
-            do throws(ConnectionError.Reason) {
-                return try await connectedSocket(to: address, deadline: .now + share)
-            } catch {
-                reason = error
-            }
-            if reason == .cancelled { break }
-        }
-        throw error(reason)
-    }
-
-    private func connectedSocket(to address: SocketAddress, deadline: Instant) async throws(ConnectionError.Reason) -> Socket {
-        let reason: ConnectionError.Reason
-        do throws(SocketError) {
-            let socket = try Socket(connectingTo: address, queue: executor.queue) { [weak self] in
+        let connector = SocketConnector(endpoint, queue: executor.queue, waiter: waiter, event: Self.connection)
+        do throws(ConnectionError.Reason) {
+            return try await connector.socket(deadline: deadline) { [weak self] in
                 self?.assumeIsolated { _ = $0.read() }
             } onWritable: { [weak self] in
-                self?.assumeIsolated { $0.writable() }
+                self?.assumeIsolated { $0.channel?.flush() }
             }
-            var wake = EventWaiter.Wake.event
-            while wake == .event {
-                if try socket.isConnected() { return socket }
-                socket.resumeWriting()
-                wake = await waiter.wait(for: Self.connection, until: deadline) { false }
-            }
-            reason = wake == .cancelled ? .cancelled : .deadlineExceeded
         } catch {
-            reason = .socket(error)
-        }
-        throw reason
-    }
-
-    private func resolvedAddresses(deadline: Instant) async throws(ConnectionError) -> [SocketAddress] {
-        if let numeric = SocketAddress.numeric(endpoint) { return numeric }
-        DispatchQueue.global().async { [weak self, executor, endpoint] in
-            let addresses = SocketAddress.all(of: endpoint)
-            executor.queue.async { [weak self] in
-                self?.assumeIsolated {
-                    $0.addresses = addresses
-                    $0.waiter.wake(Self.connection)
-                }
-            }
-        }
-        try await wait(until: deadline) { $0.addresses != nil }
-        do {
-            return try addresses?.get() ?? []
-        } catch {
-            throw self.error(.unknownHost(error.reason))
+            throw self.error(error)
         }
     }
 
@@ -145,7 +99,7 @@ actor HTTP2Connection {
         let id = try begin(request, maximumBodySize: maximumBodySize, isStream: false, deadline: deadline)
         defer { end(id) }
         try await wait(for: id, until: deadline) { $0.trailers != nil }
-        guard let exchange = exchanges[id], let status = exchange.status, let trailers = exchange.trailers else {
+        guard let exchange = requests[id], let status = exchange.status, let trailers = exchange.trailers else {
             throw error(.closed, of: id)
         }
         return HTTPResponse(status: status, fields: exchange.fields, body: exchange.body, trailers: trailers)
@@ -156,8 +110,8 @@ actor HTTP2Connection {
         let id = try begin(request, maximumBodySize: HTTP2Session.windowSize, isStream: true, deadline: deadline)
         do throws(ConnectionError) {
             try await wait(for: id, until: deadline) { $0.status != nil }
-            guard let status = exchanges[id]?.status else { throw error(.closed, of: id) }
-            return HTTP2Stream(id, of: self, status: status, fields: exchanges[id]?.fields ?? [])
+            guard let exchange = requests[id], let status = exchange.status else { throw error(.closed, of: id) }
+            return HTTP2Stream(id, of: self, status: status, fields: exchange.fields)
         } catch {
             end(id)
             throw error
@@ -191,10 +145,10 @@ actor HTTP2Connection {
         // without an end must not hold up the queue.
         var count = 0
         while count < Self.largestReadCount, read() { count += 1 }
-        guard failure == nil, session.canOpen else { throw error(failure ?? .closed) }
+        guard failure == nil, requests.session.canOpen else { throw error(failure ?? .noFurtherStreams) }
         let start = (channel?.writtenCount ?? 0) + (channel?.pendingCount ?? 0)
-        let id = session.open(fields, request.body, isEnd: !isStream)
-        exchanges[id] = HTTP2Exchange(start: start, maximumBodySize: maximumBodySize, isStream: isStream)
+        let exchange = HTTP2Exchange(start: start, maximumBodySize: maximumBodySize, isStream: isStream)
+        let id = requests.open(fields, request.body, exchange)
         flush()
         updateAvailability()
         return id
@@ -203,37 +157,34 @@ actor HTTP2Connection {
     /// The next part of the body of a stream, or its end.
     func nextPart(of id: UInt32, deadline: Instant) async throws(ConnectionError) -> HTTP2Stream.Part {
         // Also a call that an event has woken, and that has not looked yet whether it has to wait again, must not be joined by another.
-        guard exchanges[id]?.isAwaited != true else { throw error(.busy, of: id) }
-        exchanges[id]?.isAwaited = true
-        defer { exchanges[id]?.isAwaited = false }
+        guard requests[id]?.isAwaited != true else { throw error(.busy, of: id) }
+        requests.setAwaited(true, id)
+        defer { requests.setAwaited(false, id) }
         try await wait(for: id, until: deadline) { !$0.body.isEmpty || $0.trailers != nil }
-        guard let part = exchanges[id]?.takeBody() else { throw error(.closed, of: id) }
-        guard !part.isEmpty else { return .end(trailers: exchanges[id]?.trailers ?? []) }
-        session.use(part.count, of: id)
+        guard let part = requests.takeBody(of: id) else { throw error(.closed, of: id) }
         flush()
-        return .data(part)
+        return part.isEmpty ? .end(trailers: requests[id]?.trailers ?? []) : .data(part)
     }
 
     /// Sends bytes of the body of a stream's request; fails if too many would wait to be sent.
     func write(_ bytes: [UInt8], on id: UInt32) throws(ConnectionError) {
-        guard let exchange = exchanges[id], failure == nil else { throw error(failure ?? .closed, of: id) }
-        if let reason = exchange.failure { throw error(reason, of: id) }
-        guard session.pendingCount(of: id) + bytes.count <= Self.streamBufferSize else { throw error(.sendBufferFull, of: id) }
-        session.send(bytes, on: id, isEnd: false)
+        do throws(ConnectionError.Reason) {
+            // The stream may have ended before the connection, for another reason.
+            if let failure { throw requests[id]?.failure ?? failure }
+            try requests.write(bytes, on: id)
+        } catch {
+            throw self.error(error, of: id)
+        }
         flush()
     }
 
-    /// Ends a stream of which only the part that has arrived can still be read.
     private func fail(_ id: UInt32, _ reason: ConnectionError.Reason) {
-        exchanges[id]?.fail(reason)
-        session.close(id)
+        requests.fail(id, reason)
         flush()
     }
 
-    /// Ends a stream of which nothing more is wanted.
     private func end(_ id: UInt32) {
-        guard exchanges.removeValue(forKey: id) != nil else { return }
-        session.close(id)
+        guard requests.end(id) else { return }
         flush()
         updateAvailability()
     }
@@ -259,46 +210,18 @@ actor HTTP2Connection {
         if bytes.isEmpty { return }
         arrivals += 1
         isSilent = false
-        session.receive(bytes)
         do throws(HTTP2Violation) {
-            while let event = try session.nextEvent() { handle(event) }
+            for id in try requests.receive(bytes) { waiter.wake(id) }
         } catch {
+            channel?.farewell = HTTP2FrameHead.goAway(code: error.code)
             throw .invalidResponse(error.rawValue)
         }
         flush()
         updateAvailability()
     }
 
-    private func handle(_ event: HTTP2Session.Event) {
-        let id = event.stream
-        do throws(HTTP2Violation) {
-            switch event {
-            case .settings: hasSettings = true
-            case .fields(_, let fields, let isEnd): try exchanges[id]?.receive(fields, isEnd: isEnd)
-            case .data(_, let bytes, let isEnd):
-                try exchanges[id]?.receive(bytes, isEnd: isEnd)
-                if exchanges[id]?.isStream == false { session.use(bytes.count, of: id) }
-            case .reset(_, let code): exchanges[id]?.fail(.closedByPeer, isRefused: code == HTTP2ErrorCode.refusedStream)
-            case .goAway(let last):
-                for id in exchanges.keys where id > last {
-                    exchanges[id]?.fail(.closedByPeer, isRefused: true)
-                    waiter.wake(id)
-                }
-            }
-        } catch {
-            fail(id, error == .messageTooLarge ? .responseTooLarge : .invalidResponse(error.rawValue))
-        }
-        // Others wait for the end of the response.
-        if let exchange = exchanges[id], exchange.isStream || exchange.hasEnded { waiter.wake(id) }
-    }
-
-    private func writable() {
-        channel?.flush()
-        waiter.wake(Self.connection)
-    }
-
     private func flush() {
-        let output = session.takeOutput()
+        let output = requests.session.takeOutput()
         guard failure == nil, !output.isEmpty else { return }
         do throws(ConnectionError.Reason) {
             try channel?.send(output)
@@ -309,15 +232,20 @@ actor HTTP2Connection {
     }
 
     private func updateAvailability() {
-        isAvailable.store(failure == nil && !isSilent && session.canOpen, ordering: .releasing)
+        isAvailable.store(failure == nil && !isSilent && requests.session.canOpen, ordering: .releasing)
     }
 
     private func close(_ reason: ConnectionError.Reason) {
         guard failure == nil else { return }
         failure = reason
         isAvailable.store(false, ordering: .releasing)
+        switch reason {
+        // The server listens no more, or cannot be spoken to.
+        case .closedByPeer, .socket, .filter: channel?.farewell = []
+        default: break
+        }
         channel?.close()
-        for id in exchanges.keys { exchanges[id]?.fail(reason) }
+        requests.failAll(reason)
         waiter.wakeAll()
     }
 
@@ -326,7 +254,7 @@ actor HTTP2Connection {
     }
 
     private func delivery(of id: UInt32) -> ConnectionError.Delivery {
-        guard let exchange = exchanges[id] else { return .perhapsSent }
+        guard let exchange = requests[id] else { return .perhapsSent }
         // What still waits to be sent on an open connection may be sent later.
         let isSent = failure == nil || channel.map { $0.writtenCount > exchange.start } ?? false
         return isSent && !exchange.isRefused ? .perhapsSent : .nothingSent
@@ -341,11 +269,11 @@ actor HTTP2Connection {
     private func wait(for id: UInt32, until deadline: Instant, _ condition: (HTTP2Exchange) -> Bool) async throws(ConnectionError) {
         let earlier = arrivals
         while true {
-            guard let exchange = exchanges[id] else { throw error(.closed, of: id) }
+            guard let exchange = requests[id] else { throw error(.closed, of: id) }
             if condition(exchange) { return }
             if let reason = exchange.failure { throw error(reason, of: id) }
             let wake = await waiter.wait(for: id, until: deadline) {
-                exchanges[id].map { condition($0) || $0.failure != nil } ?? true
+                requests[id].map { condition($0) || $0.failure != nil } ?? true
             }
             switch wake {
             case .event: continue
@@ -362,7 +290,7 @@ actor HTTP2Connection {
         // The server is perhaps gone, with its machine or the way to it, which the system would notice much later.
         isSilent = true
         updateAvailability()
-        if exchanges.allSatisfy({ $0 == id || $1.hasEnded }) { close(.deadlineExceeded) }
+        if requests.haveEnded(except: id) { close(.deadlineExceeded) }
     }
 
     /// Waits while the connection is opened until a condition holds; closes the connection and fails if that takes too long.

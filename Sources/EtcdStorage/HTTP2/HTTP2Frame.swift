@@ -46,6 +46,13 @@ struct HTTP2FrameHead: Hashable, Sendable {
         stream = bytes[(start + 5)..<(start + 9)].bigEndian & 0x7FFF_FFFF
     }
 
+    /// The payload of a frame without the padding that its flags announce.
+    func content(of payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> ArraySlice<UInt8> {
+        guard flags.contains(.padded) else { return payload }
+        guard let size = payload.first, Int(size) < payload.count else { throw .padding }
+        return payload.dropFirst().dropLast(Int(size))
+    }
+
     /// Appends a frame with a payload.
     static func append(
         _ kind: Kind, _ flags: Flags = [], stream: UInt32, _ payload: some Collection<UInt8>, to output: inout [UInt8]
@@ -60,6 +67,15 @@ struct HTTP2FrameHead: Hashable, Sendable {
         output.append(bigEndian: number)
     }
 
+    /// The frame with which a client leaves a connection, on which the server has opened no stream.
+    static func goAway(code: UInt32) -> [UInt8] {
+        var output: [UInt8] = []
+        append(.goAway, [], stream: 0, length: 8, to: &output)
+        output.append(bigEndian: 0)
+        output.append(bigEndian: code)
+        return output
+    }
+
     private static func append(_ kind: Kind, _ flags: Flags, stream: UInt32, length: Int, to output: inout [UInt8]) {
         for shift in stride(from: 16, through: 0, by: -8) { output.append(UInt8(truncatingIfNeeded: length >> shift)) }
         output.append(kind.rawValue)
@@ -72,25 +88,12 @@ struct HTTP2FrameHead: Hashable, Sendable {
 enum HTTP2ErrorCode {
     static let noError = 0 as UInt32
     static let protocolError = 1 as UInt32
+    static let flowControlError = 3 as UInt32
+    static let frameSizeError = 6 as UInt32
     static let refusedStream = 7 as UInt32
     static let cancel = 8 as UInt32
-}
-
-/// A parameter of a connection that one side announces to the other (RFC 9113, section 6.5.2).
-enum HTTP2Setting: UInt16, Sendable {
-    case headerTableSize = 1
-    case enablePush, maximumStreams, initialWindowSize, maximumFrameSize, maximumHeaderListSize
-
-    /// Appends a frame of settings.
-    static func append(_ settings: KeyValuePairs<HTTP2Setting, UInt32>, to output: inout [UInt8]) {
-        var payload: [UInt8] = []
-        for (setting, value) in settings {
-            payload.append(UInt8(truncatingIfNeeded: setting.rawValue >> 8))
-            payload.append(UInt8(truncatingIfNeeded: setting.rawValue))
-            payload.append(bigEndian: value)
-        }
-        HTTP2FrameHead.append(.settings, stream: 0, payload, to: &output)
-    }
+    static let compressionError = 9 as UInt32
+    static let enhanceYourCalm = 11 as UInt32
 }
 
 extension Collection<UInt8> {

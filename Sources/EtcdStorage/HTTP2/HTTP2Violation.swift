@@ -16,4 +16,15 @@ enum HTTP2Violation: String, Error, Hashable, Sendable {
     case headerFields = "a field of its header is missing or malformed"
     case messageTooLarge = "its body is too large"
     case messageLength = "a message is shorter or longer than its length says"
+
+    /// The code with which the peer is told.
+    var code: UInt32 {
+        switch self {
+        case .frameTooLarge, .frameSize: HTTP2ErrorCode.frameSizeError
+        case .windowOverflow: HTTP2ErrorCode.flowControlError
+        case .headerBlock, .headerIndex, .headerString, .headerTableSize: HTTP2ErrorCode.compressionError
+        case .headersTooLarge, .messageTooLarge: HTTP2ErrorCode.enhanceYourCalm
+        case .notHTTP2, .frameOrder, .streamNumber, .padding, .settings, .headerFields, .messageLength: HTTP2ErrorCode.protocolError
+        }
+    }
 }

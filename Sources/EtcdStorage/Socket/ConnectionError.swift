@@ -8,8 +8,10 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
         case unknownHost(String)
         /// A call of the system failed.
         case socket(SocketError)
-        /// The server closed the connection, or gave up the request, before the end of the response.
+        /// The server closed the connection, or goes away without looking at the request, before the end of the response.
         case closedByPeer
+        /// The server ended the stream before the end of the response, with its error code of HTTP/2.
+        case reset(code: UInt32)
         /// The server sent what is no response of the protocol, with what is wrong.
         case invalidResponse(String)
         /// The response has more bytes than were allowed for it.
@@ -24,6 +26,8 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
         case busy
         /// The connection or the stream was closed by this side.
         case closed
+        /// The server allows no further streams on the connection at present, or goes away, or the numbers of streams are used up.
+        case noFurtherStreams
         /// The request has characters that are not allowed in its fields.
         case invalidRequest
         /// The server does not read: too many bytes are waiting to be sent to it.
@@ -58,6 +62,7 @@ extension ConnectionError.Reason: Error, CustomStringConvertible {
         case .unknownHost(let reason): "the host cannot be found: \(reason)"
         case .socket(let error): error.description
         case .closedByPeer: "the server closed the connection"
+        case .reset(let code): "the server reset the stream (code \(code))"
         case .invalidResponse(let violation): "the server's response is not valid: \(violation)"
         case .responseTooLarge: "the server's response is larger than allowed"
         case .filter(let reason): reason
@@ -65,6 +70,7 @@ extension ConnectionError.Reason: Error, CustomStringConvertible {
         case .cancelled: "the task was cancelled"
         case .busy: "the stream is in use"
         case .closed: "the connection is closed"
+        case .noFurtherStreams: "the connection takes no further requests"
         case .invalidRequest: "the request has characters that are not allowed in its fields"
         case .sendBufferFull: "the server does not read what is sent to it"
         }

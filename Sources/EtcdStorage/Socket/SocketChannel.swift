@@ -1,5 +1,7 @@
 /// The bytes of a connection between its socket and its protocol: they pass the filter, and wait until the socket accepts them.
-struct SocketChannel {
+///
+/// It is used on the queue of the socket only, and may be released on any thread, which closes it.
+final class SocketChannel {
     /// What was received.
     enum Incoming {
         /// Bytes of the protocol; empty if the filter needs more, or used them itself.
@@ -14,6 +16,8 @@ struct SocketChannel {
     private var filter: any ByteFilter
     private var output: ArraySlice<UInt8> = []
     private var writeError: SocketError?
+    /// The last bytes of the protocol, which are sent when the channel closes if the socket accepts them at once.
+    var farewell: [UInt8] = []
     /// The number of bytes that the socket has accepted.
     private(set) var writtenCount = 0
 
@@ -25,6 +29,10 @@ struct SocketChannel {
         flush()
     }
 
+    deinit {
+        close()
+    }
+
     /// Whether bytes can be sent.
     var isReady: Bool { filter.isReady }
 
@@ -32,7 +40,7 @@ struct SocketChannel {
     var pendingCount: Int { output.count }
 
     /// Sends bytes, or keeps them until the socket accepts them.
-    mutating func send(_ bytes: [UInt8]) throws(ConnectionError.Reason) {
+    func send(_ bytes: [UInt8]) throws(ConnectionError.Reason) {
         output += filter.takePendingOutput()
         do {
             let filtered = try filter.send(bytes)
@@ -45,7 +53,7 @@ struct SocketChannel {
     }
 
     /// Writes as much as the socket accepts, and waits for an event if that is not all.
-    mutating func flush() {
+    func flush() {
         output += filter.takePendingOutput()
         guard let socket else { return }
         while writeError == nil && !output.isEmpty {
@@ -64,7 +72,7 @@ struct SocketChannel {
     }
 
     /// Receives what has arrived; returns nil if nothing has.
-    mutating func receive() throws(ConnectionError.Reason) -> Incoming? {
+    func receive() throws(ConnectionError.Reason) -> Incoming? {
         let bytes: [UInt8]?
         do throws(SocketError) {
             bytes = try socket?.read(atMost: Self.readSize)
@@ -85,9 +93,16 @@ struct SocketChannel {
         }
     }
 
-    /// Ends the session of the filter if the socket accepts that at once, and closes the socket.
-    mutating func close() {
+    /// Sends the farewell and ends the session of the filter if the socket accepts that at once, and closes the socket.
+    func close() {
         guard socket != nil else { return }
+        if output.isEmpty, !farewell.isEmpty {
+            do {
+                output = try filter.send(farewell)[...]
+            } catch {
+                // The server sees the end of the connection all the same.
+            }
+        }
         filter.close()
         flush()
         socket = nil

@@ -21,14 +21,21 @@ package struct GRPCMessageSplitter: Sendable {
     ///
     /// Takes memory for bytes that have arrived only, whatever length is announced.
     ///
-    /// - Throws: ``EtcdFailure`` if a message is compressed or too large; at each further call as well.
+    /// - Throws: ``EtcdFailure`` if a message is compressed or too large, after those before it were returned; at each further call as well.
     mutating func append(_ bytes: [UInt8]) throws(EtcdFailure) -> [[UInt8]] {
         var messages: [[UInt8]] = []
         var remaining = bytes[...]
         while true {
             Self.move(5 - prefix.count, from: &remaining, to: &prefix)
             guard prefix.count == 5 else { return messages }
-            let length = try announcedLength()
+            let length: Int
+            do throws(EtcdFailure) {
+                length = try announcedLength()
+            } catch {
+                // The next call reads the same prefix again.
+                guard messages.isEmpty else { return messages }
+                throw error
+            }
             Self.move(length - message.count, from: &remaining, to: &message)
             guard message.count == length else { return messages }
             messages.append(message)

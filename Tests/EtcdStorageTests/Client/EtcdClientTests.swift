@@ -336,6 +336,40 @@ struct EtcdClientTests {
         #expect(member.connections.load(ordering: .relaxed) == 1)
     }
 
+    @Test("What a member damages behind the messages of a watch is told right after them")
+    func damagedWatch() async throws {
+        let endpoint = try Member().listen { _, call in
+            call.send(bytes: GRPCMessageSplitter.framed(WatchResponse(isCreated: true).message) + [1, 0, 0, 0, 1])
+            call.receiveEnd()
+            return .success
+        }
+        let (stream, _) = try await client(endpoint).watch(WatchRequest.Create(key: [1]), deadline: .distant)
+        #expect(try await stream.next(deadline: .distant).map(\.isCreated) == [true])
+        let failure = await #expect(throws: EtcdFailure.self) { try await stream.next(deadline: .distant) }
+        #expect(failure?.message == "the answer cannot be read: it is compressed")
+    }
+
+    @Test(
+        "An answer that is not one message is an error that says so, and its outcome is unknown",
+        arguments: [([], "0 messages"), (GRPCMessageSplitter.framed([]) + GRPCMessageSplitter.framed([]), "2 messages")]
+            + [[0], [0, 0, 0, 0, 1], GRPCMessageSplitter.framed([]) + [0, 0]].map { ($0, "within a message") })
+    func otherAnswers(bytes: [UInt8], reason: String) async throws {
+        let endpoint = try Member().listen { _, call in
+            call.send(bytes: bytes)
+            call.end()
+            call.receiveEnd()
+            return .success
+        }
+        let error = try await #require(throws: EtcdClientError.self) {
+            try await client(endpoint).call(Self.put, isRepeatable: false, deadline: .distant)
+        }
+        guard case .outcomeUnknown(let failure as EtcdFailure) = error else {
+            Issue.record(error)
+            return
+        }
+        #expect(failure.message.contains(reason))
+    }
+
     @Test("The connection closes when the client is released")
     func release() async throws {
         let ends = Recorder<GRPCServer.Call.End>()

@@ -166,7 +166,7 @@ struct HTTP2ConnectionTests {
         let failed = try await connectionError { () throws(ConnectionError) in
             try await connection.send(HTTPRequest(path: "/"), deadline: .distant)
         }
-        #expect(failed.delivery == .nothingSent)
+        #expect(failed.reason == .noFurtherStreams && failed.delivery == .nothingSent)
         mayRespond.signal()
         #expect(try await first.status == 200)
         #expect(connection.isUsable)

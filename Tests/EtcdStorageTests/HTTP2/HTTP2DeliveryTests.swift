@@ -94,7 +94,7 @@ struct HTTP2DeliveryTests {
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
         while connection.isUsable && !Task.isCancelled { await Task.yield() }
         let failed = try await send(on: connection)
-        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .closed, delivery: .nothingSent))
+        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .noFurtherStreams, delivery: .nothingSent))
     }
 
     @Test(
@@ -111,7 +111,8 @@ struct HTTP2DeliveryTests {
         }
         let connection = try await server.connect()
         let failed = try await send(on: connection)
-        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, delivery: delivery))
+        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .reset(code: code), delivery: delivery))
+        #expect(failed.description == "\(server.endpoint): the server reset the stream (code \(code))")
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
     }
 

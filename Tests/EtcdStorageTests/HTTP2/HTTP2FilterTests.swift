@@ -173,16 +173,18 @@ struct HTTP2FilterTests {
         }
     }
 
-    @Test("Closing ends the session of the filter")
-    func close() async throws {
-        let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+    @Test("Closing or releasing a connection sends its farewell through the filter, and ends its session", arguments: [false, true])
+    func close(isReleased: Bool) async throws {
+        let (ends, end) = AsyncStream.makeStream(of: [UInt8]?.self)
         let server = try LoopbackServer { _, peer in
             Self.welcome(peer)
-            end.yield(peer.receive(until: "bye\n") != nil)
+            end.yield(peer.receive(until: Array("bye\n".utf8)))
         }
-        let connection = try await open(server)
-        connection.close()
-        #expect(await ends.first { _ in true } == true)
+        var connection: HTTP2Connection? = try await open(server)
+        if isReleased { connection = nil } else { connection?.close() }
+        let received = await ends.first { _ in true } ?? nil
+        #expect(received?.suffix(21) == HTTP2Frame.goAway(lastStream: 0).bytes.map(~) + "bye\n".utf8)
+        withExtendedLifetime(connection) {}
     }
 
     /// Holds up the queue of the connection with each part that it received.

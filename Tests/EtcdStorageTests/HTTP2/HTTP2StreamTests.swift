@@ -95,13 +95,11 @@ struct HTTP2StreamTests {
         }
         let stream = try await stream(server)
         #expect(try await read(2, from: stream) == [1, 2])
+        let reason = isReset ? ConnectionError.Reason.reset(code: 2) : .closedByPeer
+        let failure = ConnectionError(endpoint: server.endpoint, reason: reason, delivery: .perhapsSent)
         for _ in 0..<2 {
-            await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, delivery: .perhapsSent)) {
-                try await stream.next(deadline: .distant)
-            }
-            await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, delivery: .perhapsSent)) {
-                try await stream.write([1])
-            }
+            await #expect(throws: failure) { try await stream.next(deadline: .distant) }
+            await #expect(throws: failure) { try await stream.write([1]) }
         }
     }
 
@@ -112,7 +110,8 @@ struct HTTP2StreamTests {
             connection.send(.number(.reset, stream: 1, HTTP2ErrorCode.refusedStream))
             connection.receiveEnd()
         }
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, delivery: .nothingSent)) {
+        let reason = ConnectionError.Reason.reset(code: HTTP2ErrorCode.refusedStream)
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: reason, delivery: .nothingSent)) {
             try await stream(server)
         }
     }

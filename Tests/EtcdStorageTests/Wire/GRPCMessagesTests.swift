@@ -49,6 +49,19 @@ import Testing
         }
     }
 
+    @Test(
+        "Messages before a damaged one in the same piece are returned, and the error is thrown from then on",
+        arguments: [[1, 0, 0, 0, 1, 9], [0, 0, 0, 1, 45]] as [[UInt8]])
+    func messagesBeforeDamage(damage: [UInt8]) throws {
+        var splitter = GRPCMessageSplitter(maximumSize: 300)
+        let piece = GRPCMessageSplitter.framed([1]) + GRPCMessageSplitter.framed([]) + damage + GRPCMessageSplitter.framed([2])
+        #expect(try splitter.append(piece) == [[1], []])
+        #expect(!splitter.isEmpty)
+        for next in [[], GRPCMessageSplitter.framed([3])] {
+            #expect(throws: EtcdFailure.self) { try splitter.append(next) }
+        }
+    }
+
     @Test("A message that is announced as larger than the limit is an error before it arrives")
     func limit() throws {
         var splitter = GRPCMessageSplitter(maximumSize: 300)

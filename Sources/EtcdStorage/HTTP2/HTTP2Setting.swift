@@ -1,0 +1,49 @@
+/// A parameter of a connection that one side announces to the other (RFC 9113, section 6.5.2).
+enum HTTP2Setting: UInt16, Sendable {
+    case headerTableSize = 1
+    case enablePush, maximumStreams, initialWindowSize, maximumFrameSize, maximumHeaderListSize
+
+    /// Appends a frame of settings.
+    static func append(_ settings: KeyValuePairs<HTTP2Setting, UInt32>, to output: inout [UInt8]) {
+        var payload: [UInt8] = []
+        for (setting, value) in settings {
+            payload.append(UInt8(truncatingIfNeeded: setting.rawValue >> 8))
+            payload.append(UInt8(truncatingIfNeeded: setting.rawValue))
+            payload.append(bigEndian: value)
+        }
+        HTTP2FrameHead.append(.settings, stream: 0, payload, to: &output)
+    }
+}
+
+/// What a server allows its client, by default and by the settings that it has sent.
+struct HTTP2ServerSettings: Sendable {
+    /// The number of streams that may be open at the same time.
+    private(set) var maximumStreams = UInt32.max
+    /// How many bytes may be sent on a new stream.
+    private(set) var initialWindow = Int64(HTTP2Session.initialWindow)
+    /// The largest payload of a frame.
+    private(set) var payloadSize = HTTP2FrameHead.defaultPayloadSize
+
+    /// Applies the payload of a frame of settings.
+    mutating func apply(_ payload: ArraySlice<UInt8>) throws(HTTP2Violation) {
+        guard payload.count.isMultiple(of: 6) else { throw .frameSize }
+        var rest = payload
+        while !rest.isEmpty {
+            let value = rest.dropFirst(2).prefix(4).bigEndian
+            switch HTTP2Setting(rawValue: UInt16(truncatingIfNeeded: rest.prefix(2).bigEndian)) {
+            case .maximumStreams: maximumStreams = value
+            case .initialWindowSize:
+                guard value <= HTTP2Session.largestWindow else { throw .settings }
+                initialWindow = Int64(value)
+            case .maximumFrameSize:
+                guard value >= HTTP2FrameHead.defaultPayloadSize, value <= HTTP2FrameHead.largestPayloadSize else { throw .settings }
+                payloadSize = Int(value)
+            // A server has nothing to allow in this.
+            case .enablePush: guard value == 0 else { throw .settings }
+            // Requests are written without a table, and their fields are few.
+            case .headerTableSize, .maximumHeaderListSize, nil: break
+            }
+            rest = rest.dropFirst(6)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import Testing
+
+@testable import EtcdStorage
+
+@Suite("The farewell of a connection of HTTP/2", .timeLimit(.minutes(10)))
+struct HTTP2FarewellTests {
+    /// A server that answers a request and passes on the payload of the farewell, or nil if the client closed without one.
+    private func server(
+        _ farewell: AsyncStream<[UInt8]?>.Continuation, violation: HTTP2Frame? = nil
+    ) throws -> HTTP2Server {
+        try HTTP2Server { connection in
+            guard let request = connection.receiveRequest() else { return }
+            if let violation { connection.send(violation) } else { connection.respond(to: request.stream) }
+            farewell.yield(connection.peer.receive(.goAway)?.payload)
+        }
+    }
+
+    @Test("A connection that is closed or released tells the server so", arguments: [false, true])
+    func close(isReleased: Bool) async throws {
+        let (farewells, farewell) = AsyncStream.makeStream(of: [UInt8]?.self)
+        var connection: HTTP2Connection? = try await server(farewell).connect()
+        #expect(try await connection?.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
+        if isReleased { connection = nil } else { connection?.close() }
+        let received = await farewells.first { _ in true }
+        #expect(received == HTTP2Frame.goAway(lastStream: 0).payload)
+        withExtendedLifetime(connection) {}
+    }
+
+    @Test(
+        "A server that violates the protocol is told what kind of violation it was",
+        arguments: [
+            (.data(0, [1]), 1), (.number(.windowUpdate, 0), 3), (HTTP2Frame(kind: .ping, payload: [1]), 6),
+            (HTTP2Frame(kind: .headers, flags: .endHeaders, stream: 1, payload: [0xFF, 0]), 9),
+        ] as [(HTTP2Frame, UInt32)])
+    func violation(frame: HTTP2Frame, code: UInt32) async throws {
+        let (farewells, farewell) = AsyncStream.makeStream(of: [UInt8]?.self)
+        let connection = try await server(farewell, violation: frame).connect()
+        await #expect(throws: ConnectionError.self) { try await connection.send(HTTPRequest(path: "/"), deadline: .distant) }
+        let received = await farewells.first { _ in true }
+        #expect(received == HTTP2Frame.goAway(lastStream: 0, code: code).payload)
+    }
+
+    @Test("A server that has closed the connection is told nothing")
+    func closedByPeer() async throws {
+        let (farewells, farewell) = AsyncStream.makeStream(of: [UInt8]?.self)
+        let server = try LoopbackServer { _, peer in
+            guard let connection = HTTP2Peer(accepting: peer) else { return }
+            _ = connection.receive(.data)
+            peer.finish()
+            farewell.yield(connection.receive(.goAway)?.payload)
+        }
+        let connection = try await HTTP2Connection.open(server.endpoint, deadline: .distant)
+        await #expect(throws: ConnectionError.self) { try await connection.send(HTTPRequest(path: "/"), deadline: .distant) }
+        let received = await farewells.first { _ in true }
+        #expect(received == .some(nil))
+    }
+}
