@@ -55,9 +55,9 @@ struct EtcdAttempts: Sendable {
             if error.reason == .invalidRequest { throw error }
             if error.delivery == .perhapsSent, !isRepeatable { throw EtcdClientError.outcomeUnknown(error) }
             if error.reason == .cancelled { throw CancellationError() }
+            if error.delivery == .perhapsSent { mayHaveArrived = true }
             // Another member would send the same.
             if error.reason == .responseTooLarge { throw error }
-            if error.delivery == .perhapsSent { mayHaveArrived = true }
         case EtcdClientError.unavailable:
             // There was no token in time; all members have been asked for one.
             return Retry(delay: delay())

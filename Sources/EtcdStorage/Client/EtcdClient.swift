@@ -57,8 +57,8 @@ actor EtcdClient {
     /// - Parameters:
     ///   - isRepeatable: whether the request may be executed several times, such as one that only reads.
     ///   - deadline: when to give up. The first request of all may take longer, by the time in which a token is fetched.
-    /// - Throws: ``EtcdFailure`` that a member answered; ``EtcdClientError``; ``ConnectionError`` if the response to a repeatable request is
-    ///   too large; `CancellationError` unless the outcome is unknown.
+    /// - Throws: ``EtcdFailure`` that a member answered; ``EtcdClientError``; ``ConnectionError`` if the response to a request that only reads
+    ///   is too large; `CancellationError` unless the outcome is unknown.
     func call<Request: EtcdRequest>(_ request: Request, isRepeatable: Bool, deadline: Instant) async throws -> Request.Response {
         try await call(request, isRepeatable: isRepeatable, credentials: configuration.credentials, deadline: deadline)
     }

@@ -97,7 +97,7 @@ extension EtcdClient {
     /// Begins anew if that revision is compacted meanwhile, or if another cluster answers.
     ///
     /// - Parameters:
-    ///   - pageTimeout: how long one page may take.
+    ///   - pageTimeout: how long one page may take, and each attempt with a smaller one.
     ///   - receive: called with each page, while the next one is on its way.
     /// - Throws: the failure of a page, that of the last one if there was always a reason to begin anew.
     nonisolated(nonsending) func snapshot(

@@ -2,7 +2,7 @@ import FoundationSubset
 
 /// The client's side of one TLS connection, as a transformation of bytes: it knows neither sockets nor time.
 ///
-/// It is used on the queue of its connection only. The first output is the start of the handshake. Every call that takes something may
+/// It is used where a filter is. The first output is the start of the handshake. Every call that takes something may
 /// lead to more output. The first error ends the session, and each later call throws it again.
 final class TLSSession: ByteFilter {
     private enum State {

@@ -55,6 +55,18 @@ struct EtcdAttemptsTests {
         #expect(throws: ConnectionError.self) { try attempts.retry(after: error(.invalidRequest, .nothingSent), renewsToken: false) }
     }
 
+    @Test("A response that is too large is not asked for again; the request may have taken effect", arguments: [false, true])
+    func largeResponse(isRepeatable: Bool) {
+        var attempts = EtcdAttempts(members: 3, isRepeatable: isRepeatable)
+        let error = error(.responseTooLarge, .perhapsSent)
+        let thrown = #expect(throws: (any Error).self) { try attempts.retry(after: error, renewsToken: false) }
+        if isRepeatable {
+            #expect(thrown as? ConnectionError == error && attempts.mayHaveArrived)
+        } else {
+            #expect(thrown is EtcdClientError)
+        }
+    }
+
     @Test("A refused token is renewed at once, then after a delay, and then no more")
     func tokens() throws {
         var attempts = EtcdAttempts(members: 3, isRepeatable: false)

@@ -349,10 +349,17 @@ struct EtcdClientTests {
         #expect(failure?.message == "the answer cannot be read: it is compressed")
     }
 
+    private static let otherAnswerBytes: [(bytes: [UInt8], reason: String)] = {
+        let message = GRPCMessageSplitter.framed([])
+        return [
+            ([], "0 messages"), (message + message, "2 messages"), ([0], "within a message"), ([0, 0, 0, 0, 1], "within a message"),
+            (message + [0, 0], "within a message"), (message + [1, 0, 0, 0, 0], "compressed"),
+        ]
+    }()
+
     @Test(
         "An answer that is not one message is an error that says so, and its outcome is unknown",
-        arguments: [([], "0 messages"), (GRPCMessageSplitter.framed([]) + GRPCMessageSplitter.framed([]), "2 messages")]
-            + [[0], [0, 0, 0, 0, 1], GRPCMessageSplitter.framed([]) + [0, 0]].map { ($0, "within a message") })
+        arguments: otherAnswerBytes)
     func otherAnswers(bytes: [UInt8], reason: String) async throws {
         let endpoint = try Member().listen { _, call in
             call.send(bytes: bytes)
