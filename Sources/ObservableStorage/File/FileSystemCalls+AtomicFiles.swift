@@ -192,12 +192,7 @@ extension FileSystemCalls {
         do {
             for name in try list(target.folder) {
                 guard let process = target.process(ofTemporary: name), process == getpid() || !isRunning(process) else { continue }
-                let path = target.sibling(name)
-                if !isInUse(path) {
-                    discardFile(path)
-                } else if process == getpid() {
-                    isComplete = false
-                }
+                if !removeLeftover(target.sibling(name)), process == getpid() { isComplete = false }
             }
         } catch {
             // Not a reason for a write to fail; the next process tries again.
@@ -205,17 +200,22 @@ extension FileSystemCalls {
         return isComplete
     }
 
-    /// Whether a writer has a temporary file locked, or this cannot be determined: in another container, the number in its name may be that
-    /// of a running process.
-    private func isInUse(_ path: String) -> Bool {
+    /// Removes a temporary file unless a writer has it locked, or this cannot be determined: in another container, the number in its name may
+    /// be that of a running process. Returns false if it may be in use.
+    private func removeLeftover(_ path: String) -> Bool {
         do throws(SystemError) {
-            guard try status(at: path)?.kind == .file else { return false }
+            guard try status(at: path)?.kind == .file else {
+                discardFile(path)
+                return true
+            }
             let descriptor = try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-            // A writer that is about to lock it detects that it has no name any more.
+            // Locked until it has no name any more: a writer that has just created it cannot lock it before, and then notices.
             defer { discard(descriptor) }
-            return !tryLock(descriptor, otherwise: true)
-        } catch {
+            guard tryLock(descriptor, otherwise: true) else { return false }
+            discardFile(path)
             return true
+        } catch {
+            return false
         }
     }
 }

@@ -217,6 +217,25 @@ private let new = Data("new".utf8)
         #expect(try folder.names() == ["list"])
     }
 
+    @Test("A leftover stays locked until it is removed, so that a writer that has just created it does not go on with it")
+    func lockedLeftover() throws {
+        let path = try folder.make("list")
+        let target = try ResolvedPath(path)
+        let leftover = target.temporaryFile(process: getpid(), random: 1).path
+        try folder.make(ResolvedPath(leftover).name)
+        let couldLock = Lock<Bool?>(nil)
+        var calls = FileSystemCalls.live
+        calls.removeFile = { path throws(SystemError) in
+            let writer = open(path, O_RDONLY | O_CLOEXEC)
+            couldLock.withLock { $0 = flock(writer, LOCK_EX | LOCK_NB) == 0 }
+            close(writer)
+            try FileSystemCalls.live.removeFile(path)
+        }
+        #expect(calls.removeLeftovers(of: target))
+        #expect(couldLock.withLock { $0 } == false)
+        #expect(try folder.names() == ["list"])
+    }
+
     @Test("No temporary file is created where files can only be added", .enabled(if: isSuperuser && canAppendOnly))
     func appendOnly() throws {
         let path = try folder.make("list")
