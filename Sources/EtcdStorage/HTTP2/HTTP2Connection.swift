@@ -149,8 +149,8 @@ actor HTTP2Connection {
         let start = (channel?.writtenCount ?? 0) + (channel?.pendingCount ?? 0)
         let exchange = HTTP2Exchange(start: start, maximumBodySize: maximumBodySize, isStream: isStream)
         let id = requests.open(fields, request.body, exchange)
-        flush()
         updateAvailability()
+        flush()
         return id
     }
 
