@@ -40,8 +40,7 @@ extension EtcdRequest {
         }
         var splitter = GRPCMessageSplitter()
         let messages = try splitter.append(response.body)
-        // What is damaged behind the first message.
-        _ = try splitter.append([])
+        try splitter.check()
         guard splitter.isEmpty else {
             throw EtcdFailure(code: nil, message: "an answer that ends within a message", httpStatus: response.status)
         }

@@ -15,8 +15,7 @@ final class WatchStream: Sendable {
     /// - Returns: the messages that have arrived together; none if only a part of one has.
     /// - Throws: ``EtcdFailure`` at the end of the stream; ``ConnectionError``.
     nonisolated(nonsending) func next(deadline: ContinuousClock.Instant) async throws -> [WatchResponse] {
-        // What was damaged behind the last messages.
-        _ = try received.withLock { try $0.append([]) }
+        try received.withLock { try $0.check() }
         switch try await stream.next(deadline: deadline) {
         case .data(let bytes): return try received.withLock { try $0.append(bytes) }.map { try WatchResponse(message: $0) }
         case .end(let trailers):

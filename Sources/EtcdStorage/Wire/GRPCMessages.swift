@@ -43,6 +43,13 @@ package struct GRPCMessageSplitter: Sendable {
         }
     }
 
+    /// Checks that what has arrived of the next message, behind those that were returned, is not damaged.
+    ///
+    /// - Throws: what the next call of ``append(_:)`` would.
+    func check() throws(EtcdFailure) {
+        if prefix.count == 5 { _ = try announcedLength() }
+    }
+
     private static func move(_ count: Int, from source: inout ArraySlice<UInt8>, to target: inout [UInt8]) {
         target += source.prefix(count)
         source = source.dropFirst(count)
