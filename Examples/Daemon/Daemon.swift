@@ -55,12 +55,17 @@ enum Daemon {
         try say("stopped")
     }
 
+    /// Calls a closure for each signal that arrives after this call has returned.
     static func onSignal(_ number: Int32, _ body: @escaping @Sendable () -> Void) -> any DispatchSourceSignal {
         // Otherwise the signal ends the process before the source receives it.
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number)
         source.setEventHandler(handler: body)
+        let registered = DispatchSemaphore(value: 0)
+        source.setRegistrationHandler { registered.signal() }
         source.activate()
+        // A signal that arrives before is ignored, and the service would never stop.
+        registered.wait()
         return source
     }
 

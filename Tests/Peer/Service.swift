@@ -16,7 +16,7 @@ struct Service {
         switch way {
         case "flush":
             // The application's own source for the signal opens the gate: nothing is written before the signal.
-            let own = backend.openGate(at: SIGTERM)
+            let own = receive(SIGTERM) { backend.gate.signal() }
             try await wait(ObservableStore.flushOnTermination(), store, own)
         case "stuck":
             ObservableStore.exitTimeout = .milliseconds(100)
@@ -50,16 +50,25 @@ struct Service {
         withExtendedLifetime((token, other)) {}
     }
 
+    /// Receives a signal from when it returns: one that is sent before the source is registered would be lost, or end the process.
+    private func receive(_ signal: Int32, _ handler: @escaping @Sendable () -> Void) -> any DispatchSourceSignal {
+        let source = DispatchSource.makeSignalSource(signal: signal)
+        source.setEventHandler(handler: handler)
+        let registered = DispatchSemaphore(value: 0)
+        source.setRegistrationHandler { registered.signal() }
+        source.activate()
+        registered.wait()
+        return source
+    }
+
     /// Runs the store as a service group does: the signal cancels its task.
     private func runUntilTerminated(_ store: ObservableStore, _ backend: GatedBackend) async throws {
         signal(SIGTERM, SIG_IGN)
         let service = Task { try await store.run() }
-        let source = DispatchSource.makeSignalSource(signal: SIGTERM)
-        source.setEventHandler {
+        let source = receive(SIGTERM) {
             service.cancel()
             backend.gate.signal()
         }
-        source.activate()
         store[Self.count] = 5
         try Peer.say("ready")
         try await service.value
@@ -101,17 +110,6 @@ private final class GatedBackend: BlockingStorageBackend {
 
     init(_ file: PropertyListFile) {
         self.file = file
-    }
-
-    /// Opens the gate when a signal arrives.
-    func openGate(at signal: Int32) -> Any {
-        let source = DispatchSource.makeSignalSource(signal: signal)
-        source.setEventHandler { [gate] in gate.signal() }
-        let registered = DispatchSemaphore(value: 0)
-        source.setRegistrationHandler { registered.signal() }
-        source.activate()
-        registered.wait()
-        return source
     }
 
     func load() throws -> StorageEntries { try file.load() }
