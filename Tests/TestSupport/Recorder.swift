@@ -12,6 +12,13 @@ public final class Recorder<Element: Sendable>: Sendable {
     private struct State {
         var elements: [Element] = []
         var waiters: [Waiter] = []
+        var isEnded = false
+    }
+
+    /// No more elements come: not those that a test waits for.
+    public struct Ended: Error {
+        /// All that came.
+        public let elements: [Element]
     }
 
     private let state = Lock(State())
@@ -36,15 +43,26 @@ public final class Recorder<Element: Sendable>: Sendable {
         for continuation in served.0 { continuation.resume(returning: served.1) }
     }
 
+    /// Ends the waiting for elements that do not come any more.
+    public func end() {
+        let (waiters, elements) = state.withLock { state in
+            defer { state.waiters = [] }
+            state.isEnded = true
+            return (state.waiters, state.elements)
+        }
+        for waiter in waiters { waiter.continuation.resume(throwing: Ended(elements: elements)) }
+    }
+
     /// The elements, once they satisfy a condition.
     ///
-    /// - Throws: when the task is cancelled, as it is at a test's time limit.
+    /// - Throws: ``Ended`` if no more come; when the task is cancelled, as it is at a test's time limit.
     public func elements(when isEnough: @escaping @Sendable ([Element]) -> Bool) async throws -> [Element] {
         let id = UUID()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let ready = state.withLock { state -> Result<[Element], any Error>? in
                     if isEnough(state.elements) { return .success(state.elements) }
+                    if state.isEnded { return .failure(Ended(elements: state.elements)) }
                     if Task.isCancelled { return .failure(CancellationError()) }
                     state.waiters.append(Waiter(id: id, isEnough: isEnough, continuation: continuation))
                     return nil

@@ -3,6 +3,16 @@
 
     /// A running program, read line by line and ended on request.
     public final class RunningProgram: Sendable {
+        /// It has ended before it wrote what a test waits for.
+        public struct EndedEarly: Error {
+            /// Its exit status, as ``RunningProgram/status``.
+            public let status: Int32
+            /// What it wrote to standard output.
+            public let lines: [String]
+            /// What it wrote to standard error.
+            public let errors: [String]
+        }
+
         /// The lines of its standard output so far.
         public let lines = Recorder<String>()
         /// The lines of its standard error so far.
@@ -36,13 +46,25 @@
         }
 
         /// The lines of standard output, once there are at least the given number.
+        ///
+        /// - Throws: ``EndedEarly`` if they do not come.
         public func lines(count: Int) async throws -> [String] {
-            try await lines.elements(count: count)
+            try await lines { $0.count >= count }
         }
 
         /// Waits for a line of standard output.
+        ///
+        /// - Throws: ``EndedEarly`` if it does not come.
         public func line(where isWanted: @escaping @Sendable (String) -> Bool) async throws {
-            _ = try await lines.elements { $0.contains(where: isWanted) }
+            _ = try await lines { $0.contains(where: isWanted) }
+        }
+
+        private func lines(when isEnough: @escaping @Sendable ([String]) -> Bool) async throws -> [String] {
+            do {
+                return try await lines.elements(when: isEnough)
+            } catch let end as Recorder<String>.Ended {
+                throw EndedEarly(status: try await status, lines: end.elements, errors: errors.elements)
+            }
         }
 
         /// Writes a line to its standard input.
@@ -62,6 +84,9 @@
         public func signal(_ number: Int32) {
             kill(process.processIdentifier, number)
         }
+
+        /// Whether all its lines were read.
+        var hasEnded: Bool { ends.elements.count == 2 }
 
         /// Its exit status, negative for the signal that ended it, after it has exited and all its lines were read.
         public var status: Int32 {
@@ -85,6 +110,7 @@
                     }
                 }
                 if !rest.isEmpty { lines.record(String(decoding: rest, as: UTF8.self)) }
+                lines.end()
                 ends.record(())
             }
         }

@@ -66,8 +66,11 @@
                 } catch is LoopbackSocket.Failure, is PlainRequest.Malformed {
                     // It does not listen yet.
                 }
-                let lines = program.withLock { $0 }?.errors.elements ?? []
-                if hasExited {
+                let program = program.withLock { $0 }
+                // In this order: why it has exited is known when its lines were read.
+                let hasEnded = program?.hasEnded ?? true
+                let lines = program?.errors.elements ?? []
+                if hasEnded {
                     let isTaken = lines.contains { $0.contains("address already in use") }
                     throw isTaken ? Failure.portTaken : Failure.exited(lines)
                 }
