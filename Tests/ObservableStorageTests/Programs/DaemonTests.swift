@@ -58,6 +58,7 @@ struct DaemonTests {
         try await daemon.line { $0 == "in use: port 80, 1 to 2 workers" }
         try deploy(2, list("https", 3, 4))
         try await daemon.line { $0.hasPrefix("refused: key \"port\": expected Int, found string") }
+        try await daemon.line { $0 == "in use: port 80, 3 to 4 workers" }
         try deploy(3, list(443, 3, 4))
         try await daemon.line { $0 == "in use: port 443, 3 to 4 workers" }
         let lines = daemon.lines.elements.filter { $0.hasPrefix("in use: ") }
