@@ -15,7 +15,12 @@ actor EtcdClient {
         let endpoint: Endpoint
         /// The connection that all requests and streams share; nil until the first one, and after it was lost.
         var connection: HTTP2Connection?
+        /// The opening of one, which all calls await that need it; nil while nothing is opened.
+        var opening: Opening?
     }
+
+    /// A connection that is being opened, once it is there.
+    private typealias Opening = AwaitableState<Result<HTTP2Connection, ConnectionError>?>
 
     /// The number of members that are known.
     nonisolated let endpointCount: Int
@@ -157,25 +162,58 @@ actor EtcdClient {
     private func onConnection<Result>(
         to member: Int, deadline: Instant, _ use: nonisolated(nonsending) (HTTP2Connection) async throws(ConnectionError) -> Result
     ) async throws(ConnectionError) -> Result {
-        while let connection = members[member].connection, connection.isUsable {
+        while true {
+            while let connection = members[member].connection, connection.isUsable {
+                do throws(ConnectionError) {
+                    return try await use(connection)
+                } catch {
+                    // It was lost while nothing was asked, which says nothing about the member.
+                    let isLost = ![.cancelled, .deadlineExceeded, .invalidRequest].contains(error.reason)
+                    guard error.delivery == .nothingSent, isLost else { throw error }
+                    if members[member].connection === connection { members[member].connection = nil }
+                }
+            }
+            let connection = try await opened(member, deadline: deadline)
             do throws(ConnectionError) {
                 return try await use(connection)
             } catch {
-                // It was lost while nothing was asked, which says nothing about the member.
-                let isLost = ![.cancelled, .deadlineExceeded, .invalidRequest].contains(error.reason)
-                guard error.delivery == .nothingSent, isLost else { throw error }
-                if members[member].connection === connection { members[member].connection = nil }
+                // Others that have waited for it may have taken all of its streams; one that takes no request at all is a failed member.
+                guard error.reason == .noFurtherStreams, await connection.hasTakenRequest else { throw error }
             }
         }
-        let connection = try await open(member, deadline: deadline)
-        // Another request may have opened one meanwhile.
-        if members[member].connection?.isUsable != true { members[member].connection = connection }
-        return try await use(connection)
     }
 
-    private func open(_ member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
+    /// Waits for a new connection to a member, which is opened for all calls that need one.
+    private func opened(_ member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
+        let opening = members[member].opening ?? beginOpening(member)
+        if let result = await opening.wait(until: deadline, for: { $0 }) { return try result.get() }
+        let reason: ConnectionError.Reason = Task.isCancelled ? .cancelled : .deadlineExceeded
+        throw ConnectionError(endpoint: members[member].endpoint, reason: reason, delivery: .nothingSent)
+    }
+
+    /// Opens a connection in a task of its own, which goes on if the call that needs it first is given up.
+    private func beginOpening(_ member: Int) -> Opening {
+        let opening = Opening(nil)
+        members[member].opening = opening
+        Task(executorPreference: executor) { await self.finish(opening, of: member) }
+        return opening
+    }
+
+    private func finish(_ opening: Opening, of member: Int) async {
+        let result: Result<HTTP2Connection, ConnectionError>
+        do throws(ConnectionError) {
+            result = .success(try await open(member))
+        } catch {
+            result = .failure(error)
+        }
+        members[member].opening = nil
+        if case .success(let connection) = result { members[member].connection = connection }
+        opening.update { $0 = result }
+    }
+
+    private func open(_ member: Int) async throws(ConnectionError) -> HTTP2Connection {
         let endpoint = members[member].endpoint
-        let deadline = min(deadline, .now + configuration.connectTimeout)
+        let deadline = ContinuousClock.now + configuration.connectTimeout
         guard let tls else { return try await HTTP2Connection.open(endpoint, on: executor, deadline: deadline) }
         return try await HTTP2Connection.open(endpoint, scheme: "https", on: executor, deadline: deadline) {
             try TLSSession(tls, host: endpoint.host, port: endpoint.port)

@@ -38,6 +38,9 @@ actor HTTP2Connection {
         isAvailable.load(ordering: .acquiring)
     }
 
+    /// Whether the connection has ever taken a request.
+    var hasTakenRequest: Bool { requests.session.hasOpened }
+
     private init(_ endpoint: Endpoint, scheme: String, on executor: DispatchQueueExecutor) {
         (self.endpoint, self.scheme, self.executor) = (endpoint, scheme, executor)
         waiter = EventWaiter(queue: executor.queue)

@@ -39,7 +39,8 @@ struct HTTP2Session: Sendable {
     private var output: [UInt8]
     private var streams: [UInt32: HTTP2StreamState] = [:]
     private var nextStream: UInt32
-    private var hasOpened = false
+    /// Whether a stream was ever opened.
+    private(set) var hasOpened = false
     private var decoder = HPACKDecoder(maximumListSize: HTTP2FrameReader.largestHeaderBlock)
     private var settings = HTTP2ServerSettings()
     private var hasSettings = false

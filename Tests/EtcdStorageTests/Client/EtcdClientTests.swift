@@ -295,15 +295,10 @@ struct EtcdClientTests {
         #expect(member.calls.load(ordering: .relaxed) == 2)
     }
 
-    @Test("Concurrent requests share one connection; those before there is one may each open one")
+    @Test("Concurrent requests share one connection, and those before there is one share its opening")
     func concurrency() async throws {
         let member = Member()
-        let connections = Recorder<Int>()
-        let endpoint = try member.listen { _, call in
-            connections.record(call.connection)
-            return .success
-        }
-        let client = try client(endpoint)
+        let client = try client(try member.listen { _, _ in .success })
         for _ in 0..<10 {
             try await withThrowingTaskGroup { group in
                 for _ in 0..<8 { group.addTask { try await client.call(Self.put, isRepeatable: false, deadline: .distant) } }
@@ -311,8 +306,65 @@ struct EtcdClientTests {
             }
         }
         #expect(member.calls.load(ordering: .relaxed) == 80)
-        #expect(member.connections.load(ordering: .relaxed) <= 8)
-        #expect(Set(connections.elements.dropFirst(8)).count == 1)
+        #expect(member.connections.load(ordering: .relaxed) == 1)
+    }
+
+    @Test("An opening goes on when the call is given up that has begun it, and others use its connection", arguments: [true, false])
+    func abandonedOpening(isCancelled: Bool) async throws {
+        let (begins, begun) = AsyncStream.makeStream(of: Void.self)
+        let (mayAccept, connections) = (DispatchSemaphore(value: 0), Recorder<Int>())
+        let server = try LoopbackServer { number, peer in
+            begun.yield()
+            mayAccept.wait()
+            connections.record(number)
+            guard let peer = HTTP2Peer(accepting: peer) else { return }
+            while let (head, _) = peer.receive() {
+                guard head.kind == .data else { continue }
+                let frames: [HTTP2Frame] = [
+                    .headers(head.stream, [":status": "200"]), .data(head.stream, GRPCMessageSplitter.framed([])),
+                    .headers(head.stream, ["grpc-status": "0"], isEnd: true),
+                ]
+                peer.send(frames.bytes)
+            }
+        }
+        let configuration = EtcdConfiguration(
+            endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(30), connectTimeout: .seconds(30))
+        let client = try EtcdClient(configuration)
+        let first = Task {
+            try await client.call(Self.put, isRepeatable: false, deadline: isCancelled ? .distant : .now + .milliseconds(100))
+        }
+        _ = await begins.first { true }
+        let second = Task { try await client.call(Self.put, isRepeatable: false, deadline: .distant) }
+        if isCancelled { first.cancel() }
+        await #expect(throws: (any Error).self) { try await first.value }
+        mayAccept.signal()
+        _ = try await second.value
+        #expect(connections.elements == [0])
+    }
+
+    @Test("Calls that have waited for the same connection, which takes one at a time, are all answered by its member")
+    func limitedConnection() async throws {
+        let server = try HTTP2Server([.maximumStreams: 1, .initialWindowSize: 1 << 20]) { connection in
+            while let request = connection.receiveRequest() {
+                connection.respond(to: request.stream, GRPCMessageSplitter.framed([]))
+            }
+        }
+        let other = Member()
+        let client = try client(server.endpoint.description, try other.listen { _, _ in .success })
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<8 { group.addTask { try await client.call(Self.put, isRepeatable: false, deadline: .distant) } }
+            try await group.waitForAll()
+        }
+        #expect(other.connections.load(ordering: .relaxed) == 0)
+    }
+
+    @Test("A member whose connections take no request at all has failed: another one is asked")
+    func uselessConnection() async throws {
+        let server = try HTTP2Server([.maximumStreams: 0]) { $0.receiveEnd() }
+        let other = Member()
+        let client = try client(server.endpoint.description, try other.listen { _, _ in .success })
+        _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
+        #expect(other.calls.load(ordering: .relaxed) == 1)
     }
 
     @Test("A watch and other requests share one connection, which stays when the watch ends")

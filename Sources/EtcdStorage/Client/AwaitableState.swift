@@ -36,7 +36,7 @@ final class AwaitableState<State: Sendable>: Sendable {
     /// Changes the state under the lock, and goes on with those who find in it what they wait for.
     ///
     /// - Parameter action: called outside the lock with the result of the change, before they go on.
-    func update<Result>(_ body: (inout State) -> Result, before action: (Result) -> Void) {
+    func update<Result>(_ body: (inout State) -> Result, before action: (Result) -> Void = { _ in }) {
         let (result, ready) = contents.withLock { contents in (body(&contents.state), contents.ready()) }
         action(result)
         for action in ready { action() }
