@@ -185,13 +185,13 @@ actor EtcdClient {
 
     /// Waits for a new connection to a member, which is opened for all calls that need one.
     private func opened(_ member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
-        let opening = members[member].opening ?? beginOpening(member)
-        if let result = await opening.wait(until: deadline, for: { $0 }) { return try result.get() }
+        let opening = members[member].opening ?? (Task.isCancelled ? nil : beginOpening(member))
+        if let result = await opening?.wait(until: deadline, for: { $0 }) { return try result.get() }
         let reason: ConnectionError.Reason = Task.isCancelled ? .cancelled : .deadlineExceeded
         throw ConnectionError(endpoint: members[member].endpoint, reason: reason, delivery: .nothingSent)
     }
 
-    /// Opens a connection in a task of its own, which goes on if the call that needs it first is given up.
+    /// Opens a connection in a task of its own, which goes on, and keeps the client, if the call that needs it first is given up.
     private func beginOpening(_ member: Int) -> Opening {
         let opening = Opening(nil)
         members[member].opening = opening
@@ -213,7 +213,7 @@ actor EtcdClient {
 
     private func open(_ member: Int) async throws(ConnectionError) -> HTTP2Connection {
         let endpoint = members[member].endpoint
-        let deadline = ContinuousClock.now + configuration.connectTimeout
+        let deadline = ContinuousClock.now + min(configuration.connectTimeout, configuration.requestTimeout)
         guard let tls else { return try await HTTP2Connection.open(endpoint, on: executor, deadline: deadline) }
         return try await HTTP2Connection.open(endpoint, scheme: "https", on: executor, deadline: deadline) {
             try TLSSession(tls, host: endpoint.host, port: endpoint.port)

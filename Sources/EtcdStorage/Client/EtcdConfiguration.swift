@@ -31,7 +31,7 @@ public struct EtcdConfiguration: Sendable, Hashable {
     public var tls: TLSConfiguration?
     /// How long a member may take for a response before another one is asked. Five seconds by default.
     public var requestTimeout: Duration
-    /// How long it may take to connect to a member, with the handshake of TLS. Two seconds by default.
+    /// How long it may take to connect to a member, with the handshake of TLS; no longer than a response. Two seconds by default.
     public var connectTimeout: Duration
 
     /// Describes a cluster. The endpoints are checked when the configuration is used.

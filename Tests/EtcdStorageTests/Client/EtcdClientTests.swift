@@ -15,7 +15,8 @@ struct EtcdClientTests {
         let credentials = EtcdConfiguration.Credentials(user: "root", password: "secret")
         return try EtcdClient(
             EtcdConfiguration(
-                endpoints: endpoints, prefix: "", credentials: isAuthenticated ? credentials : nil, requestTimeout: .seconds(30)))
+                endpoints: endpoints, prefix: "", credentials: isAuthenticated ? credentials : nil, requestTimeout: .seconds(30),
+                connectTimeout: .seconds(30)))
     }
 
     /// What a member answers to a call.
@@ -317,29 +318,44 @@ struct EtcdClientTests {
             begun.yield()
             mayAccept.wait()
             connections.record(number)
-            guard let peer = HTTP2Peer(accepting: peer) else { return }
-            while let (head, _) = peer.receive() {
-                guard head.kind == .data else { continue }
-                let frames: [HTTP2Frame] = [
-                    .headers(head.stream, [":status": "200"]), .data(head.stream, GRPCMessageSplitter.framed([])),
-                    .headers(head.stream, ["grpc-status": "0"], isEnd: true),
-                ]
-                peer.send(frames.bytes)
-            }
+            Self.serve(peer)
         }
         let configuration = EtcdConfiguration(
-            endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(30), connectTimeout: .seconds(30))
+            endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
         let client = try EtcdClient(configuration)
         let first = Task {
-            try await client.call(Self.put, isRepeatable: false, deadline: isCancelled ? .distant : .now + .milliseconds(100))
+            try await client.call(Self.put, isRepeatable: false, deadline: .now + (isCancelled ? .seconds(300) : .milliseconds(100)))
         }
         _ = await begins.first { true }
-        let second = Task { try await client.call(Self.put, isRepeatable: false, deadline: .distant) }
+        let second = Task { try await client.call(Self.put, isRepeatable: false, deadline: .now + .seconds(300)) }
         if isCancelled { first.cancel() }
         await #expect(throws: (any Error).self) { try await first.value }
         mayAccept.signal()
         _ = try await second.value
         #expect(connections.elements == [0])
+    }
+
+    @Test("An opening takes no longer than a response may, so that the next attempt makes another one")
+    func stuckOpening() async throws {
+        let server = try LoopbackServer { number, peer in
+            if number == 0 { peer.receiveEnd() } else { Self.serve(peer) }
+        }
+        let configuration = EtcdConfiguration(
+            endpoints: [server.endpoint.description], prefix: "", requestTimeout: .milliseconds(200), connectTimeout: .seconds(300))
+        _ = try await EtcdClient(configuration).call(Self.put, isRepeatable: true, deadline: .now + .seconds(100))
+    }
+
+    /// Answers each call with an empty message.
+    private static func serve(_ peer: Peer) {
+        guard let peer = HTTP2Peer(accepting: peer) else { return }
+        while let (head, _) = peer.receive() {
+            guard head.kind == .data else { continue }
+            let frames: [HTTP2Frame] = [
+                .headers(head.stream, [":status": "200"]), .data(head.stream, GRPCMessageSplitter.framed([])),
+                .headers(head.stream, ["grpc-status": "0"], isEnd: true),
+            ]
+            peer.send(frames.bytes)
+        }
     }
 
     @Test("Calls that have waited for the same connection, which takes one at a time, are all answered by its member")
