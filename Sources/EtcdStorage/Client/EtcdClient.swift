@@ -24,10 +24,11 @@ actor EtcdClient {
 
     /// The number of members that are known.
     nonisolated let endpointCount: Int
+    /// The number of bytes that a response may have at most.
+    nonisolated let largestResponse: Int
     /// The queue, which tasks should prefer whose calls of the client should change no thread.
     nonisolated let executor = DispatchQueueExecutor(label: "EtcdClient", isPreferred: true)
     private let configuration: EtcdConfiguration
-    private let largestResponse: Int
     private let tls: TLSContext?
     private var members: [Member]
     private var preferred = 0

@@ -36,12 +36,14 @@ private struct PageRequest: EtcdRequest {
         range.write(to: &writer)
     }
 
-    /// The request for as many keys after those of a page, at a revision; nil if they were the last.
-    func next(after page: Response, at revision: Int64) throws(EtcdFailure) -> PageRequest? {
+    /// The request for the keys after those of a page, at a revision; nil if they were the last.
+    ///
+    /// - Parameter size: the number of bytes up to which pages grow.
+    func next(after page: Response, at revision: Int64, growingTo size: Int) throws(EtcdFailure) -> PageRequest? {
         guard page.hasMore, let key = try page.lastKey() else { return nil }
         var request = self
         request.range.key = key + [0]
-        request.range.limit = Int64(page.unread.count)
+        request.range.limit = page.nextCount(growingTo: size)
         request.range.revision = revision
         return request
     }
@@ -70,6 +72,13 @@ private struct PageRequest: EtcdRequest {
             }
         }
 
+        /// The number of keys of the next page: more than before if these are small, because etcd counts all keys after a page with each.
+        func nextCount(growingTo size: Int) -> Int64 {
+            let count = Int64(unread.count)
+            let ownSize = unread.reduce(1) { $0 + Int64($1.unreadCount) }
+            return max(count, min(8 * count, count * Int64(size) / ownSize))
+        }
+
         /// The last key; nil if there is none.
         func lastKey() throws(EtcdFailure) -> [UInt8]? {
             try unread.last.map { reader throws(EtcdFailure) in try Self.keyValue(reader).key }
@@ -92,7 +101,8 @@ private struct PageRequest: EtcdRequest {
 }
 
 extension EtcdClient {
-    /// Reads all keys of a range at one revision, the newest one, in pages, which become smaller where values are too large for them.
+    /// Reads all keys of a range at one revision, the newest one, in pages, which become smaller where values are too large for them, and
+    /// larger while they are small.
     ///
     /// Begins anew if that revision is compacted meanwhile, or if another cluster answers.
     ///
@@ -128,7 +138,7 @@ extension EtcdClient {
             snapshot.keyValues += page.keyValues
             receive(page)
         }
-        while let request = try first.next(after: response, at: snapshot.revision) {
+        while let request = try first.next(after: response, at: snapshot.revision, growingTo: largestResponse / 128) {
             async let next = page(request, timeout: pageTimeout)
             // Lets the request be sent first: a page is read while etcd makes the next one (etcd.open.10000: 1.7 x otherwise).
             await Task.yield()

@@ -56,6 +56,9 @@ struct ProtobufReader: Sendable {
         return field.number
     }
 
+    /// The number of bytes that were not read yet.
+    var unreadCount: Int { end - offset }
+
     // MARK: - Values
 
     /// Reads an integer, or the number of an enumeration's case. Bits beyond those of its type are dropped.

@@ -43,16 +43,18 @@
             #expect(names(events.events) == ["c"])
         }
 
-        @Test("A snapshot of several pages is that of one revision")
+        @Test("A snapshot of several pages, which grow while keys are small, is that of one revision")
         func pages() async throws {
             let cluster = try await EtcdCluster.shared()
             for part in 0..<3 { try await put((0..<100).map { "key\(part * 100 + $0)" }, in: cluster) }
             let client = try EtcdClient.patient(ports: cluster.ports)
-            for size in [1, 7, 299, 300, 301] as [Int64] {
+            let expected: KeyValuePairs = [1: [1, 8, 64, 227], 7: [7, 56, 237], 299: [299, 1], 300: [300], 301: [300]]
+            for (size, counts) in expected {
                 var pages: [EtcdSnapshot.Page] = []
                 let snapshot = try await client.snapshot(
-                    from: keys.rangeStart, to: keys.rangeEnd, pageSize: size, pageTimeout: .seconds(30)
+                    from: keys.rangeStart, to: keys.rangeEnd, pageSize: Int64(size), pageTimeout: .seconds(30)
                 ) { pages.append($0) }
+                #expect(pages.map(\.keyValues.count) == counts)
                 #expect(pages.flatMap(\.keyValues) == snapshot.keyValues)
                 #expect(pages.allSatisfy { $0.revision == snapshot.revision })
                 #expect(pages.map(\.isFirst) == pages.indices.map { $0 == 0 })
@@ -81,13 +83,33 @@
             #expect(deleted.events.count { $0.isDelete } == 400)
         }
 
+        @Test("The pages of a snapshot grow up to a 128th of the largest response")
+        func growingPages() async throws {
+            let cluster = try await EtcdCluster.shared()
+            for part in 0..<3 { try await put((0..<100).map { "key\(part * 100 + $0)" }, in: cluster) }
+            let whole = try await EtcdClient.patient(ports: cluster.ports)
+                .snapshot(from: keys.rangeStart, to: keys.rangeEnd, pageTimeout: .seconds(30))
+            // Twenty of the keys fit, and their messages have no more than 120 bytes each.
+            let configuration = EtcdConfiguration(endpoints: cluster.endpoints, prefix: "", requestTimeout: .seconds(30))
+            let client = try EtcdClient(configuration, largestResponse: 128 * 20 * 120)
+            var sizes: [Int] = []
+            let snapshot = try await client.snapshot(
+                from: keys.rangeStart, to: keys.rangeEnd, pageSize: 10, pageTimeout: .seconds(30)
+            ) { sizes.append($0.keyValues.count) }
+            #expect(snapshot.keyValues == whole.keyValues)
+            #expect(sizes.first == 10)
+            #expect(sizes.dropFirst().dropLast().allSatisfy { 20..<80 ~= $0 }, "\(sizes)")
+        }
+
         @Test("A snapshot has smaller pages from where its values are too large for a response on")
         func largeValues() async throws {
             let cluster = try await EtcdCluster.shared()
-            try await put((0..<50).map { "a\($0)" }, in: cluster)
-            for number in 0..<20 {
-                let request = PutRequest(key: key("b\(number)"), value: Array(repeating: UInt8(number), count: 10_000))
-                _ = try await call(request, to: cluster)
+            // The pages do not grow with either.
+            for (letter, count, size) in [("a", 50, 100), ("b", 20, 10_000)] {
+                for number in 0..<count {
+                    let request = PutRequest(key: key("\(letter)\(number)"), value: Array(repeating: UInt8(number), count: size))
+                    _ = try await call(request, to: cluster)
+                }
             }
             let configuration = EtcdConfiguration(endpoints: cluster.endpoints, prefix: "", requestTimeout: .seconds(30))
             let client = try EtcdClient(configuration, largestResponse: 50_000)

@@ -59,7 +59,7 @@ enum EtcdAlternatives {
         ) { _ in
             let (server, connection) = try await EtcdRows.start()
             try await server.fill("s", 10_000, padding: EtcdPages.padding)
-            let works = [1_000, 10_000].map { EtcdPages("s", 10_000, ofSize: $0).fetch(connection) }
+            let works = [Array(repeating: 1_000, count: 10), [10_000]].map { EtcdPages("s", of: $0).fetch(connection) }
             return Pair(subject: works[0], baseline: works[1]) { withExtendedLifetime(server) {} }
         },
         Row(

@@ -49,7 +49,7 @@ enum EtcdRows {
                 }
                 return total / Double(count)
             }
-            return Pair(subject: open, baseline: EtcdPages("s", 10_000, ofSize: 1_000).fetch(connection)) {
+            return Pair(subject: open, baseline: EtcdPages("s", of: EtcdPages.ofStore).fetch(connection)) {
                 withExtendedLifetime(server) {}
             }
         },
@@ -225,13 +225,18 @@ actor EtcdCounter {
 struct EtcdPages {
     /// What makes 10,000 values of ``SampleList`` 1.8 MB.
     static let padding = 76
+    /// The numbers of keys that a store asks for with these values: those of half a megabyte after the first page.
+    static let ofStore = [1_000, 2_400, 2_400, 2_400, 1_800]
 
     private let requests: [GRPCConnection.Message]
 
-    init(_ prefix: String, _ count: Int, ofSize size: Int) {
-        let keys = (0..<count).map { "\(prefix)/\(SampleList.name($0))" }.sorted()
-        requests = stride(from: 0, to: count, by: size).map { index in
-            GRPCConnection.Message().bytes(1, keys[index].utf8).bytes(2, "\(prefix)0".utf8).number(3, Int64(size))
+    /// - Parameter counts: the numbers of keys in the pages.
+    init(_ prefix: String, of counts: [Int]) {
+        let keys = (0..<counts.reduce(0, +)).map { "\(prefix)/\(SampleList.name($0))" }.sorted()
+        var start = 0
+        requests = counts.map { count in
+            defer { start += count }
+            return GRPCConnection.Message().bytes(1, keys[start].utf8).bytes(2, "\(prefix)0".utf8).number(3, Int64(count))
         }
     }
 
