@@ -34,3 +34,9 @@ public final class TemporaryFolder: Sendable {
         url.appendingPathComponent(name, isDirectory: false)
     }
 }
+
+/// Closes a file that was locked by its descriptor: closed alone, it would stay locked in a child that another test has just forked.
+public func unlockAndClose(_ descriptor: Int32) {
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
+}

@@ -138,6 +138,7 @@ extension EtcdClient {
             snapshot.keyValues += page.keyValues
             receive(page)
         }
+        // Half a megabyte of the 64 that a store allows: far from what one member could not send in time.
         while let request = try first.next(after: response, at: snapshot.revision, growingTo: largestResponse / 128) {
             async let next = page(request, timeout: pageTimeout)
             // Lets the request be sent first: a page is read while etcd makes the next one (etcd.open.10000: 1.7 x otherwise).

@@ -314,12 +314,13 @@ struct EtcdClientTests {
     func abandonedOpening(isCancelled: Bool) async throws {
         let (begins, begun) = AsyncStream.makeStream(of: Void.self)
         let (mayAccept, connections) = (DispatchSemaphore(value: 0), Recorder<Int>())
-        let server = try LoopbackServer { number, peer in
+        let accepts = { @Sendable (number: Int) in
             begun.yield()
             mayAccept.wait()
             connections.record(number)
-            Self.serve(peer)
+            return true
         }
+        let server = try HTTP2Server(accepts: accepts, Self.answer)
         let configuration = EtcdConfiguration(
             endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
         let client = try EtcdClient(configuration)
@@ -337,34 +338,20 @@ struct EtcdClientTests {
 
     @Test("An opening takes no longer than a response may, so that the next attempt makes another one")
     func stuckOpening() async throws {
-        let server = try LoopbackServer { number, peer in
-            if number == 0 { peer.receiveEnd() } else { Self.serve(peer) }
-        }
+        let server = try HTTP2Server(accepts: { $0 > 0 }, Self.answer)
         let configuration = EtcdConfiguration(
             endpoints: [server.endpoint.description], prefix: "", requestTimeout: .milliseconds(200), connectTimeout: .seconds(300))
         _ = try await EtcdClient(configuration).call(Self.put, isRepeatable: true, deadline: .now + .seconds(100))
     }
 
     /// Answers each call with an empty message.
-    private static func serve(_ peer: Peer) {
-        guard let peer = HTTP2Peer(accepting: peer) else { return }
-        while let (head, _) = peer.receive() {
-            guard head.kind == .data else { continue }
-            let frames: [HTTP2Frame] = [
-                .headers(head.stream, [":status": "200"]), .data(head.stream, GRPCMessageSplitter.framed([])),
-                .headers(head.stream, ["grpc-status": "0"], isEnd: true),
-            ]
-            peer.send(frames.bytes)
-        }
+    private static func answer(_ connection: inout HTTP2Server.Connection) {
+        while let request = connection.receiveRequest() { connection.respond(to: request.stream, GRPCMessageSplitter.framed([])) }
     }
 
     @Test("Calls that have waited for the same connection, which takes one at a time, are all answered by its member")
     func limitedConnection() async throws {
-        let server = try HTTP2Server([.maximumStreams: 1, .initialWindowSize: 1 << 20]) { connection in
-            while let request = connection.receiveRequest() {
-                connection.respond(to: request.stream, GRPCMessageSplitter.framed([]))
-            }
-        }
+        let server = try HTTP2Server([.maximumStreams: 1, .initialWindowSize: 1 << 20], Self.answer)
         let other = Member()
         let client = try client(server.endpoint.description, try other.listen { _, _ in .success })
         try await withThrowingTaskGroup { group in

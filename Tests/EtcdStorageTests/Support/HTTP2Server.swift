@@ -76,12 +76,15 @@ struct HTTP2Server {
     /// - Parameters:
     ///   - settings: those that the server begins with; by default the client may send as much as it likes.
     ///   - window: the bytes that the client may send on the connection in addition to those of the standard.
+    ///   - accepts: called with the number of each connection before anything is sent on it; returns whether anything ever is.
     ///   - script: called with each connection, which closes when it returns.
     init(
         _ settings: KeyValuePairs<HTTP2Setting, UInt32> = [.initialWindowSize: UInt32(Int32.max)],
-        window: UInt32 = UInt32(Int32.max) - 65_535, _ script: @escaping @Sendable (inout Connection) -> Void
+        window: UInt32 = UInt32(Int32.max) - 65_535, accepts: @escaping @Sendable (_ number: Int) -> Bool = { _ in true },
+        _ script: @escaping @Sendable (inout Connection) -> Void
     ) throws {
         endpoint = try LoopbackServer { number, peer in
+            guard accepts(number) else { return peer.receiveEnd() }
             guard let peer = HTTP2Peer(accepting: peer, settings, window: window) else { return }
             var connection = Connection(peer, number: number)
             script(&connection)

@@ -325,9 +325,7 @@ struct PropertyListFileTests {
         try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
         store[Keys.text] = "waiting"
         await #expect(throws: StorageError.locked(file: file.path, waited: .milliseconds(100), edits: .kept)) { try await store.flush() }
-        // Closed alone, it would stay locked in a child that another test has just forked.
-        flock(lock, LOCK_UN)
-        close(lock)
+        unlockAndClose(lock)
         try await store.flush()
         #expect(try ObservableStore(at: file).entries == ["text": "waiting"])
     }

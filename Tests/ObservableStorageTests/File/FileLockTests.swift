@@ -16,11 +16,7 @@ import Testing
     private func isFree(_ name: String) throws -> Bool {
         let descriptor = open(folder.path(name), O_RDWR | O_CLOEXEC)
         try #require(descriptor >= 0)
-        defer {
-            // Closed alone, it would stay locked in a child that another test has just forked.
-            flock(descriptor, LOCK_UN)
-            close(descriptor)
-        }
+        defer { unlockAndClose(descriptor) }
         return flock(descriptor, LOCK_EX | LOCK_NB) == 0
     }
 
@@ -227,8 +223,7 @@ import Testing
         }
 
         func letGo() {
-            flock(holder, LOCK_UN)
-            close(holder)
+            unlockAndClose(holder)
         }
     }
 

@@ -38,9 +38,7 @@ import Testing
         let file = PropertyListFile(at: URL(fileURLWithPath: path))
         _ = try file.edit { $0["a"] = 1 }
         #expect(try folder.names().contains(leftover))
-        // Closed alone, it would stay locked in a child that another test has just forked.
-        flock(user, LOCK_UN)
-        close(user)
+        unlockAndClose(user)
         _ = try file.edit { $0["a"] = 2 }
         #expect(try !folder.names().contains(leftover))
     }

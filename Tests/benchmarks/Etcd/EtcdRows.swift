@@ -225,8 +225,8 @@ actor EtcdCounter {
 struct EtcdPages {
     /// What makes 10,000 values of ``SampleList`` 1.8 MB.
     static let padding = 76
-    /// The numbers of keys that a store asks for with these values: those of half a megabyte after the first page.
-    static let ofStore = [1_000, 2_400, 2_400, 2_400, 1_800]
+    /// The numbers of keys that a store asks for with these values: those of half a megabyte after the first page, 162 bytes each.
+    static let ofStore = [1_000, 3_228, 3_228, 2_544]
 
     private let requests: [GRPCConnection.Message]
 
