@@ -7,6 +7,9 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// Tests run optimized libraries in a release build, and are not optimized themselves.
+let testSettings = settings + [.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"], .when(configuration: .release))]
+
 // The privacy manifests for uploads to Apple's stores. Elsewhere they are no resources: a bundle would import all of Foundation.
 let manifest = "PrivacyInfo.xcprivacy"
 #if canImport(Darwin)
@@ -62,23 +65,31 @@ let package = Package(
             name: "benchmarks", dependencies: ["EtcdStorage", "ObservableStorage", "PropertyListCoding", "TestSupport"],
             path: "Tests/benchmarks", exclude: ["Etcd/transactions.go"], swiftSettings: settings),
         .testTarget(
-            name: "benchmarksTests", dependencies: ["benchmarks"], swiftSettings: settings),
+            name: "benchmarksTests", dependencies: ["benchmarks"], swiftSettings: testSettings),
         .testTarget(
             name: "PropertyListCodingTests", dependencies: ["FoundationOracle", "PropertyListCoding", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "ObservableStorageTests",
+            dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "FileStorageTests",
+            dependencies: ["Peer", "ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "PackageTests",
             dependencies: [
                 "Daemon", "Peer", "Workers", "ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage",
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "EtcdStorageTests",
             dependencies: ["EtcdStorage", "FoundationSubset", "ObservableStorage", "Peer", "PropertyListCoding", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "prefsTests", dependencies: ["prefs", "Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -10,6 +10,9 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// As in the package itself.
+let testSettings = settings + [.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"], .when(configuration: .release))]
+
 #if canImport(Darwin)
     let standIns: [Target] = []
 #else
@@ -39,8 +42,9 @@ let package = Package(
             name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding", "UserDefaultsStorage"],
             path: "Links/TestSupport", swiftSettings: settings),
         .testTarget(
-            name: "AppleTests", dependencies: frameworks + ["ObservableStorage", "PropertyListCoding", "TestSupport"],
-            path: "Links/Tests", sources: ["Apple", "Change", "Key", "Scene", "Value"], swiftSettings: settings),
+            name: "ObservableStorageTests",
+            dependencies: frameworks + ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
+            path: "Links/Tests", swiftSettings: testSettings),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,15 +1,15 @@
 import TestSupport
 import Testing
 
-/// Makes each test function wait before it begins, and before its time limit does, until it may run its servers.
+/// Makes each case of a test wait until it may run its servers.
 struct ServerTrait: TestTrait, SuiteTrait, TestScoping {
     fileprivate let count: Int
 
     var isRecursive: Bool { true }
 
     func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? {
-        // The time limit is that of each case.
-        test.isSuite || testCase != nil ? nil : self
+        // Only a case that may run can hold servers: if a function held them, cases that wait for servers would keep its own from running.
+        testCase == nil ? nil : self
     }
 
     func provideScope(for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void) async throws {
@@ -20,7 +20,7 @@ struct ServerTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == ServerTrait {
-    /// The tests run a number of servers at a time, at most four; all cases of a function begin together.
+    /// The tests run a number of servers at a time, at most four.
     static func servers(_ count: Int) -> Self {
         ServerTrait(count: count)
     }

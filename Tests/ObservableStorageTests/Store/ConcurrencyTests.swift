@@ -43,37 +43,6 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test(
-        "Several processes with one file each have a consistent history, and end with equal values",
-        arguments: Self.seeds.prefix(isLong ? 20 : 1))
-    func severalProcesses(seed: UInt64) async throws {
-        let storage = try Fixture.file.make()
-        let path = try storage.backend.name
-        let store = try storage.open()
-        let witness = StoreWitness(store)
-        let names = (0..<3).map { "peer\($0)" }
-        let peers = try names.map { name in
-            let others = names.filter { $0 != name } + ["own"]
-            return try RunningProgram("Peer", ["history", path, name, "\(seed)", "60", others.joined(separator: ",")])
-        }
-        for peer in peers { _ = try await peer.lines(count: 1) }
-        for peer in peers { try peer.send("write") }
-        var writer = RandomWriter("own", seed: seed, store: store)
-        try await writer.run(steps: 60)
-        try await store.flush()
-        for peer in peers { try await peer.line { $0 == "written" } }
-        for peer in peers { try peer.send("end") }
-        try await store.update { _ in }
-        try await store.close()
-        try expectFlawless(await witness.history(writers: [writer], others: Set(names)), seed: seed, storage: storage)
-        let end = try store.entries.hexadecimal
-        for peer in peers {
-            #expect(try await peer.status == 0)
-            #expect(peer.lines.elements == ["ready", "written", "end \(end)"], "seed \(seed)")
-            #expect(peer.errors.elements == [], "seed \(seed)")
-        }
-    }
-
     @Test("Observers that are added and removed meanwhile receive a contiguous part of the history", arguments: Self.seeds)
     func comingAndGoing(seed: UInt64) async throws {
         let storage = try Fixture.memory.make()
@@ -147,12 +116,5 @@ struct ConcurrencyTests {
         #expect(violations.isEmpty, "seed \(seed): \(violations.prefix(5).map(\.description).joined(separator: "\n"))")
         #expect(try storage.open().entries == history.end, "seed \(seed)")
         #expect(!history.changes.isEmpty)
-    }
-}
-
-extension [String: PropertyListValue] {
-    /// The entries as text that is equal for equal entries.
-    fileprivate var hexadecimal: String {
-        get throws { try PropertyListValue.dictionary(self).encoded(as: .binary).map { String($0, radix: 16) }.joined() }
     }
 }

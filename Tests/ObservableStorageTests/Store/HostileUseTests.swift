@@ -149,17 +149,6 @@ struct HostileUseTests {
         }
     }
 
-    @Test(
-        "Exiting inside a transaction loses no earlier edit, nor one made inside through the store",
-        arguments: [false, true])
-    func exitInside(isSetInside: Bool) async throws {
-        let folder = try TemporaryFolder()
-        let file = folder.file("settings.plist")
-        let ended = try await Subprocess.finished("Peer", ["exit-inside", file.path, isSetInside ? "after-set" : "before"])
-        #expect(ended.status == 0)
-        #expect(try ObservableStore(at: file).entries == ["count": 5])
-    }
-
     @Test("Writing is as fast as without observers after the last stream of all changes has ended")
     func endedObserversOfAll() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())

@@ -113,11 +113,4 @@ struct MainActorListenerTests {
     @MainActor private final class Model {
         var counts: [Int] = []
     }
-
-    @Test("In a process whose main queue runs on another thread, they are called at once as well")
-    func afterDispatchMain() async throws {
-        let ended = try await Subprocess.finished("Peer", ["main-actor"])
-        #expect(ended.status == 0)
-        #expect(ended.text == "set 1, heard [1]\nset 3, heard [1, 2, 3]\n", "\(ended.text) \(ended.errors)")
-    }
 }

@@ -285,15 +285,4 @@ struct SuspensionScopeTests {
         registry.remove(ObjectIdentifier(own))
         #expect(registry.suspend(.all).map(\.name) == [shared.name])
     }
-
-    @Test(
-        "A process that exits with all of its stores suspended writes their edits, also those made at its end",
-        arguments: ["suspended", "suspended-late"])
-    func exit(way: String) async throws {
-        let file = folder.file("settings.plist")
-        let ended = try await Subprocess.finished("Peer", ["exit", way, file.path])
-        #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
-        #expect(ended.text == "true true\n")
-        #expect(try PropertyListFile(at: file).load().values == ["count": 5])
-    }
 }

@@ -5,42 +5,10 @@ import Testing
 @testable import ObservableStorage
 
 extension TemporaryFolder {
-    /// The sorted names of the files in the folder.
-    func names() throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: url.path).sorted()
-    }
-
-    /// Creates a file with the given content and permissions, and returns its path.
-    @discardableResult
-    func make(_ name: String, _ content: String = "old", permissions: mode_t = 0o600) throws -> String {
-        try Data(content.utf8).write(to: file(name))
-        try #require(chmod(path(name), permissions) == 0)
-        return path(name)
-    }
-
-    /// Creates a symbolic link and returns its path.
-    @discardableResult
-    func link(_ name: String, to target: String) throws -> String {
-        try FileManager.default.createSymbolicLink(atPath: path(name), withDestinationPath: target)
-        return path(name)
-    }
-
-    /// Creates a folder inside, and returns its path.
-    @discardableResult
-    func makeFolder(_ name: String) throws -> String {
-        try FileManager.default.createDirectory(atPath: path(name), withIntermediateDirectories: true)
-        return path(name)
-    }
-
     /// Creates a named pipe.
     func makePipe(_ name: String) throws -> String {
         try #require(mkfifo(path(name), 0o600) == 0)
         return path(name)
-    }
-
-    /// The content of a file, as text.
-    func text(_ name: String) throws -> String {
-        try String(contentsOf: file(name), encoding: .utf8)
     }
 
     /// The status of a name, without following links.

@@ -113,6 +113,34 @@ struct ServiceTests {
             #expect(oracle.text == "\(count)\n", "\(oracle.errors)")
         }
     }
+
+    @Test(
+        "A suite is the file of that name in the configuration folder; an invalid one is kept, and logged once", arguments: [true, false])
+    func suite(isReadable: Bool) async throws {
+        let file = folder.file("app.example.plist")
+        if !isReadable { try Data("bad".utf8).write(to: file) }
+        let peer = try await Subprocess.finished("Peer", ["suite", "app.example"], environment: ["XDG_CONFIG_HOME": folder.url.path])
+        #expect(peer.status == 0)
+        #expect(peer.text == (isReadable ? "stored\n" : "refused\n"))
+        if isReadable { #expect(try ObservableStore(at: file)[Keys.count] == 5) }
+        let lines = peer.errors.split(separator: "\n")
+        guard !isReadable else { return #expect(lines.isEmpty) }
+        #expect(try Data(contentsOf: file) == Data("bad".utf8))
+        #expect(Set(lines).count == lines.count)
+        let start = "ObservableStorage: \(file.path): not a readable property list (line 1, column 1)"
+        #expect(lines.allSatisfy { $0.hasPrefix(start) }, "\(lines)")
+        let end = "; the last edits are kept in a log beside the file, and stored when it is next opened or written"
+        #expect(lines.last?.hasSuffix(end) == true, "\(lines)")
+        try PropertyListValue.dictionary(["text": "repaired"]).encoded(as: .xml).write(to: file, options: .atomic)
+        #expect(try PropertyListFile(at: file).load().values == ["count": 5, "text": "repaired"])
+    }
+
+    @Test("In a process whose main queue runs on another thread, listeners of the main actor are called at once as well")
+    func afterDispatchMain() async throws {
+        let ended = try await Subprocess.finished("Peer", ["main-actor"])
+        #expect(ended.status == 0)
+        #expect(ended.text == "set 1, heard [1]\nset 3, heard [1, 2, 3]\n", "\(ended.text) \(ended.errors)")
+    }
 }
 
 /// Configuration files that are replaced while a service runs.

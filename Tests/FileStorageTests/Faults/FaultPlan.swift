@@ -93,29 +93,3 @@ final class UnwatchedFile: BlockingStorageBackend {
         ObservationToken {}
     }
 }
-
-extension ObservableStore {
-    /// Runs a closure on the store's queue, so that it cannot write meanwhile.
-    func isolated<Result: Sendable>(
-        _ body: @Sendable (isolated ObservableStore) async throws -> Result
-    ) async rethrows -> Result {
-        try await body(self)
-    }
-
-    /// Flushes without letting anything else run on the store's queue; returns the error.
-    func flushFailure() async -> StorageError? {
-        do throws(StorageError) {
-            try await flush()
-            return nil
-        } catch {
-            return error
-        }
-    }
-
-    /// Waits until the store's queue is empty. A call to an empty closure would be optimized away.
-    nonisolated func settle() async {
-        await withCheckedContinuation { continuation in
-            executor.queue.async { continuation.resume() }
-        }
-    }
-}

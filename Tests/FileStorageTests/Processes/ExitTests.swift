@@ -42,6 +42,25 @@ struct ExitTests {
         )
     }
 
+    @Test(
+        "Exiting inside a transaction loses no earlier edit, nor one made inside through the store",
+        arguments: [false, true])
+    func exitInside(isSetInside: Bool) async throws {
+        let ended = try await Subprocess.finished("Peer", ["exit-inside", path, isSetInside ? "after-set" : "before"])
+        #expect(ended.status == 0)
+        #expect(try stored() == ["count": 5])
+    }
+
+    @Test(
+        "A process that exits with all of its stores suspended writes their edits, also those made at its end",
+        arguments: ["suspended", "suspended-late"])
+    func suspended(way: String) async throws {
+        let ended = try await end(way)
+        #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
+        #expect(ended.text == "true true\n")
+        #expect(try stored() == ["count": 5])
+    }
+
     @Test("A forked child exits without waiting, writes nothing, and reports it")
     func fork() async throws {
         try PropertyListValue.dictionary(["count": 1]).encoded(as: .binary).write(to: URL(fileURLWithPath: path))
