@@ -170,7 +170,9 @@ public final class EtcdBackend: StorageBackend {
     private nonisolated(nonsending) func settle(_ identity: UInt64) async throws -> Bool {
         guard let effect = try await effect(of: identity) else { return false }
         // Without it, entries would be told that the edits have replaced.
-        let isReached = await follower.settle(until: .now + callTimeout) { $0.revision >= effect.revision || $0.history != effect.history }
+        let isReached = await follower.settle(until: .now + follower.timing.arrival) {
+            $0.revision >= effect.revision || $0.history != effect.history
+        }
         guard isReached else { throw EtcdFailure(code: nil, message: "an earlier edit is stored, but no member can be watched") }
         settled.withLock { $0[identity] = nil }
         // Another history may not have it.

@@ -33,7 +33,8 @@ final class EtcdFollower: Sendable {
     private let name: String
     private let keys: EntryKeys
     private let client: EtcdClient
-    private let timing: EtcdWatch.Timing
+    /// How long it waits for what.
+    let timing: EtcdWatch.Timing
     private let state = AwaitableState(State())
 
     init(_ client: EtcdClient, _ keys: EntryKeys, named name: String, timing: EtcdWatch.Timing = EtcdWatch.Timing()) {

@@ -20,6 +20,8 @@ struct EtcdPresence: Sendable {
     let client: EtcdClient
     /// How long the members may take.
     let timeout: Duration
+    /// How often the lease is renewed during its time to live.
+    let renewals: Int
     /// The revision in which it was stored last; 0 before.
     private(set) var revision: Int64 = 0
     private var lease: Int64 = 0
@@ -27,8 +29,10 @@ struct EtcdPresence: Sendable {
     var isStored = false
     private var interval = Duration.zero
 
-    init(_ name: String, key: [UInt8], value: [UInt8], timeToLive: Duration, _ client: EtcdClient, timeout: Duration) {
-        (self.name, self.key, self.value, self.client, self.timeout) = (name, key, value, client, timeout)
+    init(
+        _ name: String, key: [UInt8], value: [UInt8], timeToLive: Duration, _ client: EtcdClient, timeout: Duration, renewals: Int
+    ) {
+        (self.name, self.key, self.value, self.client, self.timeout, self.renewals) = (name, key, value, client, timeout, renewals)
         self.timeToLive = max(1, timeToLive.components.seconds + (timeToLive.components.attoseconds > 0 ? 1 : 0))
     }
 
@@ -40,8 +44,7 @@ struct EtcdPresence: Sendable {
         let grant = LeaseGrantRequest(timeToLive: timeToLive)
         let granted = try await client.call(grant, isRepeatable: true, deadline: .now + timeout)
         lease = granted.lease
-        // A member that does not answer takes a third, and its successor another one.
-        interval = .seconds(granted.timeToLive) / 3
+        interval = .seconds(granted.timeToLive) / renewals
         try await put(isReplacing: isReplacing)
     }
 
@@ -143,7 +146,8 @@ extension EtcdBackend: PresenceBackend {
         _ = try await followed()
         guard let key = follower.read({ $0.key(of: name) }) else { throw EntryKeys.unusable(name) }
         let bytes = try EtcdTransaction.encoded(value, name)
-        let presence = EtcdPresence(name, key: key, value: bytes, timeToLive: timeToLive, client, timeout: callTimeout)
+        let presence = EtcdPresence(
+            name, key: key, value: bytes, timeToLive: timeToLive, client, timeout: callTimeout, renewals: follower.timing.renewals)
         try Task.checkCancellation()
         do {
             // A task of its own, which is not cancelled: what was sent may be stored.

@@ -121,8 +121,7 @@ struct EtcdTransaction: Sendable {
     private nonisolated(nonsending) mutating func stored(
         _ attempt: String, _ lost: Unknown?, _ follower: EtcdFollower
     ) async throws -> StorageEntries {
-        // A member that cannot be watched any more is left within five seconds.
-        if let stored = await follower.outcome(of: attempt, until: .now + .seconds(20)) { return stored }
+        if let stored = await follower.outcome(of: attempt, until: .now + follower.timing.arrival) { return stored }
         unknown = lost
         let reason = "the edit has taken effect, but no member can be watched"
         throw StorageError.outcomeUnknown(storage: name, reason: reason)

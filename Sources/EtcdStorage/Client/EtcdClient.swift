@@ -174,7 +174,9 @@ actor EtcdClient {
                     if members[member].connection === connection { members[member].connection = nil }
                 }
             }
-            let connection = try await opened(member, deadline: deadline)
+            // Found in the same step as that there is no connection: a call of the actor by itself may be enqueued, and the opening end before.
+            let opening = opening(of: member)
+            let connection = try await opened(opening, of: member, deadline: deadline)
             do throws(ConnectionError) {
                 return try await use(connection)
             } catch {
@@ -184,9 +186,12 @@ actor EtcdClient {
         }
     }
 
-    /// Waits for a new connection to a member, which is opened for all calls that need one.
-    private func opened(_ member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
-        let opening = members[member].opening ?? (Task.isCancelled ? nil : beginOpening(member))
+    /// The opening of a connection to a member, which all calls share that need one; nil for a call that is cancelled before it begins one.
+    private func opening(of member: Int) -> Opening? {
+        members[member].opening ?? (Task.isCancelled ? nil : beginOpening(member))
+    }
+
+    private func opened(_ opening: Opening?, of member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
         if let result = await opening?.wait(until: deadline, for: { $0 }) { return try result.get() }
         let reason: ConnectionError.Reason = Task.isCancelled ? .cancelled : .deadlineExceeded
         throw ConnectionError(endpoint: members[member].endpoint, reason: reason, delivery: .nothingSent)

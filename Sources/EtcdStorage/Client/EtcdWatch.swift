@@ -19,7 +19,7 @@ enum WatchStep: Sendable {
 /// The events are those of the history, each once. Where the history is lost, because it was compacted, because etcd has lost events, or
 /// because another cluster serves at the address, everything is read anew instead.
 struct EtcdWatch: Sendable {
-    /// How long the watch waits for what.
+    /// How long the watch, and those who follow it, wait for what.
     struct Timing: Sendable {
         /// The time between two heartbeats, which every member that lives answers.
         var heartbeat = Duration.seconds(1)
@@ -37,6 +37,10 @@ struct EtcdWatch: Sendable {
         var comparison = Duration.seconds(60)
         /// The time before a difference is looked at again, which is that of events on their way.
         var suspicion = Duration.seconds(5)
+        /// How long a transaction that has taken effect may take to come. A member that cannot be watched any more is left within five seconds.
+        var arrival = Duration.seconds(20)
+        /// How often a lease is renewed during its time to live: a member that does not answer takes a third, and its successor another one.
+        var renewals = 3
     }
 
     private let client: EtcdClient

@@ -40,9 +40,15 @@ public final class ObservationToken: Sendable {
     /// - Returns: the token, for ending the observation earlier.
     @discardableResult
     public func tie(to object: AnyObject) -> ObservationToken {
+        tie(to: object, checkedBy: .shared)
+    }
+
+    /// - Parameter polling: what detects the release of the object, if the token has no publisher.
+    @discardableResult
+    func tie(to object: AnyObject, checkedBy polling: OwnerPolling) -> ObservationToken {
         guard let subscription = running.withLock({ $0?.subscription }) else { return self }
         subscription.tie(self, to: object)
-        if subscriptionID == 0 { OwnerPolling.shared.add(subscription) }
+        if subscriptionID == 0 { polling.add(subscription) }
         return self
     }
 }

@@ -42,13 +42,17 @@ class Subscription: @unchecked Sendable {
     }
 }
 
-/// Checks once a second whether the objects exist that tokens without a publisher are tied to: nothing else would detect their release.
+/// Checks at intervals whether the objects exist that tokens without a publisher are tied to: nothing else would detect their release.
 final class OwnerPolling: Sendable {
     /// The instance of the process. There is a timer only while there are such tokens.
-    static let shared = OwnerPolling()
+    static let shared = OwnerPolling(every: .seconds(1))
 
-    private static let interval: DispatchTimeInterval = .seconds(1)
+    private let interval: DispatchTimeInterval
     private let state = Lock<(subscriptions: [ObjectIdentifier: Subscription], isTimed: Bool)>(([:], false))
+
+    init(every interval: DispatchTimeInterval) {
+        self.interval = interval
+    }
 
     /// Checks a subscription until it has ended.
     func add(_ subscription: Subscription) {
@@ -61,7 +65,7 @@ final class OwnerPolling: Sendable {
     }
 
     private func lookLater() {
-        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.interval) { [self] in
+        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + interval) { [self] in
             let ended = state.withLock { $0.subscriptions }.filter { $0.value.isEnded }
             let isTimed = state.withLock { state in
                 for ended in ended.keys { state.subscriptions[ended] = nil }

@@ -88,7 +88,8 @@
             let fixture = try await EtcdFixture()
             let client = try fixture.client()
             var presence = EtcdPresence(
-                "a", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(2), client, timeout: .seconds(60))
+                "a", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(600), client, timeout: .seconds(60),
+                renewals: 6_000)
             try await presence.store(isReplacing: true)
             presence.isStored = false
             try await fixture.delete("workers/7")
@@ -104,8 +105,8 @@
         @Test("The lease is renewed: its remaining time grows again and again")
         func renewed() async throws {
             let fixture = try await EtcdFixture()
-            let backend = try fixture.backend()
-            let presence = try await backend.presence("workers/7", "here", timeToLive: .seconds(4))
+            let backend = try fixture.backend(renewals: 40)
+            let presence = try await backend.presence("workers/7", "here", timeToLive: .seconds(60))
             let lease = try #require(try await keyValue(fixture)).lease
             // Told in whole seconds, rounded down.
             var (last, renewals) = (Int64.max, 0)
@@ -125,10 +126,10 @@
         @Test("An entry whose lease has expired is stored again")
         func expired() async throws {
             let fixture = try await EtcdFixture()
-            let store = try await ObservableStore.open(fixture.backend())
+            let store = try await ObservableStore.open(fixture.backend(renewals: 6_000))
             // Not the values, of which only the newest is kept: the entry may be back before this task goes on.
             var changes = store.changes(of: Self.key).makeAsyncIterator()
-            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(9))
+            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(600))
             #expect(await changes.next()?.newValue == "here")
             try await revoke(try #require(try await keyValue(fixture)).lease, fixture)
             #expect(try #require(await changes.next()).newValue == nil)
@@ -141,9 +142,9 @@
         @Test("After its lease has expired, another process's entry is left, and that is reported")
         func replaced() async throws {
             let fixture = try await EtcdFixture()
-            let store = try await ObservableStore.open(fixture.backend())
+            let store = try await ObservableStore.open(fixture.backend(renewals: 6_000))
             let failures = store.failures
-            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(9))
+            let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(600))
             let lease = try #require(try await keyValue(fixture)).lease
             // Without a lease, it does not expire with it.
             try await fixture.put("workers/7", EntryValue.encode("there", for: "workers/7"))

@@ -34,10 +34,10 @@ import Testing
         ResponseHeader(clusterID: 7, revision: revision)
     }
 
-    private func open(_ member: ScriptedMember, timing: EtcdWatch.Timing = .patient) async throws -> ObservableStore {
+    private func backend(_ member: ScriptedMember, timing: EtcdWatch.Timing = .patient) throws -> EtcdBackend {
         let configuration = EtcdConfiguration(
             endpoints: ["127.0.0.1:\(member.port)"], prefix: "p", requestTimeout: .seconds(30), connectTimeout: .seconds(30))
-        return try await ObservableStore.open(EtcdBackend(configuration, timing: timing))
+        return try EtcdBackend(configuration, timing: timing)
     }
 
     private func changes(_ store: ObservableStore) -> [String: AsyncStream<Change<Int>>] {
@@ -71,7 +71,7 @@ import Testing
             }
             connection.receiveEnd()
         }
-        let store = try await open(member)
+        let store = try await ObservableStore.open(backend(member))
         let changes = changes(store)
         member.setRange(Self.range(try [entry("a", 1, at: 3), entry("b", 20, at: 9), entry("d", 4, at: 10)], at: 10))
         mayCompact.signal()
@@ -104,7 +104,7 @@ import Testing
         }
         var timing = EtcdWatch.Timing.patient
         (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(10), .milliseconds(1), .milliseconds(1))
-        let store = try await open(member, timing: timing)
+        let store = try await ObservableStore.open(backend(member, timing: timing))
         let changes = changes(store)
         member.setRange(Self.range(try [entry("b", 20, at: 6), entry("c", 30, at: 6), entry("d", 4, at: 6)], at: 6))
         mayLose.signal()
@@ -125,9 +125,7 @@ import Testing
             }
             connection.receiveEnd()
         }
-        let configuration = EtcdConfiguration(
-            endpoints: ["127.0.0.1:\(member.port)"], prefix: "p", requestTimeout: .seconds(30), connectTimeout: .seconds(30))
-        let backend = try EtcdBackend(configuration, timing: .patient)
+        let backend = try backend(member)
         let first = try await backend.load()
         #expect(first["a"] == 1)
         let events = Recorder<StorageEvent>()
@@ -156,11 +154,13 @@ import Testing
             connection.result(Self.puts([written, token], at: 6))
             connection.receiveEnd()
         }
-        member.answerTransactions { request in
+        member.answerTransactions { request throws(EtcdFailure) in
             if request.puts.contains(where: { $0.key == EntryKeys(prefix: "p").start + "a".utf8 }) {
+                // It is sent again as soon as nobody answers. A refusal ends that, and says nothing about the first time.
+                guard token.withLock({ $0 == nil }) else { throw EtcdFailure(code: 7, message: "etcdserver: permission denied") }
                 do {
                     let written = try Self.token(of: request, at: 6)
-                    token.withLock { $0 = $0 ?? written }
+                    token.withLock { $0 = written }
                 } catch {
                     Issue.record(error)
                 }
@@ -170,9 +170,11 @@ import Testing
             let range = Self.range([token.withLock { $0 }].compactMap(\.self), at: 6)
             return TxnRequest.Response(header: Self.header(6), results: [.range(range)])
         }
-        let configuration = EtcdConfiguration(
-            endpoints: ["127.0.0.1:\(member.port)"], prefix: "p", requestTimeout: .milliseconds(200), connectTimeout: .seconds(30))
-        let store = try await ObservableStore.open(EtcdBackend(configuration, timing: .patient))
+        var timing = EtcdWatch.Timing.patient
+        // The watch does not come to it before it may.
+        timing.arrival = .milliseconds(20)
+        let backend = try backend(member, timing: timing)
+        let store = try await ObservableStore.open(backend)
         let changes = store.changes(of: key("a"))
         var failures = store.failures.makeAsyncIterator()
         store[key("a")] = 1
@@ -181,6 +183,7 @@ import Testing
         #expect(second.map { "\($0)" }?.contains("an earlier edit is stored") == true, "\(second as Any)")
         #expect(store[key("a")] == 1 && store.unwrittenKeys == ["a"])
         mayTell.signal()
+        await backend.follower.settle(until: .distant) { $0.revision >= 6 }
         try await store.flush()
         #expect(store[key("a")] == 1 && store.unwrittenKeys.isEmpty)
         try await store.close()
@@ -280,7 +283,7 @@ import Testing
         if !silence.isCompaction {
             (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(10), .milliseconds(50), .milliseconds(1))
         }
-        let store = try await open(member, timing: timing)
+        let store = try await ObservableStore.open(backend(member, timing: timing))
         let changes = changes(store)
         let failures = store.failures
         try await store.update { transaction in

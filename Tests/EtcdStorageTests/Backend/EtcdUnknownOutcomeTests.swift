@@ -18,11 +18,12 @@
             defer { follower.stop() }
             let view = try await follower.current(until: .now + .seconds(60))
 
-            // A member that receives each request, and closes the connection.
+            // A member that receives the request, and closes the connection. It is sent again until that is refused.
             let requests = Recorder<[UInt8]>()
             let silent = try GRPCServer { call in
-                if let request = call.receive() { requests.record(request) }
-                call.closeConnection()
+                guard let request = call.receive() else { return }
+                requests.record(request)
+                if requests.elements.count == 1 { call.closeConnection() } else { call.end(7, "etcdserver: permission denied") }
             }
             var configuration = fixture.configuration
             configuration.endpoints = ["127.0.0.1:\(silent.endpoint.port)"]
@@ -36,8 +37,7 @@
             (entries.readKeys, entries.repetition.identity) = ([], 7)
             entries["a"] = 1
             let error = await #expect(throws: StorageError.self) {
-                _ = try await transaction.commit(
-                    entries, over: view.entries, EtcdClient(configuration), follower, .milliseconds(300))
+                _ = try await transaction.commit(entries, over: view.entries, EtcdClient(configuration), follower, .seconds(60))
             }
             if case .outcomeUnknown = error {} else { Issue.record("\(error as Any)") }
             #expect(transaction.unknown?.identity == 7)

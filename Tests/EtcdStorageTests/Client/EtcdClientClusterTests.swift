@@ -8,7 +8,7 @@
     @Suite("A client of a cluster", .needsEtcd, .servers(3), .timeLimit(.minutes(10)))
     struct EtcdClientClusterTests {
         private func client(
-            _ cluster: EtcdCluster, credentials: EtcdConfiguration.Credentials? = nil, requestTimeout: Duration = .seconds(5)
+            _ cluster: EtcdCluster, credentials: EtcdConfiguration.Credentials? = nil, requestTimeout: Duration = .seconds(60)
         ) throws -> EtcdClient {
             try EtcdClient(
                 EtcdConfiguration(endpoints: cluster.endpoints, prefix: "", credentials: credentials, requestTimeout: requestTimeout))

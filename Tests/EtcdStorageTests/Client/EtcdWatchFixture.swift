@@ -14,7 +14,9 @@ extension EtcdClient {
 extension EtcdWatch.Timing {
     /// No time passes that a loaded machine could exceed, and nothing is compared.
     static var patient: Self {
-        Self(heartbeat: .milliseconds(200), silence: .seconds(30), response: .seconds(30), page: .seconds(30), comparison: .seconds(3_600))
+        Self(
+            heartbeat: .milliseconds(200), silence: .seconds(30), response: .seconds(30), page: .seconds(30), comparison: .seconds(3_600),
+            arrival: .seconds(300))
     }
 }
 

@@ -64,7 +64,7 @@ final class ScriptedMember: Sendable {
         var startRevisions: [Int64] = []
         var authentications = 0
         var range: RangeRequest.Response
-        var transact: (@Sendable (_ request: TxnRequest) -> TxnRequest.Response?)?
+        var transact: (@Sendable (_ request: TxnRequest) throws(EtcdFailure) -> TxnRequest.Response?)?
     }
 
     private let server: GRPCServer
@@ -119,15 +119,20 @@ final class ScriptedMember: Sendable {
         case RangeRequest.path: call.respond(range.message)
         case TxnRequest.path:
             guard let transact else { return call.respond(TxnRequest.Response(header: range.header).message) }
-            // The outcome of what cannot be read, or is not answered, stays unknown.
-            guard let request = try? TxnRequest(message: message), let response = transact(request) else { return call.reset() }
-            call.respond(response.message)
+            guard let request = try? TxnRequest(message: message) else { return call.reset() }
+            do throws(EtcdFailure) {
+                // The outcome of what is not answered stays unknown.
+                guard let response = try transact(request) else { return call.reset() }
+                call.respond(response.message)
+            } catch {
+                call.end(error.code ?? 2, error.message)
+            }
         default: call.end(12, "unknown method")
         }
     }
 
     /// Answers transactions from now on; one for which nil is returned is given up without an answer, while the connection stays open.
-    func answerTransactions(_ transact: @escaping @Sendable (_ request: TxnRequest) -> TxnRequest.Response?) {
+    func answerTransactions(_ transact: @escaping @Sendable (_ request: TxnRequest) throws(EtcdFailure) -> TxnRequest.Response?) {
         state.value.withLock { $0.transact = transact }
     }
 

@@ -241,12 +241,15 @@ struct HTTP2DeliveryTests {
             let many = Array(repeating: updates, count: 10_000).flatMap { $0 }
             while connection.peer.send(many) {}
         }
-        let connection = try await server.connect()
-        for _ in 0..<3 {
-            let failed = try await send(on: connection, deadline: .now + .milliseconds(100))
-            #expect(failed.reason == .deadlineExceeded)
+        try await withEnoughTime { time in
+            let connection = try await server.connect()
+            for _ in 0..<3 {
+                let failed = try await send(on: connection, deadline: .now + time)
+                #expect(failed.reason == .deadlineExceeded)
+            }
+            // On a busy machine, nothing may have arrived in that time.
+            return connection.isUsable
         }
-        #expect(connection.isUsable)
     }
 
     @Test("A deadline before which nothing has arrived does not end other calls, whose deadlines are later")

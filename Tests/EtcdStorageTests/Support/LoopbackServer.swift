@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 @testable import EtcdStorage
 
@@ -127,5 +128,15 @@ final class Peer {
 
 extension ContinuousClock.Instant {
     /// A deadline that does not expire in a test.
-    static var distant: Self { .now + .seconds(30) }
+    static var distant: Self { .now + .seconds(300) }
+}
+
+/// Lets a deadline pass after something has happened, in as much time as this machine needs for that.
+///
+/// - Parameter body: returns false if the time was too short, to be called with a longer one.
+func withEnoughTime(from first: Duration = .milliseconds(50), _ body: (Duration) async throws -> Bool) async throws {
+    for factor in [1, 4, 16, 64, 256] {
+        if try await body(first * factor) { return }
+    }
+    Issue.record("no time was long enough")
 }

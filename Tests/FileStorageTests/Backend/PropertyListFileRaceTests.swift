@@ -34,7 +34,7 @@ struct PropertyListFileRaceTests {
             }
             pause(duration)
         }
-        return PropertyListFile(at: file, onCorruption: onCorruption, lockTimeout: .seconds(10), calls: calls)
+        return PropertyListFile(at: file, onCorruption: onCorruption, lockTimeout: .seconds(500), calls: calls)
     }
 
     @Test("A link that is changed while its lock is awaited is written through to its new target")
@@ -53,7 +53,7 @@ struct PropertyListFileRaceTests {
         }
         Thread.detachNewThread {
             do {
-                try FileLock.withLock(for: folder.path("a.plist"), timeout: .seconds(1)) {
+                try FileLock.withLock(for: folder.path("a.plist"), timeout: .seconds(500)) {
                     held.signal()
                     turned.wait()
                 }
@@ -119,7 +119,7 @@ struct PropertyListFileRaceTests {
             }
             return try FileSystemCalls.live.statusOfPath(path, followsLinks)
         }
-        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: calls)
+        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: calls)
         #expect(try list.edit { $0["own"] = true }.values == ["count": 1, "theirs": true, "own": true])
         #expect(isRemoved.withLock { $0 })
         #expect(try ObservableStore(at: file).entries == ["count": 1, "theirs": true, "own": true])
@@ -154,7 +154,7 @@ struct PropertyListFileRaceTests {
                 try FileSystemCalls.live.renameFile(from, to)
             }
         }
-        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: calls)
+        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: calls)
         #expect(try list.edit { $0["own"] = true }.values == ["count": 1, "own": true])
         #expect(outcome.withLock { $0 } == false)
         #expect(try ObservableStore(at: file).entries == ["count": 1, "own": true])
@@ -164,7 +164,7 @@ struct PropertyListFileRaceTests {
     func heldShortly() throws {
         try write(["count": 1], to: "settings.plist")
         let recorder = CallRecorder()
-        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: recorder.calls)
+        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: recorder.calls)
         _ = try list.edit { $0["own"] = 1 }
         let start = recorder.names.count
         _ = try list.edit { $0["own"] = 2 }
@@ -185,7 +185,7 @@ struct PropertyListFileRaceTests {
     func reads() throws {
         try write(["count": 1], to: "settings.plist")
         let recorder = CallRecorder()
-        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: recorder.calls)
+        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: recorder.calls)
         for number in 2..<5 {
             _ = try list.edit { $0["count"] = .integer(PropertyListInteger(Int64(number))) }
             _ = try list.load()

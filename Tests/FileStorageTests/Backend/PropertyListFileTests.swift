@@ -1,8 +1,9 @@
 import Foundation
-import ObservableStorage
 import PropertyListCoding
 import TestSupport
 import Testing
+
+@testable import ObservableStorage
 
 @Suite("Property-list file", .timeLimit(.minutes(10)))
 struct PropertyListFileTests {
@@ -277,7 +278,7 @@ struct PropertyListFileTests {
     func quarantine() async throws {
         for number in 1...5 {
             try Data("bad \(number)".utf8).write(to: file)
-            let store = try ObservableStore(at: file, onCorruption: .quarantine)
+            let store = try ObservableStore(backend: PropertyListFile(withoutPausesAt: file, onCorruption: .quarantine))
             #expect(store.entries.isEmpty)
             store[Keys.count] = number
             try await store.close()

@@ -24,7 +24,7 @@ struct EditLogFixture {
 
     /// The storage of a store of the list.
     func backend(calls: FileSystemCalls = .live) -> PropertyListFile {
-        PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: .edits, calls: calls)
+        PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), journal: .edits, calls: calls)
     }
 
     /// System calls with which no commit succeeds, so that edits stay pending.

@@ -66,10 +66,10 @@ struct ForeignWriterTests {
     @Test("A list that another program deletes is empty afterwards", arguments: [false, true])
     func deleted(isKnown: Bool) throws {
         let fixture = try JournalFixture(["a": 1, "b": 1])
-        let one = fixture.backend()
+        let one = fixture.backend(calls: .withoutPauses)
         try one.set(["a": 2])
         try FileManager.default.removeItem(at: fixture.file)
-        let reader = isKnown ? one : fixture.backend()
+        let reader = isKnown ? one : fixture.backend(calls: .withoutPauses)
         #expect(try reader.load().values == [:])
         try reader.set(["c": 3])
         try reader.checkpoint()
@@ -80,7 +80,7 @@ struct ForeignWriterTests {
     @Test("A deleted list is written again with its last values, if that is wanted")
     func kept() throws {
         let fixture = try JournalFixture(["a": 1, "b": 1])
-        let one = fixture.backend(onDeletion: .keepLastValues)
+        let one = fixture.backend(onDeletion: .keepLastValues, calls: .withoutPauses)
         try one.set(["a": 2])
         try FileManager.default.removeItem(at: fixture.file)
         #expect(try one.load().values == ["a": 2, "b": 1])

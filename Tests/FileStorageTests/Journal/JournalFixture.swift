@@ -22,7 +22,7 @@ struct JournalFixture {
         _ journal: JournalMode = .full(), onDeletion: DeletionPolicy = .removeAll, calls: FileSystemCalls = .live
     ) -> PropertyListFile {
         PropertyListFile(
-            at: file, onCorruption: .refuse, lockTimeout: .seconds(10), onDeletion: onDeletion, journal: journal, calls: calls)
+            at: file, onCorruption: .refuse, lockTimeout: .seconds(500), onDeletion: onDeletion, journal: journal, calls: calls)
     }
 
     /// The values in the list itself, as every program reads them.

@@ -48,7 +48,7 @@ struct FilePolicyTests {
     @Test("A deleted file removes all values by default")
     func removeAll() async throws {
         try write(["count": 5])
-        let store = try ObservableStore(at: file)
+        let store = try ObservableStore(backend: PropertyListFile(withoutPausesAt: file))
         var values = store.values(of: Keys.count).makeAsyncIterator()
         #expect(await values.next() == 5)
         try FileManager.default.removeItem(at: file)
@@ -60,7 +60,7 @@ struct FilePolicyTests {
         arguments: PropertyListFormat.allCases)
     func keepLastValues(format: PropertyListFormat) async throws {
         try write(["count": 5, "text": "t"], as: format)
-        let store = try ObservableStore(at: file, onDeletion: .keepLastValues)
+        let store = try ObservableStore(backend: PropertyListFile(withoutPausesAt: file, onDeletion: .keepLastValues))
         var failures = store.failures.makeAsyncIterator()
         store[Keys.count] = 6
         try await store.flush()
@@ -78,7 +78,7 @@ struct FilePolicyTests {
     @Test("An edit that notices the deletion first stores the last values as well")
     func editAfterDeletion() async throws {
         try write(["count": 5, "text": "t"])
-        let backend = PropertyListFile(at: file, onDeletion: .keepLastValues)
+        let backend = PropertyListFile(withoutPausesAt: file, onDeletion: .keepLastValues)
         #expect(try backend.load().values == ["count": 5, "text": "t"])
         try FileManager.default.removeItem(at: file)
         _ = try backend.edit { $0["count"] = 6 }
@@ -91,7 +91,7 @@ struct FilePolicyTests {
     @Test("A file that is created again takes effect as it is")
     func createdAgain() async throws {
         try write(["count": 5, "text": "t"])
-        let store = try ObservableStore(at: file, onDeletion: .keepLastValues)
+        let store = try ObservableStore(backend: PropertyListFile(withoutPausesAt: file, onDeletion: .keepLastValues))
         var failures = store.failures.makeAsyncIterator()
         try FileManager.default.removeItem(at: file)
         _ = await failures.next()

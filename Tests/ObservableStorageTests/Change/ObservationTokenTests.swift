@@ -1,6 +1,8 @@
-import ObservableStorage
+import Dispatch
 import TestSupport
 import Testing
+
+@testable import ObservableStorage
 
 @Suite("Observation token", .timeLimit(.minutes(10)))
 struct ObservationTokenTests {
@@ -28,12 +30,13 @@ struct ObservationTokenTests {
     @Test("A token tied to an object is cancelled after the object is released, even if the token is retained elsewhere")
     func tiedToken() async throws {
         final class Owner {}
+        let polling = OwnerPolling(every: .milliseconds(10))
         let calls = Recorder<String>()
         var owner: Owner? = Owner()
         weak let gone = owner
-        ObservationToken { calls.record("dropped") }.tie(to: owner!)
-        let kept = ObservationToken { calls.record("kept") }.tie(to: owner!)
-        ObservationToken { calls.record("cancelled") }.tie(to: owner!).cancel()
+        ObservationToken { calls.record("dropped") }.tie(to: owner!, checkedBy: polling)
+        let kept = ObservationToken { calls.record("kept") }.tie(to: owner!, checkedBy: polling)
+        ObservationToken { calls.record("cancelled") }.tie(to: owner!, checkedBy: polling).cancel()
         #expect(calls.elements == ["cancelled"])
         owner = nil
         #expect(gone == nil)
@@ -45,11 +48,12 @@ struct ObservationTokenTests {
     @Test("A token tied to another object lasts until that one is released")
     func tiedAnew() async throws {
         final class Owner {}
+        let polling = OwnerPolling(every: .milliseconds(10))
         let calls = Recorder<String>()
         let owner = Owner()
         let token = ObservationToken { calls.record("moved") }
-        token.tie(to: Owner()).tie(to: owner)
-        ObservationToken { calls.record("left") }.tie(to: Owner())
+        token.tie(to: Owner(), checkedBy: polling).tie(to: owner, checkedBy: polling)
+        ObservationToken { calls.record("left") }.tie(to: Owner(), checkedBy: polling)
         // Both are checked together: if the first object counted, its token would have been cancelled by now.
         _ = try await calls.elements(count: 1)
         withExtendedLifetime(owner) {}

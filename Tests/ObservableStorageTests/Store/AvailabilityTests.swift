@@ -106,7 +106,7 @@ struct AvailabilityTests {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")
         try Data(content.utf8).write(to: file)
-        let backend = PropertyListFile(at: file)
+        let backend = PropertyListFile(withoutPausesAt: file)
         #expect(throws: StorageError.self) { try backend.load() }
         let store = ObservableStore(backend: backend, layersIfReadable: nil)
         store[Keys.count] = 5

@@ -165,7 +165,7 @@ struct LifeCycleTests {
             return try FileSystemCalls.live.openDescriptor(path, flags, mode)
         }
         let store = ObservableStore(
-            backend: PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), isInGroupContainer: true, calls: calls),
+            backend: PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isInGroupContainer: true, calls: calls),
             layersIfReadable: nil)
         _ = registry.add(store)
         #expect(store.availability != .available && store[Keys.text] == "")

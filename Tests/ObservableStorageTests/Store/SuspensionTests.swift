@@ -260,7 +260,7 @@ struct SuspensionScopeTests {
     private func store(_ name: String, isInGroupContainer: Bool) throws -> ObservableStore {
         try ObservableStore(
             backend: PropertyListFile(
-                at: folder.file(name), onCorruption: .refuse, lockTimeout: .seconds(10), isInGroupContainer: isInGroupContainer,
+                at: folder.file(name), onCorruption: .refuse, lockTimeout: .seconds(500), isInGroupContainer: isInGroupContainer,
                 calls: .live))
     }
 

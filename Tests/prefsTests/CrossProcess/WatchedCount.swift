@@ -42,10 +42,12 @@ final class WatchedCount {
     }
 
     /// Ends the watch, which must have printed nothing else.
-    func end() async throws {
+    ///
+    /// - Parameter isWrittenInPlace: whether it may have reported an incomplete file, which a writer leaves for long on a busy machine.
+    func end(isWrittenInPlace: Bool = false) async throws {
         watch.signal(SIGTERM)
         #expect(try await watch.status == 0)
         #expect(watch.lines.elements.count == lineCount)
-        #expect(watch.errors.elements.isEmpty)
+        #expect(watch.errors.elements.allSatisfy { isWrittenInPlace && $0.contains(": not a readable property list") })
     }
 }
