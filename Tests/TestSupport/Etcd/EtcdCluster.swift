@@ -94,6 +94,11 @@
             members.map(\.port)
         }
 
+        /// The processes of the members that run.
+        public var processIdentifiers: [Int32] {
+            members.compactMap(\.processIdentifier)
+        }
+
         /// Where the members' data is.
         public var folder: String {
             data.url.path

@@ -1,5 +1,6 @@
 import Foundation
 import ObservableStorage
+import TestSupport
 
 /// A table of what watching etcd costs, by one quantity.
 struct EtcdTable: Sendable {
@@ -17,7 +18,7 @@ struct EtcdTable: Sendable {
 
     /// Measures and prints the selected tables, or all.
     static func run(_ names: [String]) async throws {
-        if let missing = EtcdServer.missing { throw Failure("it \(missing)") }
+        if let missing = EtcdCluster.missing { throw Failure("it \(missing)") }
         for table in names.isEmpty ? all : try Selection.choose(names, from: all, by: \.name) {
             print("| " + table.columns.joined(separator: " | ") + " |\n|" + String(repeating: "---|", count: table.columns.count))
             for point in table.points {
