@@ -30,19 +30,17 @@ enum EtcdWatchTables {
         keys: Int = 100, silentPrefixes: Int = 0, _ watchers: (EtcdCluster) -> [EtcdWatcher]
     ) async throws -> [String] {
         let (server, connection) = try await EtcdCluster.started()
-        defer { withExtendedLifetime(server) {} }
         try await server.fill("s", keys)
         let arrivals = Countdown()
-        var processes: [WatchingProcesses] = []
+        var processes: [RunningProgram] = []
+        defer { withExtendedLifetime((server, processes)) {} }
         if silentPrefixes > 0 {
             let silent = EtcdWatcher(port: server.ports[0], prefix: "other", stores: silentPrefixes, hasOwnPrefixes: true)
-            _ = try await arrivals.time(1) { processes.append(try WatchingProcesses(1, silent.arguments, arrivals)) }
+            processes += try await WatchingProcess.start(silent.arguments, arrivals)
         }
         let watchers = watchers(server)
-        for watcher in watchers {
-            _ = try await arrivals.time(1) { processes.append(try WatchingProcesses(1, watcher.arguments, arrivals)) }
-        }
-        let identifiers = processes.suffix(watchers.count).flatMap(\.processIdentifiers)
+        for watcher in watchers { processes += try await WatchingProcess.start(watcher.arguments, arrivals) }
+        let identifiers = processes.suffix(watchers.count).map(\.processIdentifier)
         let usage = { (try ProcessUsage(of: server.processIdentifiers), try ProcessUsage(of: identifiers)) }
 
         let put = EtcdRows.put("s/told", connection, arrivals, count: watchers.count)
@@ -55,7 +53,6 @@ enum EtcdWatchTables {
         median = try await put.run(count)
         let (after, afterWatchers) = try usage()
         let seconds = Double(Clock.now - start) / 1e9
-        for process in processes { try process.end() }
         let each = { (used: Double, idle: Double) in Figures.time(max(0, used - idle * 1e9 * seconds) / Double(count)) }
         return [
             Figures.time(median), each(after.time - before.time, idle.server),
