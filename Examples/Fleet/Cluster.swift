@@ -13,8 +13,13 @@ final class Cluster: Sendable {
         let programs = path.split(separator: ":").map { "\($0)/etcd" }
         guard let program = programs.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else { return nil }
         // Below the ports that systems give to outgoing connections.
-        let port = Int.random(in: 10_000..<30_000)
-        let (clients, peers) = ((0..<3).map { "127.0.0.1:\(port + $0)" }, (3..<6).map { "127.0.0.1:\(port + $0)" })
+        var ports = 0..<0
+        repeat {
+            let port = Int.random(in: 10_000..<30_000)
+            ports = port..<(port + 6)
+        } while !ports.allSatisfy(Self.isFree)
+        let addresses = ports.map { "127.0.0.1:\($0)" }
+        let (clients, peers) = (Array(addresses[..<3]), Array(addresses[3...]))
         endpoints = clients
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         members = try (0..<3).map { [folder] number in
@@ -30,6 +35,18 @@ final class Cluster: Sendable {
             (member.standardOutput, member.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
             try member.run()
             return member
+        }
+    }
+
+    /// Whether no program has a port of this machine at this moment.
+    private static func isFree(_ port: Int) -> Bool {
+        // SOCK_STREAM, which is no integer on Linux.
+        let descriptor = socket(AF_INET, 1, 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        (address.sin_family, address.sin_port) = (sa_family_t(AF_INET), in_port_t(port).bigEndian)
+        return withUnsafeBytes(of: &address) { bytes in
+            bytes.withMemoryRebound(to: sockaddr.self) { bind(descriptor, $0.baseAddress, socklen_t(bytes.count)) == 0 }
         }
     }
 

@@ -1,5 +1,5 @@
 #if os(macOS) || os(Linux)
-    import Foundation
+    public import Foundation
 
     /// A running program, read line by line and ended on request.
     public final class RunningProgram: Sendable {
@@ -19,12 +19,40 @@
         public let errors = Recorder<String>()
         private let process: Process
         private let input = Pipe()
+        private let isCompanion: Bool
         private let statuses = Recorder<Int32>()
         private let ends = Recorder<Void>()
 
         /// Starts a program found as ``Subprocess/make(_:_:environment:)`` does.
-        public init(_ program: String, _ arguments: [String] = [], environment: [String: String] = [:]) throws {
-            process = Subprocess.make(program, arguments, environment: environment)
+        public convenience init(_ program: String, _ arguments: [String] = [], environment: [String: String] = [:]) throws {
+            try self.init(Subprocess.make(program, arguments, environment: environment), isCompanion: false)
+        }
+
+        /// Starts a program that ends when this process ends in any way, such as by a signal that both receive; it has nothing on its
+        /// standard input.
+        ///
+        /// - Parameters:
+        ///   - program: a name, or a path with a `/`.
+        ///   - arguments: its arguments.
+        ///   - folder: what is removed if this process is killed.
+        ///   - receive: is called on a thread with each part of standard output, instead of recording its lines.
+        public convenience init(
+            companion program: String, _ arguments: [String], removing folder: String = "", _ receive: (@Sendable (Data) -> Void)? = nil
+        ) throws {
+            // The other shell sees the end of its input when this process ends. A line tells it that the program has ended already, and that
+            // its number may be another process's.
+            let script = """
+                exec 3<&0
+                { trap '' HUP INT TERM; read -r line || { kill -KILL $$; test -z "$0" || rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
+                exec "$@" </dev/null 3<&-
+                """
+            let own = Subprocess.executable(program).path
+            let path = FileManager.default.isExecutableFile(atPath: own) ? own : program
+            try self.init(Subprocess.make("/bin/sh", ["-c", script, folder, path] + arguments), isCompanion: true, receive)
+        }
+
+        private init(_ process: Process, isCompanion: Bool, _ receive: (@Sendable (Data) -> Void)? = nil) throws {
+            (self.process, self.isCompanion) = (process, isCompanion)
             let (output, failures) = (Pipe(), Pipe())
             process.standardInput = input
             process.standardOutput = output
@@ -33,16 +61,25 @@
                 statuses.record(process.terminationReason == .uncaughtSignal ? -process.terminationStatus : process.terminationStatus)
             }
             try process.run()
-            Self.hear(output, lines, ends)
-            Self.hear(failures, errors, ends)
+            hear(output, lines, receive)
+            hear(failures, errors)
         }
 
         deinit {
-            // A child may have inherited a thread's signal mask, which blocks other signals.
-            guard process.isRunning else { return }
-            signal(SIGKILL)
+            let isRunning = process.isRunning
+            end()
             // Files that it writes until then would be left in a folder that the test has just removed.
-            process.waitUntilExit()
+            if isRunning { process.waitUntilExit() }
+        }
+
+        /// Kills it, if it runs.
+        func end() {
+            // A child may have inherited a thread's signal mask, which blocks other signals.
+            if process.isRunning { signal(SIGKILL) }
+            guard isCompanion else { return }
+            // The shell that watches lives until it reads this: there is no broken pipe. It has inherited what tells Foundation of the end.
+            _ = try? send("ended")
+            _ = try? endInput()
         }
 
         /// The lines of standard output, once there are at least the given number.
@@ -86,7 +123,7 @@
         }
 
         /// Whether all its lines were read.
-        var hasEnded: Bool { ends.elements.count == 2 }
+        public var hasEnded: Bool { ends.elements.count == 2 }
 
         /// Its exit status, negative for the signal that ended it, after it has exited and all its lines were read.
         public var status: Int32 {
@@ -96,13 +133,15 @@
             }
         }
 
-        private static func hear(_ pipe: Pipe, _ lines: Recorder<String>, _ ends: Recorder<Void>) {
+        private func hear(_ pipe: Pipe, _ lines: Recorder<String>, _ receive: (@Sendable (Data) -> Void)? = nil) {
             // A thread, because reading blocks: the pool that tests run on has few.
-            Thread.detachNewThread {
+            Thread.detachNewThread { [ends] in
                 var rest = Data()
-                while true {
-                    let bytes = pipe.fileHandleForReading.availableData
-                    guard !bytes.isEmpty else { break }
+                while case let bytes = pipe.fileHandleForReading.availableData, !bytes.isEmpty {
+                    if let receive {
+                        receive(bytes)
+                        continue
+                    }
                     rest += bytes
                     while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                         lines.record(String(decoding: rest[..<end], as: UTF8.self))

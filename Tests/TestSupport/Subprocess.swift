@@ -47,6 +47,13 @@
                 errors: String(decoding: try Data(contentsOf: files[2]), as: UTF8.self))
         }
 
+        /// Runs a program like ``run(_:_:input:environment:)``, without blocking a thread of the pool that tests run on.
+        public static func finished(
+            _ program: String, _ arguments: [String] = [], input: Data = Data(), environment: [String: String] = [:]
+        ) async throws -> Subprocess {
+            try await onThread { try run(program, arguments, input: input, environment: environment) }
+        }
+
         /// A program that is ready to run, with unconnected streams.
         public static func make(_ program: String, _ arguments: [String] = [], environment: [String: String] = [:]) -> Process {
             let process = Process()
@@ -65,31 +72,13 @@
             return process
         }
 
-        /// The arguments of `/bin/sh` with which it becomes a program that ends when this process ends in any way, such as by a signal that
-        /// both receive.
-        ///
-        /// The program has nothing on its standard input. A line on the shell's tells that the program has ended already, and that its number
-        /// may be another process's.
-        ///
-        /// - Parameter folder: what is removed if this process is killed.
-        public static func companion(_ program: String, _ arguments: [String], removing folder: String = "") -> [String] {
-            // The other shell sees the end of its input when this process ends.
-            let script = """
-                exec 3<&0
-                { trap '' HUP INT TERM; read -r line || { kill -KILL $$; test -z "$0" || rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
-                exec "$@" </dev/null 3<&-
-                """
-            return ["-c", script, folder, program] + arguments
-        }
-
         /// The path of an executable of this package: next to the tests.
         public static func executable(_ name: String) -> URL {
             #if os(Linux)
                 URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().appendingPathComponent(name)
             #else
                 Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }!.bundleURL.deletingLastPathComponent()
-                    .appendingPathComponent(
-                        name)
+                    .appendingPathComponent(name)
             #endif
         }
     }

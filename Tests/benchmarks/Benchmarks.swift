@@ -22,20 +22,26 @@ enum Benchmarks {
         switch options.action {
         case .help: print(Options.usage)
         case .list:
-            for row in Table.rows + Table.orientation { print(row.name) }
-            for curve in CurveTable.curves { print(curve.name) }
-            for table in EtcdTable.all { print(table.name) }
-        case .rows: return try await RowRun(output: options.output, place: place).run(options.names)
-        case .curves(let picture):
-            return try await CurveRun(output: options.output, picture: picture, place: place).run(options.names)
-        case .table(let page, let picture):
-            let rows = MeasuredRow.all(in: try String(contentsOf: URL(fileURLWithPath: page), encoding: .utf8)).filter(\.isAlternative)
-            guard !rows.isEmpty else { throw UsageError("\(page) has no tables made with --markdown") }
-            try Data(TablePicture(rows).svg.utf8).write(to: URL(fileURLWithPath: picture))
-        case .etcd: try await EtcdTable.run(options.names)
+            let names = (Table.rows + Table.orientation).map(\.name) + Curve.all.map(\.name) + EtcdTable.all.map(\.name)
+            for name in names { print(name) }
+        case .rows: return try await Row.run(options, in: place)
+        case .curves: return try await Curve.run(options, in: place)
+        case .draw(let page): try draw(URL(fileURLWithPath: page))
+        case .etcd: try await EtcdTable.run(options)
         case .watchEtcd(let watcher): try await watcher.watch()
         case .watch(let file): try await WatchingProcess.watch(file)
         }
         return true
+    }
+
+    /// Draws the tables of a page of the documentation as the pictures in the folder `Resources` beside it.
+    private static func draw(_ page: URL) throws {
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let (figures, curves) = (AlternativesPicture(text), CurvesPicture(text))
+        guard !figures.rows.isEmpty, !curves.panels.isEmpty else { throw UsageError("\(page.path) has no tables made with --markdown") }
+        let folder = page.deletingLastPathComponent().appendingPathComponent("Resources")
+        for (name, svg) in [("figures", figures.svg), ("curves", curves.svg)] {
+            try Data(svg.utf8).write(to: folder.appendingPathComponent("\(name).svg"))
+        }
     }
 }

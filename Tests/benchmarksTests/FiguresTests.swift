@@ -23,14 +23,15 @@ struct FiguresTests {
         #expect(Figures.goal(goal) == text)
     }
 
-    @Test("A row as JSON has the documented field names, and null for a missing goal")
-    func json() throws {
-        let comparison = Comparison(subjects: [1], baselines: [2])
+    @Test("A row is printed by its name, and for the documentation in words; a missed goal says so")
+    func cells() {
         let row = Row("a.b", "work", against: "bare", goal: 0.5) { _ in throw Failure("is not run") }
-        let line = #"{"baseline_ns":2,"goal":0.5,"name":"a.b","ratio":0.5,"subject_ns":1}"#
-        #expect(try OutcomeLine.json(Outcome(row: row, comparison: comparison)) == line)
-        let free = Row("a.b", "work", against: "bare") { _ in throw Failure("is not run") }
-        #expect(try OutcomeLine.json(Outcome(row: free, comparison: comparison)).contains(#""goal":null"#))
+        let outcome = Outcome(row: row, comparison: Comparison(subjects: [1], baselines: [2]))
+        #expect(outcome.cells(isMarkdown: false) == ["a.b", "1.00 ns", "2.00 ns", "0.500 x", "0.5 x"])
+        let missed = Outcome(row: row, comparison: Comparison(subjects: [2], baselines: [2]))
+        #expect(missed.cells(isMarkdown: true) == ["work", "2.00 ns", "bare", "2.00 ns", "1.00 x", "0.5 x, missed"])
+        let free = Outcome(row: Row("a.b", "work", against: "bare") { _ in throw Failure("is not run") }, comparison: outcome.comparison)
+        #expect(free.cells(isMarkdown: true) == ["work", "1.00 ns", "bare", "2.00 ns", "0.500 x"])
     }
 
     @Test("A goal is met by a value equal to it")

@@ -21,7 +21,7 @@ struct StatisticsTests {
     @Test("The slope at the end is that of the largest sizes, whatever the constant cost")
     func endSlope() {
         let points = [1.0, 10, 100, 1_000, 10_000].map { (x: $0, y: max(100, $0 * $0)) }
-        let outcome = CurveOutcome(axis: .keys, operation: .open, growth: .linear, points: points)
+        let outcome = CurveOutcome(points: points, goal: 1.1)
         #expect(abs(outcome.endSlope - 2) < 1e-9)
         #expect(outcome.slope < 2)
     }

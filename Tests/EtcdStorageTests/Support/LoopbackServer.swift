@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import EtcdStorage
@@ -11,26 +12,16 @@ final class LoopbackServer: Sendable {
     ///
     /// - Parameter script: called with the number of each connection, from 0; the connection closes when it returns.
     init(_ script: @escaping @Sendable (Int, Peer) -> Void) throws {
-        let listener = socket(AF_INET, SocketConstants.stream, 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let code = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, size) == 0 && listen(listener, 128) == 0 && getsockname(listener, $0, &size) == 0 ? 0 : errno
-            }
-        }
-        guard code == 0 else { throw SocketError(call: "listen", code: code) }
-        endpoint = Endpoint(host: "127.0.0.1", port: UInt16(bigEndian: address.sin_port))
+        let listener = try LoopbackSocket.listening(on: 0)
+        endpoint = Endpoint(host: "127.0.0.1", port: UInt16(try listener.port))
         Thread.detachNewThread {
             var number = 0
-            while true {
-                let descriptor = accept(listener, nil, nil)
-                guard descriptor >= 0 else { break }
+            while let accepted = try? Peer(listener.accepted()) {
                 let connection = number
                 number += 1
-                Thread.detachNewThread { script(connection, Peer(descriptor)) }
+                // Only the thread of the script uses it.
+                nonisolated(unsafe) let peer = accepted
+                Thread.detachNewThread { script(connection, peer) }
             }
         }
     }
@@ -38,18 +29,11 @@ final class LoopbackServer: Sendable {
 
 /// The server's side of one connection, with blocking calls; it closes when it is released.
 final class Peer {
-    private let descriptor: Int32
+    private let socket: LoopbackSocket
     private var received: [UInt8] = []
 
-    init(_ descriptor: Int32) {
-        self.descriptor = descriptor
-        // A frame would wait for the acknowledgement of the one before, which the client's system delays.
-        var isOn: Int32 = 1
-        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
-    }
-
-    deinit {
-        close(descriptor)
+    init(_ socket: consuming LoopbackSocket) {
+        self.socket = socket
     }
 
     /// Receives up to and including a text; nil if the client closed the connection before.
@@ -91,38 +75,33 @@ final class Peer {
     /// Sends bytes; returns whether the connection is still open.
     @discardableResult
     func send(_ bytes: [UInt8]) -> Bool {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Foundation.send(descriptor, $0.baseAddress, $0.count, SocketConstants.sendFlags) }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
+        do {
+            try socket.write(bytes)
+            return true
+        } catch {
+            return false
         }
-        return true
     }
 
     /// Ends the bytes to the client, before the connection closes.
     func finish() {
-        shutdown(descriptor, Int32(SHUT_WR))
+        shutdown(socket.descriptor, Int32(SHUT_WR))
     }
 
     /// Ends the connection for both sides, so that a thread which receives goes on.
     func shutDown() {
-        shutdown(descriptor, Int32(SHUT_RDWR))
+        shutdown(socket.descriptor, Int32(SHUT_RDWR))
     }
 
     /// Closes the connection so that the client receives an error instead of the end.
     func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        setsockopt(socket.descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
     private func receive() -> [UInt8]? {
-        var count = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, initialized in
-            count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
-            initialized = max(0, count)
-        }
-        return count > 0 ? bytes : nil
+        let bytes = try? socket.read()
+        return bytes?.isEmpty == false ? bytes : nil
     }
 }
 

@@ -49,7 +49,7 @@
         /// - Parameters:
         ///   - members: 1 or 3.
         ///   - certificates: for encryption between clients and servers.
-        ///   - arguments: further arguments of etcd.
+        ///   - arguments: further arguments of etcd, which take precedence.
         public static func start(members: Int = 1, certificates: Certificates? = nil, arguments: [String] = []) async throws -> EtcdCluster
         {
             let permit = ServerPermit.isHeld ? nil : try await ServerPermit.acquire(members)
@@ -92,6 +92,11 @@
         /// The ports for clients.
         public var ports: [Int] {
             members.map(\.port)
+        }
+
+        /// The processes of the members that run.
+        public var processIdentifiers: [Int32] {
+            members.compactMap(\.processIdentifier)
         }
 
         /// Where the members' data is.
@@ -137,12 +142,18 @@
 
         /// Posts JSON to the gateway of a member without encryption, and returns the answer's JSON.
         ///
+        /// It is posted again for a minute while the member answers that it is unavailable, as it does after an election.
+        ///
         /// - Throws: ``Refused`` for every status but 200.
         @discardableResult
         public func call(_ path: String, _ json: String, token: String? = nil, member: Int = 0) async throws -> String {
-            let answer = try await PlainRequest(path: path, body: json, token: token).send(to: members[member].port)
-            guard answer.status == 200 else { throw Refused(path: path, answer: answer) }
-            return answer.body
+            let deadline = ContinuousClock.now + .seconds(60)
+            while true {
+                let answer = try await PlainRequest(path: path, body: json, token: token).send(to: members[member].port)
+                if answer.status == 200 { return answer.body }
+                guard answer.status == 503, .now < deadline else { throw Refused(path: path, answer: answer) }
+                try await Task.sleep(for: .milliseconds(20))
+            }
         }
 
         /// Demands a password of clients from now on: that of the user `root`.

@@ -29,22 +29,23 @@
         private let statusPort = ServerPort.unused()
         private let program = Lock<RunningProgram?>(nil)
 
-        deinit {
-            if let program = program.withLock({ $0.take() }) { Self.end(program) }
-        }
-
         /// Starts the server in a folder, which is removed if the process of the tests is killed.
         func start(_ arguments: [String], folder: String) throws {
             let status = ["--listen-metrics-urls", "http://127.0.0.1:\(statusPort)"]
-            let program = try RunningProgram("/bin/sh", Subprocess.companion("etcd", status + arguments, removing: folder))
+            let program = try RunningProgram(companion: "etcd", status + arguments, removing: folder)
             self.program.withLock { $0 = program }
         }
 
         /// Kills the server without a chance to write or to say farewell, and returns after its end.
         func kill() async throws {
             guard let program = program.withLock({ $0.take() }) else { return }
-            Self.end(program)
+            program.end()
             _ = try await program.status
+        }
+
+        /// The identifier of its process; nil while it is killed.
+        var processIdentifier: Int32? {
+            program.withLock { $0?.processIdentifier }
         }
 
         /// Sends a signal to the server, if it runs.
@@ -81,24 +82,12 @@
 
         /// Whether the server runs and believes to be its cluster's leader.
         func isLeader() async throws -> Bool {
-            guard !hasExited else { return false }
             do {
                 let metrics = try await PlainRequest(path: "/metrics", timeout: .seconds(2)).send(to: statusPort).body
                 return metrics.contains("\netcd_server_is_leader 1\n")
             } catch is LoopbackSocket.Failure, is PlainRequest.Malformed {
                 return false
             }
-        }
-
-        private var hasExited: Bool {
-            guard let program = program.withLock({ $0 }) else { return true }
-            return Foundation.kill(program.processIdentifier, 0) != 0
-        }
-
-        private static func end(_ program: RunningProgram) {
-            if Foundation.kill(program.processIdentifier, 0) == 0 { program.signal(SIGKILL) }
-            // The shell that watches lives until it reads this: there is no broken pipe.
-            _ = try? program.send("ended")
         }
     }
 #endif

@@ -1,7 +1,7 @@
-public import Foundation
+import Foundation
 
 /// A blocking TCP socket on 127.0.0.1, closed when it is released.
-public struct LoopbackSocket: ~Copyable {
+public struct LoopbackSocket: ~Copyable, Sendable {
     /// A system call that failed.
     public struct Failure: Error, CustomStringConvertible {
         /// The name of the call.
@@ -24,8 +24,8 @@ public struct LoopbackSocket: ~Copyable {
         _ = close(descriptor)
     }
 
-    /// Connects to a port; each later read and write fails after `timeout`.
-    public static func connected(to port: Int, timeout: Duration) throws -> LoopbackSocket {
+    /// Connects to a port; each later read and write fails after `timeout`, by default never.
+    public static func connected(to port: Int, timeout: Duration = .zero) throws -> LoopbackSocket {
         let socket = try make()
         var limit = timeval()
         limit.tv_sec = numericCast(timeout.components.seconds)
@@ -36,21 +36,45 @@ public struct LoopbackSocket: ~Copyable {
         return socket
     }
 
-    /// Listens on a port.
+    /// Listens on a port; 0 for one that the system chooses.
     public static func listening(on port: Int) throws -> LoopbackSocket {
         let socket = try make()
         try socket.enable(SO_REUSEADDR)
         try check("bind", withAddress(of: port) { bind(socket.descriptor, $0, $1) })
-        try check("listen", listen(socket.descriptor, 16))
+        try check("listen", listen(socket.descriptor, 128))
         return socket
+    }
+
+    /// The port that it is bound to.
+    public var port: Int {
+        get throws {
+            var address = sockaddr_in()
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            try Self.check(
+                "getsockname",
+                withUnsafeMutablePointer(to: &address) {
+                    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+                })
+            return Int(UInt16(bigEndian: address.sin_port))
+        }
+    }
+
+    /// Waits for the next connection to a socket that listens.
+    public borrowing func accepted() throws -> LoopbackSocket {
+        try LoopbackSocket(owning: Self.check("accept", accept(descriptor, nil, nil))).prepared()
     }
 
     /// Writes all the bytes.
     public borrowing func write(_ bytes: [UInt8]) throws {
+        try Self.write(bytes, to: descriptor)
+    }
+
+    /// Writes all the bytes to a socket that another value owns.
+    public static func write(_ bytes: [UInt8], to descriptor: Int32) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, sendFlags) }
-            rest = rest.dropFirst(try Self.check("send", count))
+            rest = rest.dropFirst(try check("send", count))
         }
     }
 
@@ -68,16 +92,21 @@ public struct LoopbackSocket: ~Copyable {
     }
 
     private static func make() throws -> LoopbackSocket {
-        let socket = LoopbackSocket(owning: try check("socket", socket(AF_INET, streamType, 0)))
-        // A server that a test starts meanwhile must not keep it open.
-        _ = fcntl(socket.descriptor, F_SETFD, FD_CLOEXEC)
-        if let noSignalOption { try socket.enable(noSignalOption) }
-        return socket
+        try LoopbackSocket(owning: check("socket", socket(AF_INET, streamType, 0))).prepared()
     }
 
-    private borrowing func enable(_ option: Int32) throws {
+    private consuming func prepared() throws -> LoopbackSocket {
+        // A server that a test starts meanwhile must not keep it open.
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        // What is written would wait for the acknowledgement of what was written before, which the other side's system delays.
+        try enable(TCP_NODELAY, level: Int32(IPPROTO_TCP))
+        if let noSignalOption { try enable(noSignalOption) }
+        return self
+    }
+
+    private borrowing func enable(_ option: Int32, level: Int32 = SOL_SOCKET) throws {
         var on: Int32 = 1
-        try Self.check("setsockopt", setsockopt(descriptor, SOL_SOCKET, option, &on, socklen_t(MemoryLayout<Int32>.size)))
+        try Self.check("setsockopt", setsockopt(descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size)))
     }
 
     @discardableResult
@@ -86,8 +115,7 @@ public struct LoopbackSocket: ~Copyable {
         return result
     }
 
-    /// Calls a function of the system with the address of a port of this machine.
-    public static func withAddress(of port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    private static func withAddress(of port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = UInt16(port).bigEndian

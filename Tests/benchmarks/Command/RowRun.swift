@@ -1,36 +1,45 @@
-/// Measures rows and reports them.
-struct RowRun {
-    let output: Options.Output
-    let place: Place
+/// A row and its measurements.
+struct Outcome: Sendable {
+    let row: Row
+    let comparison: Comparison
 
-    /// Measures the selected rows, or all rows.
-    ///
-    /// - Returns: whether every goal is met.
-    func run(_ names: [String]) async throws -> Bool {
-        let chosen = try Selection.choose(names, from: Table.rows + Table.orientation, by: \.name)
-        let rows = names.isEmpty ? Table.rows : chosen.filter { $0.goal != nil }
-        // JSON contains the goals; the other formats are for people.
-        let orientation = names.isEmpty ? (output == .json ? [] : Table.orientation) : chosen.filter { $0.goal == nil }
-        let isMet = try await measure(rows, "The library's work, and the same work done bare: medians.")
-        return try await measure(orientation, "For orientation: what else could be used, and what the smallest program takes.") && isMet
+    /// Whether the goal is met; nil if there is none.
+    var isMet: Bool? {
+        row.goal.map { comparison.ratio <= $0 }
     }
 
-    private func measure(_ rows: [Row], _ title: String) async throws -> Bool {
-        guard !rows.isEmpty else { return true }
-        let report = Report(output: output)
-        var missed = 0
-        report.begin(title, hasGoals: rows.contains { $0.goal != nil })
-        for row in rows {
-            if let missing = row.missing {
-                Diagnostics.print("\(row.name) is skipped: it \(missing)")
-                continue
+    /// The cells of a table: what was done in words for the documentation, or by its name.
+    func cells(isMarkdown: Bool) -> [String] {
+        let (subject, baseline) = (Figures.time(comparison.subject), Figures.time(comparison.baseline))
+        let times = isMarkdown ? [row.work, subject, row.bare, baseline] : [row.name, subject, baseline]
+        return times + [Figures.ratio(comparison.ratio)] + (row.goal.map { [Figures.goal($0) + (isMet == false ? ", missed" : "")] } ?? [])
+    }
+}
+
+extension Row {
+    /// Measures and prints the selected rows, those without a goal after the others.
+    ///
+    /// - Returns: whether every goal is met.
+    static func run(_ options: Options, in place: Place) async throws -> Bool {
+        let rows = try options.selected(from: Table.rows + Table.orientation, by: \.name)
+        var isMet = true
+        for hasGoal in [true, false] {
+            let rows = rows.filter { ($0.goal != nil) == hasGoal }
+            guard !rows.isEmpty else { continue }
+            let columns = options.isMarkdown ? ["work", "takes", "against", "takes", "ratio"] : ["", "subject", "bare", "ratio"]
+            let table = PrintedTable(columns + (hasGoal ? ["at most"] : []), isMarkdown: options.isMarkdown)
+            for row in rows {
+                if let missing = row.missing {
+                    Diagnostics.print("\(row.name) is skipped: it \(missing)")
+                    continue
+                }
+                let comparison = try await Watchdog.during(row.name) { try await Comparison(of: row, in: place) }
+                let outcome = Outcome(row: row, comparison: comparison)
+                table.add(outcome.cells(isMarkdown: options.isMarkdown))
+                if outcome.isMet == false { isMet = false }
             }
-            let comparison = try await Watchdog.during(row.name) { try await Comparison(of: row, in: place) }
-            let outcome = Outcome(row: row, comparison: comparison)
-            if outcome.isMet == false { missed += 1 }
-            try report.add(outcome)
+            print()
         }
-        report.end()
-        return missed == 0
+        return isMet
     }
 }

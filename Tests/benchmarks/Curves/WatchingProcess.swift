@@ -1,21 +1,32 @@
 import Foundation
 import ObservableStorage
+import TestSupport
 
-/// The work of each watching process.
+/// A process of this program that answers each element of its stores with a byte.
 enum WatchingProcess {
+    /// Starts a number of them, and returns when each has answered its first element; they end when they are released.
+    static func start(_ arguments: [String], count: Int = 1, _ arrivals: Countdown) async throws -> [RunningProgram] {
+        guard let program = Bundle.main.executablePath else { throw Failure("where this program stands is unknown") }
+        var processes: [RunningProgram] = []
+        _ = try await arrivals.time(count) {
+            for _ in 0..<count {
+                processes.append(try RunningProgram(companion: program, arguments) { for _ in $0 { arrivals.arrive() } })
+            }
+        }
+        return processes
+    }
+
+    /// Watches a file until the process is ended.
     static func watch(_ file: String) async throws {
         let store = try ObservableStore(at: URL(fileURLWithPath: file))
-        exitAfterInput()
         for await value in store.values(of: .launchCount) {
             consume(value)
-            try FileHandle.standardOutput.write(contentsOf: Data([UInt8(ascii: ".")]))
+            try answer()
         }
     }
-    /// Ends the process when its standard input is closed.
-    static func exitAfterInput() {
-        Thread.detachNewThread {
-            while !FileHandle.standardInput.availableData.isEmpty {}
-            exit(0)
-        }
+
+    /// Tells of an element.
+    static func answer() throws {
+        try FileHandle.standardOutput.write(contentsOf: Data([UInt8(ascii: ".")]))
     }
 }

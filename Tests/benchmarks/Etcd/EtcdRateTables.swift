@@ -1,6 +1,7 @@
 import Foundation
 import ObservableStorage
 import PropertyListCoding
+import TestSupport
 
 /// How long changes take that come at a rate, and what is left in memory after many requests.
 enum EtcdRateTables {
@@ -9,7 +10,7 @@ enum EtcdRateTables {
             "etcd.rate", ["puts a second, as asked for", "made", "put to the element of ten stores, median", "99th of a hundred"],
             [100, 500, 1_000, 2_000, 4_000], measure: measure),
         EtcdTable("etcd.memory", ["transactions of one store", "memory of its process"], [1_000, 10_000, 100_000]) { count in
-            let server = try await EtcdServer.start()
+            let (server, _) = try await EtcdCluster.started()
             let store = try await server.store("s")
             _ = try await EtcdRows.transactions(store).run(count)
             let usage = try ProcessUsage(of: [ProcessInfo.processInfo.processIdentifier])
@@ -24,7 +25,7 @@ enum EtcdRateTables {
 
     /// Puts times at a rate on several connections; listeners of ten stores find how long each took.
     private static func measure(_ rate: Int) async throws -> [String] {
-        let (server, _) = try await EtcdRows.start()
+        let (server, _) = try await EtcdCluster.started()
         defer { withExtendedLifetime(server) {} }
         var stores: [ObservableStore] = []
         let times = Lock<[Double]>([])

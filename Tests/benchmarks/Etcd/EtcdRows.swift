@@ -2,6 +2,7 @@ import EtcdStorage
 import Foundation
 import ObservableStorage
 import PropertyListCoding
+import TestSupport
 
 /// Stores on etcd, compared with etcd's own command and with plain requests; the server of each row keeps its files in memory.
 enum EtcdRows {
@@ -9,9 +10,9 @@ enum EtcdRows {
         Row(
             "etcd.put", "a put by a plain request to the element of a store on etcd",
             against: "the same put to the line of `etcdctl watch`",
-            goal: 1.3, missing: EtcdServer.missing
+            goal: 1.3, missing: EtcdCluster.missing
         ) { _ in
-            let (server, connection) = try await start()
+            let (server, connection) = try await EtcdCluster.started()
             let (subject, task) = try await receive(server, "s", connection)
             let (baseline, watch) = try await bareReceive(server, "b", connection)
             return Pair(subject: subject, baseline: baseline) {
@@ -22,9 +23,9 @@ enum EtcdRows {
         Row(
             "etcd.transactions", "a transaction of a store on etcd, `$0[key] += 1`, one by one",
             against: "its two comparisons and two puts, by plain requests on one connection, while a store watches the keys",
-            goal: 1.5, missing: EtcdServer.missing
+            goal: 1.5, missing: EtcdCluster.missing
         ) { _ in
-            let (server, connection) = try await start()
+            let (server, connection) = try await EtcdCluster.started()
             let (store, watching) = (try await server.store("s"), try await server.store("b"))
             let counter = EtcdCounter("b/launchCount", "b/token", on: connection)
             return Pair(subject: transactions(store), baseline: Work { try await counter.add($0) / Double($0) }) {
@@ -34,9 +35,9 @@ enum EtcdRows {
         },
         Row(
             "etcd.open.10000", "open a store of 10,000 keys on etcd, 1.8 MB of values",
-            against: "fetch its keys by plain requests in the same pages, nothing parsed", goal: 1.3, missing: EtcdServer.missing
+            against: "fetch its keys by plain requests in the same pages, nothing parsed", goal: 1.3, missing: EtcdCluster.missing
         ) { _ in
-            let (server, connection) = try await start()
+            let (server, connection) = try await EtcdCluster.started()
             try await server.fill("s", 10_000, padding: EtcdPages.padding)
             let open = Work { count in
                 var total = 0.0
@@ -55,9 +56,9 @@ enum EtcdRows {
         },
         Row(
             "etcd.event.100000", "a put by a plain request to the element of a store of 100,000 keys on etcd",
-            against: "the same, 100 keys", goal: 1.5, missing: EtcdServer.missing
+            against: "the same, 100 keys", goal: 1.5, missing: EtcdCluster.missing
         ) { _ in
-            let (server, connection) = try await start()
+            let (server, connection) = try await EtcdCluster.started()
             try await server.fill("many", 100_000)
             try await server.fill("few", 100)
             let (subject, task) = try await receive(server, "many", connection)
@@ -69,12 +70,6 @@ enum EtcdRows {
             }
         },
     ]
-
-    /// A server, and a connection for its writer.
-    static func start() async throws -> (EtcdServer, GRPCConnection) {
-        let server = try await EtcdServer.start()
-        return (server, try server.connection())
-    }
 
     /// Transactions of a store, each after the other.
     static func transactions(_ store: ObservableStore) -> Work {
@@ -89,41 +84,24 @@ enum EtcdRows {
 
     /// The time from a put of an entry under a prefix to the element of a store.
     static func receive(
-        _ server: EtcdServer, _ prefix: String, _ connection: GRPCConnection
+        _ server: EtcdCluster, _ prefix: String, _ connection: GRPCConnection
     ) async throws -> (Work, Task<Void, Never>) {
-        let (arrivals, task) = await read(try await server.store(prefix))
+        let (arrivals, task) = await External.read(try await server.store(prefix), .told)
         return (put("\(prefix)/told", connection, arrivals), task)
-    }
-
-    /// Counts the elements of a store's reader, after the first one.
-    static func read(_ store: ObservableStore) async -> (Countdown, Task<Void, Never>) {
-        let arrivals = Countdown()
-        let values = store.values(of: .told)
-        var task = Task<Void, Never> {}
-        _ = await arrivals.time(1) {
-            task = Task {
-                for await value in values {
-                    consume(value)
-                    arrivals.arrive()
-                }
-                withExtendedLifetime(store) {}
-            }
-        }
-        return (arrivals, task)
     }
 
     /// The baseline: etcd's own command prints a line for the kind of the event, one for the key and one for the value.
     static func bareReceive(
-        _ server: EtcdServer, _ prefix: String, _ connection: GRPCConnection
-    ) async throws -> (Work, Companion) {
+        _ server: EtcdCluster, _ prefix: String, _ connection: GRPCConnection
+    ) async throws -> (Work, RunningProgram) {
         let key = "\(prefix)/told"
         try await connection.put(key, Told.value(0))
         let arrivals = Countdown()
         let lines = Lock(0)
-        var watch: Companion?
+        var watch: RunningProgram?
         // From the first revision on, so that its first event, which has been, tells that it watches.
         _ = try await arrivals.time(1) {
-            watch = try Companion("etcdctl", ["--endpoints", server.endpoint, "watch", "--rev", "1", key]) { bytes in
+            watch = try RunningProgram(companion: "etcdctl", ["--endpoints", server.endpoint, "watch", "--rev", "1", key]) { bytes in
                 let complete = lines.withLock { lines in
                     let earlier = lines
                     lines += bytes.count { $0 == UInt8(ascii: "\n") }

@@ -1,5 +1,6 @@
 import Foundation
 import ObservableStorage
+import TestSupport
 
 /// A table of what watching etcd costs, by one quantity.
 struct EtcdTable: Sendable {
@@ -16,15 +17,11 @@ struct EtcdTable: Sendable {
     static let all = EtcdWatchTables.all + EtcdRateTables.all
 
     /// Measures and prints the selected tables, or all.
-    static func run(_ names: [String]) async throws {
-        if let missing = EtcdServer.missing { throw Failure("it \(missing)") }
-        for table in names.isEmpty ? all : try Selection.choose(names, from: all, by: \.name) {
-            print("| " + table.columns.joined(separator: " | ") + " |\n|" + String(repeating: "---|", count: table.columns.count))
-            for point in table.points {
-                let cells = try await table.measure(point)
-                print("| " + ([CurveLine.count(point)] + cells).joined(separator: " | ") + " |")
-                flushOutput()
-            }
+    static func run(_ options: Options) async throws {
+        if let missing = EtcdCluster.missing { throw Failure("it \(missing)") }
+        for table in try options.selected(from: all, by: \.name) {
+            let printed = PrintedTable(table.columns, isMarkdown: true)
+            for point in table.points { try await printed.add([Figures.count(point)] + table.measure(point)) }
             print()
         }
     }

@@ -1,20 +1,21 @@
 import Foundation
 import ObservableStorage
+import TestSupport
 
 /// What a change costs etcd and those who watch it, by their number, and by that of keys and of prefixes.
 enum EtcdWatchTables {
     static let all = [
         EtcdTable("etcd.stores", ["stores of one process on one prefix"] + columns, [1, 10, 100, 1_000]) { count in
-            try await measure { [EtcdWatcher(port: $0.port, prefix: "s", stores: count)] }
+            try await measure { [EtcdWatcher(port: $0.ports[0], prefix: "s", stores: count)] }
         },
         EtcdTable("etcd.processes", ["processes with one store each"] + columns, [1, 4, 16, 64]) { count in
-            try await measure { server in (0..<count).map { _ in EtcdWatcher(port: server.port, prefix: "s", stores: 1) } }
+            try await measure { server in (0..<count).map { _ in EtcdWatcher(port: server.ports[0], prefix: "s", stores: 1) } }
         },
         EtcdTable("etcd.keys", ["keys under the prefix, one store"] + columns, [100, 1_000, 10_000, 100_000]) { count in
-            try await measure(keys: count) { [EtcdWatcher(port: $0.port, prefix: "s", stores: 1)] }
+            try await measure(keys: count) { [EtcdWatcher(port: $0.ports[0], prefix: "s", stores: 1)] }
         },
         EtcdTable("etcd.prefixes", ["other prefixes, each watched by a store"] + columns, [1, 10, 100, 1_000]) { count in
-            try await measure(silentPrefixes: count) { [EtcdWatcher(port: $0.port, prefix: "s", stores: 1)] }
+            try await measure(silentPrefixes: count) { [EtcdWatcher(port: $0.ports[0], prefix: "s", stores: 1)] }
         },
     ]
 
@@ -26,23 +27,21 @@ enum EtcdWatchTables {
     private static let measuredTime = 2e9
 
     private static func measure(
-        keys: Int = 100, silentPrefixes: Int = 0, _ watchers: (EtcdServer) -> [EtcdWatcher]
+        keys: Int = 100, silentPrefixes: Int = 0, _ watchers: (EtcdCluster) -> [EtcdWatcher]
     ) async throws -> [String] {
-        let (server, connection) = try await EtcdRows.start()
-        defer { withExtendedLifetime(server) {} }
+        let (server, connection) = try await EtcdCluster.started()
         try await server.fill("s", keys)
         let arrivals = Countdown()
-        var processes: [WatchingProcesses] = []
+        var processes: [RunningProgram] = []
+        defer { withExtendedLifetime((server, processes)) {} }
         if silentPrefixes > 0 {
-            let silent = EtcdWatcher(port: server.port, prefix: "other", stores: silentPrefixes, hasOwnPrefixes: true)
-            _ = try await arrivals.time(1) { processes.append(try WatchingProcesses(1, silent.arguments, arrivals)) }
+            let silent = EtcdWatcher(port: server.ports[0], prefix: "other", stores: silentPrefixes, hasOwnPrefixes: true)
+            processes += try await WatchingProcess.start(silent.arguments, arrivals)
         }
         let watchers = watchers(server)
-        for watcher in watchers {
-            _ = try await arrivals.time(1) { processes.append(try WatchingProcesses(1, watcher.arguments, arrivals)) }
-        }
-        let identifiers = processes.suffix(watchers.count).flatMap(\.processIdentifiers)
-        let usage = { (try ProcessUsage(of: [server.processIdentifier]), try ProcessUsage(of: identifiers)) }
+        for watcher in watchers { processes += try await WatchingProcess.start(watcher.arguments, arrivals) }
+        let identifiers = processes.suffix(watchers.count).map(\.processIdentifier)
+        let usage = { (try ProcessUsage(of: server.processIdentifiers), try ProcessUsage(of: identifiers)) }
 
         let put = EtcdRows.put("s/told", connection, arrivals, count: watchers.count)
         let time = try await put.run(30)
@@ -54,7 +53,6 @@ enum EtcdWatchTables {
         median = try await put.run(count)
         let (after, afterWatchers) = try usage()
         let seconds = Double(Clock.now - start) / 1e9
-        for process in processes { try process.end() }
         let each = { (used: Double, idle: Double) in Figures.time(max(0, used - idle * 1e9 * seconds) / Double(count)) }
         return [
             Figures.time(median), each(after.time - before.time, idle.server),

@@ -1,5 +1,4 @@
 import EtcdStorage
-import Foundation
 import ObservableStorage
 
 /// The work of a process whose stores watch etcd, each on connections of its own.
@@ -27,14 +26,13 @@ struct EtcdWatcher: Equatable {
 
     /// Writes a byte each time when all stores have the next element.
     func watch() async throws {
-        WatchingProcess.exitAfterInput()
         let arrivals = Lock(0)
         let arrive: @Sendable () throws -> Void = { [stores] in
             let isLast = arrivals.withLock { arrivals in
                 arrivals += 1
                 return arrivals.isMultiple(of: stores)
             }
-            if isLast { try FileHandle.standardOutput.write(contentsOf: Data([UInt8(ascii: ".")])) }
+            if isLast { try WatchingProcess.answer() }
         }
         var readers: [Task<Void, any Error>] = []
         for number in 0..<stores {

@@ -22,7 +22,7 @@ actor GRPCConnection {
     private static let largestWindow: UInt32 = 1 << 31 - 1
 
     private let executor = DispatchQueueExecutor(label: "GRPCConnection")
-    private let descriptor: Int32
+    private let socket: LoopbackSocket
     private var stream: UInt32 = 1
     private var reader: FrameReader
     private var received: UInt32 = 0
@@ -30,15 +30,11 @@ actor GRPCConnection {
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(port: Int) throws {
-        descriptor = try Self.connected(to: port)
-        reader = FrameReader(of: descriptor)
+        socket = try LoopbackSocket.connected(to: port)
+        reader = FrameReader(of: socket.descriptor)
         // The server never has to wait until it may send more.
         let window = Self.frame(Frame.settings, [0, 4] + Self.bytes(Self.largestWindow))
-        try Self.send(Self.preface + window + Self.frame(Frame.windowUpdate, Self.bytes(Self.largestWindow - 65_535)), on: descriptor)
-    }
-
-    deinit {
-        close(descriptor)
+        try socket.write(Self.preface + window + Self.frame(Frame.windowUpdate, Self.bytes(Self.largestWindow - 65_535)))
     }
 
     /// Makes a call with one message, and returns the message of the answer.
@@ -76,7 +72,7 @@ actor GRPCConnection {
     /// - Parameter receive: is called on a thread for each message with events.
     func watch(_ key: String, _ receive: @escaping @Sendable () -> Void) throws {
         try begin("/etcdserverpb.Watch/Watch", Message().bytes(1, Message().bytes(1, key.utf8).number(3, 1).bytes), isEnd: false)
-        let reader = FrameReader(of: dup(descriptor))
+        let reader = FrameReader(of: dup(socket.descriptor))
         Thread.detachNewThread {
             defer { close(reader.descriptor) }
             var reader = reader
@@ -94,7 +90,7 @@ actor GRPCConnection {
 
     /// Ends the connection, and the thread of a watch.
     nonisolated func end() {
-        shutdown(descriptor, Int32(SHUT_RDWR))
+        shutdown(socket.descriptor, Int32(SHUT_RDWR))
     }
 
     // MARK: - Frames
@@ -145,13 +141,13 @@ actor GRPCConnection {
             rest = rest.dropFirst(part.count)
             bytes += Self.frame(Frame.data, flags: isEnd && rest.isEmpty ? Frame.end : 0, stream: stream, Array(part))
         } while !rest.isEmpty
-        try Self.send(bytes, on: descriptor)
+        try socket.write(bytes)
     }
 
     private func allowMore(than count: Int) throws {
         received += UInt32(count)
         guard received > Self.largestWindow / 2 else { return }
-        try Self.send(Self.frame(Frame.windowUpdate, Self.bytes(received)), on: descriptor)
+        try socket.write(Self.frame(Frame.windowUpdate, Self.bytes(received)))
         received = 0
     }
 
@@ -178,7 +174,7 @@ actor GRPCConnection {
                 input.removeFirst(9 + length)
                 if type == Frame.settings || type == Frame.ping, flags & Frame.acknowledgement == 0 {
                     let answer = GRPCConnection.frame(type, flags: Frame.acknowledgement, type == Frame.ping ? payload : [])
-                    try GRPCConnection.send(answer, on: descriptor)
+                    try LoopbackSocket.write(answer, to: descriptor)
                 }
                 return (type, flags, stream, payload)
             }
@@ -202,39 +198,4 @@ actor GRPCConnection {
     private static func bytes(_ number: UInt32) -> [UInt8] {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
     }
-
-    // MARK: - Sockets
-
-    private static func send(_ bytes: [UInt8], on descriptor: Int32) throws {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            try Failure.unless(count > 0, "a request cannot be sent to etcd")
-            rest = rest.dropFirst(count)
-        }
-    }
-
-    private static func connected(to port: Int) throws -> Int32 {
-        let descriptor = try made()
-        let status = LoopbackSocket.withAddress(of: port) { connect(descriptor, $0, $1) }
-        if status != 0 { close(descriptor) }
-        try Failure.unless(status == 0, "etcd cannot be reached at port \(port)")
-        var isOn: Int32 = 1
-        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
-        return descriptor
-    }
-
-    private static func made() throws -> Int32 {
-        let descriptor = socket(AF_INET, streamType, 0)
-        try Failure.unless(descriptor >= 0, "there are too many open files")
-        // Programs that are started meanwhile must not keep it open.
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        return descriptor
-    }
 }
-
-#if canImport(Darwin)
-    private let streamType = SOCK_STREAM
-#else
-    private let streamType = Int32(SOCK_STREAM.rawValue)
-#endif

@@ -1,3 +1,6 @@
+import Foundation
+import TestSupport
+
 /// A row of the table: an operation and its maximum cost.
 struct Row: Sendable {
     /// The name that selects it: dotted, the family first.
@@ -25,5 +28,29 @@ struct Row: Sendable {
         self.parts = parts
         self.missing = missing
         self.prepare = prepare
+    }
+}
+
+/// The two sides of a row: the library's operation, and the same work without the library.
+struct Pair {
+    let subject: Work
+    let baseline: Work
+    /// Releases what was prepared for them.
+    let tearDown: () async throws -> Void
+
+    init(subject: Work, baseline: Work, tearDown: @escaping () async throws -> Void = {}) {
+        self.subject = subject
+        self.baseline = baseline
+        self.tearDown = tearDown
+    }
+}
+
+/// The location of files: each operation has a folder of its own, all on one file system.
+struct Place: Sendable {
+    let base: URL
+
+    /// Creates an empty folder, which is removed with the value returned.
+    func folder() throws -> TemporaryFolder {
+        try TemporaryFolder(in: base)
     }
 }

@@ -1,3 +1,5 @@
+import Dispatch
+
 /// An operation that is repeated and measured.
 struct Work {
     /// Runs it the given number of times, and returns the nanoseconds of one run.
@@ -35,3 +37,23 @@ struct Work {
         }
     }
 }
+
+/// The clock for all measurements, shared by all processes.
+enum Clock {
+    /// Nanoseconds since the machine started.
+    static var now: UInt64 {
+        DispatchTime.now().uptimeNanoseconds
+    }
+
+    /// The duration of an operation in nanoseconds.
+    static func time(_ body: () throws -> Void) rethrows -> Double {
+        let start = now
+        try body()
+        return Double(now - start)
+    }
+}
+
+/// Prevents the optimizer from removing the computation of a value.
+@inline(never)
+@_optimize(none)
+func consume<Value>(_ value: borrowing Value) {}

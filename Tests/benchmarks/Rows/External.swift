@@ -43,14 +43,14 @@ enum External {
 
     /// The time from another writer's rename to the element that a reader of the key receives.
     static func receive(_ sample: SampleStore, _ keys: Int) async throws -> (Work, Task<Void, Never>) {
-        let (arrivals, task) = await read(sample.store)
+        let (arrivals, task) = await read(sample.store, .launchCount)
         return (receive(arrivals, from: OtherWriter(sample.folder, entries: SampleList.make(keys))), task)
     }
 
-    /// Counts the elements that a reader of the key receives, after the first one.
-    private static func read(_ store: ObservableStore) async -> (Countdown, Task<Void, Never>) {
+    /// Counts the elements that a reader of a key receives, after the first one; the reader keeps the store.
+    static func read<Value: Sendable>(_ store: ObservableStore, _ key: StorageKey<Value>) async -> (Countdown, Task<Void, Never>) {
         let arrivals = Countdown()
-        let values = store.values(of: .launchCount)
+        let values = store.values(of: key)
         var task = Task<Void, Never> {}
         _ = await arrivals.time(1) {
             task = Task {
@@ -58,6 +58,7 @@ enum External {
                     consume(value)
                     arrivals.arrive()
                 }
+                withExtendedLifetime(store) {}
             }
         }
         return (arrivals, task)
@@ -67,7 +68,7 @@ enum External {
     private static func journaled(_ keys: Int, in place: Place) async throws -> (work: Work, tearDown: @Sendable () async throws -> Void) {
         let sample = try SampleStore(keys, journal: .full(), in: place)
         let writer = try ObservableStore(at: sample.file, journal: .full())
-        let (arrivals, task) = await read(sample.store)
+        let (arrivals, task) = await read(sample.store, .launchCount)
         let work = Work { count in
             var times: [Double] = []
             for _ in 0..<count {
