@@ -8,7 +8,8 @@ let settings: [SwiftSetting] = [
 ]
 
 // Tests run optimized libraries in a release build, and are not optimized themselves.
-let testSettings = settings + [.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"], .when(configuration: .release))]
+let unoptimized = ["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"]
+let testSettings = settings + [.unsafeFlags(unoptimized, .when(configuration: .release))]
 
 // The privacy manifests for uploads to Apple's stores. Elsewhere they are no resources: a bundle would import all of Foundation.
 let manifest = "PrivacyInfo.xcprivacy"

@@ -1,8 +1,9 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// The library with Combine and SwiftUI importable: what is behind `#if canImport` of them is compiled, and runs in the tests. On Linux, both
-// are stand-ins. The tests are those that start no programs, so that they run on iOS as well. `Links` leads to the sources and tests.
+// The libraries with Combine and SwiftUI importable: what is behind `#if canImport` of them is compiled, and runs in the tests. On Linux,
+// both are stand-ins. The tests are those that start no programs, so that they run on iOS as well. `.ci/run` has the thread sanitizer look
+// at them. `Links` leads to the sources and tests.
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -11,14 +12,26 @@ let settings: [SwiftSetting] = [
 ]
 
 // As in the package itself.
-let testSettings = settings + [.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"], .when(configuration: .release))]
+let unoptimized = ["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"]
+let testSettings = settings + [.unsafeFlags(unoptimized, .when(configuration: .release))]
 
 #if canImport(Darwin)
     let standIns: [Target] = []
+    let services: [Target] = []
 #else
     let standIns: [Target] = [
         .target(name: "Combine", path: "Modules/Combine"),
         .target(name: "SwiftUI", dependencies: ["Combine"], path: "Modules/SwiftUI"),
+    ]
+    // Its connections and its client are where its threads meet.
+    let services: [Target] = [
+        .target(
+            name: "EtcdStorage", dependencies: ["FoundationSubset", "ObservableStorage", "PropertyListCoding"],
+            path: "Links/Sources/EtcdStorage", swiftSettings: settings),
+        .testTarget(
+            name: "EtcdStorageTests",
+            dependencies: ["EtcdStorage", "FoundationSubset", "ObservableStorage", "PropertyListCoding", "TestSupport"],
+            path: "Links/EtcdTests", sources: ["Client", "HTTP2", "Support"], swiftSettings: testSettings),
     ]
 #endif
 let frameworks = standIns.map { Target.Dependency(stringLiteral: $0.name) }
@@ -45,6 +58,6 @@ let package = Package(
             name: "ObservableStorageTests",
             dependencies: frameworks + ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
             path: "Links/Tests", swiftSettings: testSettings),
-    ],
+    ] + services,
     swiftLanguageModes: [.v6]
 )

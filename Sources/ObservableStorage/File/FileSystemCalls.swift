@@ -62,7 +62,7 @@ package struct FileSystemCalls: Sendable {
     /// Takes the exclusive lock of an open file, and waits for it.
     package var awaitLock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     package var unlock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
-    var pause: @Sendable (_ duration: Duration) -> Void
+    package var pause: @Sendable (_ duration: Duration) -> Void
     /// The time of the clock with which timestamps of files are compared.
     var now: @Sendable () -> Date
     var isRunning: @Sendable (_ process: pid_t) -> Bool

@@ -43,24 +43,6 @@ extension FileSystemCalls {
     }
 }
 
-extension PropertyListFile {
-    /// A file whose pauses for other programs, such as one that has moved the file away for a moment, take no time.
-    convenience init(
-        withoutPausesAt url: URL, onCorruption: CorruptionPolicy = .refuse, onDeletion: DeletionPolicy = .removeAll
-    ) {
-        self.init(at: url, onCorruption: onCorruption, lockTimeout: .seconds(500), onDeletion: onDeletion, calls: .withoutPauses)
-    }
-}
-
-extension FileSystemCalls {
-    /// The system's, with pauses that take no time.
-    static var withoutPauses: FileSystemCalls {
-        var calls = FileSystemCalls.live
-        calls.pause = { _ in }
-        return calls
-    }
-}
-
 extension FileLock {
     /// Runs a closure while other writers of the file that a path leads to are locked out.
     static func withLock<Result>(

@@ -1,0 +1,20 @@
+package import Foundation
+package import ObservableStorage
+
+extension FileSystemCalls {
+    /// The system's, with pauses that take no time.
+    package static var withoutPauses: FileSystemCalls {
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in }
+        return calls
+    }
+}
+
+extension PropertyListFile {
+    /// A file whose pauses for other programs, such as one that has moved the file away for a moment, take no time.
+    package convenience init(
+        withoutPausesAt url: URL, onCorruption: CorruptionPolicy = .refuse, onDeletion: DeletionPolicy = .removeAll
+    ) {
+        self.init(at: url, onCorruption: onCorruption, lockTimeout: .seconds(500), onDeletion: onDeletion, calls: .withoutPauses)
+    }
+}
