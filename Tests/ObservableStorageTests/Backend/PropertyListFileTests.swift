@@ -277,6 +277,8 @@ struct PropertyListFileTests {
     func quarantine() async throws {
         for number in 1...5 {
             try Data("bad \(number)".utf8).write(to: file)
+            // An old file is not treated as one that is being written.
+            try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.path)
             let store = try ObservableStore(at: file, onCorruption: .quarantine)
             #expect(store.entries.isEmpty)
             store[Keys.count] = number
