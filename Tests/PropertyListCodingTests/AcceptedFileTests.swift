@@ -19,7 +19,7 @@ struct AcceptedFileTests {
         }
     }
 
-    private static let count = isLong ? 100_000 : 3_000
+    private static let count = isLong ? 100_000 : isOptimized ? 3_000 : 750
 
     @Test("Foundation reads the same, or else plistlib, if necessary without parts that are ignored here and errors there")
     func oracles() throws {

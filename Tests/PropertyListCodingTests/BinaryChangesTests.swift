@@ -156,7 +156,9 @@ import Testing
         return PropertyListValue.changes(in: later, since: earlier, of: { old[$0] })
     }
 
-    @Test("Random edits of random entries: applying the difference to the earlier entries equals reading everything", arguments: 0..<20)
+    @Test(
+        "Random edits of random entries: applying the difference to the earlier entries equals reading everything",
+        arguments: visited(0..<UInt64(20)))
     func randomEdits(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         var old: Entries = [:]

@@ -145,11 +145,11 @@ import Testing
     @Test("A value with many shared parts is written so that it can be read again")
     func sharingOnWriting() throws {
         let long = String(repeating: "long text ", count: 10_000)
-        let value = PropertyListValue.array(Array(repeating: .string(long), count: 400))
+        let value = PropertyListValue.array(Array(repeating: .string(long), count: 100))
         let data = try value.encoded(as: .binary)
         #expect(try PropertyListValue.decode(data).value == value)
-        // Text that is half as long again after decoding.
-        let wide = PropertyListValue.array(Array(repeating: .string(String(repeating: "\u{65E5}", count: 30_000)), count: 600))
+        // Text that is half as long again after decoding, and only then too much.
+        let wide = PropertyListValue.array(Array(repeating: .string(String(repeating: "\u{65E5}", count: 3_500)), count: 1_500))
         #expect(try PropertyListValue.decode(wide.encoded(as: .binary)).value == wide)
         let short = PropertyListValue.array(
             Array(repeating: ["a rather ordinary key": "and its value", "data": .data(Data(count: 400))], count: 5_000))

@@ -21,23 +21,19 @@ import Testing
     }
 
     // The processor time of this thread, because other work on the machine must not count. Linear time would be a factor of 8,
-    // quadratic time 64.
+    // quadratic time 64. Other work still takes caches: a slow reading is repeated, and one in quadratic time stays slow.
     @Test("Eight times the input is read, or rejected, in about eight times the time", arguments: shapes)
     func eightfold(_ shape: Shape) throws {
         let (small, large) = (shape.make(2_000), shape.make(16_000))
         try #require(large.count > 7 * small.count)
-        #expect(try milliseconds(large) < 24 * milliseconds(small) + 2)
+        let most = try 24 * (0..<3).map { _ in try milliseconds(small) }.reduce(.infinity, min) + 2
+        #expect(try (0..<20).contains { _ in try milliseconds(large) < most })
     }
 
-    /// The minimum processor time of three reads.
     private func milliseconds(_ data: Data) throws -> Double {
-        var best = Double.infinity
-        for _ in 0..<3 {
-            let start = try Self.processorTime()
-            _ = failure(of: data)
-            best = min(best, try Self.processorTime() - start)
-        }
-        return best
+        let start = try Self.processorTime()
+        _ = failure(of: data)
+        return try Self.processorTime() - start
     }
 
     private static func processorTime() throws -> Double {

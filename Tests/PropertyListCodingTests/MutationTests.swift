@@ -5,7 +5,7 @@ import Testing
 
 /// `OBSERVABLE_STORAGE_SEED` sets the seed, `OBSERVABLE_STORAGE_CORPUS` names a folder whose files are damaged too.
 @Suite("Damaged bytes", .timeLimit(.minutes(isLong ? 60 : 10))) struct MutationTests {
-    static let inputsPerSeed = isLong ? 1_000_000 : 30_000
+    static let inputsPerSeed = isLong ? 1_000_000 : isOptimized ? 30_000 : 1_000
     static let seeds: [UInt64] = (0..<10).map { firstSeed + $0 }
 
     @Test("Damaged bytes are an error with an offset and a reason, or a value that can be written and read again", arguments: Self.seeds)

@@ -5,7 +5,7 @@ import Testing
 
 /// Random edits of random documents, which are written as no program would write them. `OBSERVABLE_STORAGE_SEED` sets the seed.
 @Suite("Random edits of the text of XML", .timeLimit(.minutes(isLong ? 60 : 10))) struct XMLEditingRandomTests {
-    private static let count = isLong ? 100_000 : 2_000
+    private static let count = isLong ? 100_000 : isOptimized ? 2_000 : 500
 
     @Test("Leaves set at random are read back, and every byte outside of their elements is as it was")
     func leaves() throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// The remains of a file after a machine stopped while another program was writing.
-@Suite("Torn files", .timeLimit(.minutes(10)))
+@Suite("Torn files", .timeLimit(.minutes(10)), .namingSeed)
 struct TornFileTests {
     /// Two states of one file, of some blocks each.
     struct States: Sendable, CustomTestStringConvertible {
@@ -36,13 +36,13 @@ struct TornFileTests {
     @Test("A file truncated anywhere is complete or an error with an offset", arguments: Self.states)
     func truncation(_ states: States) throws {
         let whole = try states.bytes(states.after)
-        for length in 0..<whole.count { try expectWholeOrError(whole.prefix(length), states) }
+        for length in visited(0..<whole.count) { try expectWholeOrError(whole.prefix(length), states) }
     }
 
     @Test("A file with zeros from any offset to its end is complete or an error with an offset", arguments: Self.states)
     func zeroTail(_ states: States) throws {
         let whole = try states.bytes(states.after)
-        for length in 0..<whole.count { try expectWholeOrError(whole.prefix(length) + Data(count: whole.count - length), states) }
+        for length in visited(0..<whole.count) { try expectWholeOrError(whole.prefix(length) + Data(count: whole.count - length), states) }
         for length in [1, 100, 512, 4_096] { try expectWholeOrError(whole + Data(count: length), states) }
     }
 
@@ -55,7 +55,7 @@ struct TornFileTests {
         let size = max(before.count, after.count)
         let count = (size + block - 1) / block
         try #require(count > 2)
-        for mixture in 0..<1 << count {
+        for mixture in visited(0..<1 << count) {
             var mixed = Data()
             for index in 0..<count {
                 let part = (mixture >> index & 1 == 0 ? before : after).dropFirst(index * block).prefix(block)

@@ -14,7 +14,7 @@ struct FaultSequenceTests {
 
     @Test(
         "The file has its old or new content after each step, and its new content after a reported success",
-        arguments: 0..<(isLong ? 2_000 : 100))
+        arguments: visited(0..<(isLong ? 2_000 : UInt64(100))))
     func sequence(seed: UInt64) async throws {
         var dice = Dice(state: seed)
         let file = try FaultyFile(dice.pick(WritingSituation.allCases))

@@ -1,4 +1,5 @@
 import Dispatch
+import TestSupport
 import Testing
 
 /// Runs tests one after the other on a thread that is none of the pool's.
@@ -26,4 +27,15 @@ struct OffPoolTrait: TestTrait, SuiteTrait, TestScoping {
 extension Trait where Self == OffPoolTrait {
     /// The tests compute for long, without waiting for anything.
     static var offPool: Self { OffPoolTrait() }
+}
+
+extension Trait where Self == IssueHandlingTrait {
+    /// Each issue tells the seed with which the tests visit the same steps again.
+    static var namingSeed: Self {
+        .compactMapIssues { issue in
+            var issue = issue
+            issue.comments.append("repeat with OBSERVABLE_STORAGE_SEED=\(firstSeed)")
+            return issue
+        }
+    }
 }

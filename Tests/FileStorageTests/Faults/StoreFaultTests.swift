@@ -6,10 +6,8 @@ import Testing
 @testable import ObservableStorage
 
 /// A store whose calls fail in turn: the file has its old or new content, and its new content after a reported success.
-@Suite("A store whose file fails", .timeLimit(.minutes(10)))
+@Suite("A store whose file fails", .timeLimit(.minutes(10)), .namingSeed)
 struct StoreFaultTests {
-    private static let mostCalls = 400
-
     /// The outcome of one attempt.
     private struct Outcome: Sendable {
         /// The calls made, ending with the failing one.
@@ -18,22 +16,20 @@ struct StoreFaultTests {
         let stored: [String: PropertyListValue]
     }
 
-    /// Runs an attempt for each call that can fail.
+    /// Runs an attempt for the calls that can fail, and returns their names.
     private func eachCall(_ attempt: (_ failing: Int) async throws -> [String]) async throws -> Set<String> {
         var failed: Set<String> = []
-        for failing in 0..<Self.mostCalls {
+        for failing in CallRecorder.visitedCalls(try await attempt(.max)) {
             let names = try await attempt(failing)
-            guard names.count > failing else { return failed }
-            failed.insert(names[failing])
+            failed.formUnion(names.dropFirst(failing).prefix(1))
         }
-        Issue.record("more than \(Self.mostCalls) calls")
         return failed
     }
 
     /// Checks the content of the file after an attempt that changes it from `old` to `new`.
     private func check(_ outcome: Outcome, failing: Int, old: [String: PropertyListValue], new: [String: PropertyListValue]) {
         // The new file is in place after the reply to the rename, and only then.
-        let isInPlace = outcome.names.prefix(failing + 1).contains("answer to rename")
+        let isInPlace = outcome.names.enumerated().contains { $0.offset <= failing && $0.element == "answer to rename" }
         #expect(outcome.stored == (isInPlace || outcome.error == nil ? new : old), "\(outcome)")
     }
 
@@ -95,7 +91,8 @@ struct StoreFaultTests {
         #expect(store.entries == entries)
         #expect(try file.stored() == entries)
         // A child just forked by another test may hold the lock of a temporary file: the next writes remove it.
-        for attempt in 0..<100 where try file.files() != [file.target] {
+        for attempt in 0..<100 {
+            if try file.files() == [file.target] { break }
             try await store.update { $0[Keys.text] = "\(attempt)" }
         }
         #expect(try file.files() == [file.target])

@@ -50,7 +50,8 @@ import Testing
         var generator = SeededGenerator(seed: 12)
         let parts = ["..", "..", ".", "", "x", "y", "z", "ln", "up", "far", "file", "f", "dangling", "circle", "none", "\u{301}"]
         var (opened, refused) = (0, 0)
-        for _ in 0..<20_000 {
+        let count = isLong || isOptimized ? 20_000 : 5_000
+        for _ in 0..<count {
             let middle = (0..<Int.random(in: 0...6, using: &generator)).compactMap { _ in parts.randomElement(using: &generator) }
             let path = ([folder.url.path] + middle + [["f", "file", "dangling"][Int.random(in: 0..<3, using: &generator)]])
                 .joined(separator: "/")
@@ -65,7 +66,7 @@ import Testing
                 refused += 1
             }
         }
-        #expect(opened > 500 && refused > 500)
+        #expect(opened > count / 40 && refused > count / 40)
     }
 
     @Test("Two dots after a missing component or one that is not a folder are an error, as in the system")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 @testable import ObservableStorage
 
@@ -7,6 +8,26 @@ final class CallRecorder: Sendable {
     private struct State {
         var names: [String] = []
         var descriptors: Set<Int32> = []
+    }
+
+    /// Whether a call may change files. A process that is stopped at another one leaves the same files as at the next that may.
+    static func changesFiles(_ name: String) -> Bool {
+        ![
+            "awaitLock", "checkWriting", "close", "list", "lock", "map", "mappingObjection", "read", "readAt", "readLink", "rewind",
+            "statusOfDescriptor", "statusOfPath", "unlock", "visibleNames", "workingFolder",
+        ].contains(name)
+    }
+
+    /// The indices of the calls at which a test interrupts an action that makes these calls, see ``visitedSteps(of:every:)``.
+    ///
+    /// Calls are of one kind if their names are equal, and those of the last calls before them that may change files.
+    static func visitedCalls(_ names: [String], ifChangingFiles: Bool = false) -> [Int] {
+        var last = ""
+        let kinds = names.map { name in
+            defer { if changesFiles(name) { last = name } }
+            return [name, last]
+        }
+        return visitedSteps(of: kinds, every: 4).filter { isLong || !ifChangingFiles || changesFiles(names[$0]) }
     }
 
     private let state = Lock(State())

@@ -40,7 +40,7 @@ struct EditLogTests {
         let fixture = try EditLogFixture()
         var log = EditLog(isOn: true)
         var old: PropertyListValue?
-        for number in 1...100 {
+        for number in 1...(isLong || isOptimized ? 100 : 25) {
             let value = PropertyListValue.data(Data(repeating: UInt8(number), count: 1 << 20))
             log.append("k", over: old, value, sequence: UInt64(number))
             old = value

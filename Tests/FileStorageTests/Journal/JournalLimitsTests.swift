@@ -66,7 +66,9 @@ struct JournalLimitsTests {
     @Test("A deleted list is written again without what was removed before", arguments: [PropertyListFormat.binary, .xml])
     func kept(format: PropertyListFormat) throws {
         let fixture = try JournalFixture(["a": 1, "b": 1], format: format)
-        let backend = fixture.backend(onDeletion: .keepLastValues)
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in }
+        let backend = fixture.backend(onDeletion: .keepLastValues, calls: calls)
         try backend.set(["b": nil, "c": 3])
         try FileManager.default.removeItem(at: fixture.file)
         #expect(try backend.load().values == ["a": 1, "c": 3])

@@ -76,7 +76,9 @@ struct JournalModelTests {
         }
     }
 
-    @Test("List, journal and every process agree with the model", arguments: [PropertyListFormat.binary, .xml], 0..<(isLong ? 100 : 4))
+    @Test(
+        "List, journal and every process agree with the model", arguments: [PropertyListFormat.binary, .xml],
+        visited(0..<(isLong ? 100 : 4)))
     func agrees(format: PropertyListFormat, seed: Int) throws {
         var generator = SeededGenerator(seed: firstSeed &+ UInt64(seed))
         for _ in 0..<(isLong ? 40 : 5) {

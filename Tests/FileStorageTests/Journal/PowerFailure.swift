@@ -10,9 +10,14 @@ import TestSupport
 /// Used by one process after the other, each of which ends at some system call: all later ones fail, except that files are closed and
 /// unlocked, as the system does.
 final class PowerFailure: Sendable {
+    struct Content: Hashable {
+        let bytes: Data
+        let time: Int64
+    }
+
     private struct Node {
         /// What was synchronized; nil if nothing was.
-        var synchronized: (bytes: Data, time: Int64)?
+        var synchronized: Content?
     }
 
     private struct State {
@@ -105,8 +110,8 @@ final class PowerFailure: Sendable {
         if status.kind == .folder {
             state.withLock { state in state.names = state.names.mapValues { [$0.last ?? nil] } }
         } else {
-            let bytes = content(status.identity.inode)
-            state.withLock { $0.nodes[status.identity.inode]?.synchronized = (bytes, status.identity.modified) }
+            let content = content(status)
+            state.withLock { $0.nodes[status.identity.inode]?.synchronized = content }
         }
     }
 
@@ -120,8 +125,9 @@ final class PowerFailure: Sendable {
 
     private func link(_ inode: UInt64) -> URL { aside.file("\(inode)") }
 
-    private func content(_ inode: UInt64) -> Data {
-        FileManager.default.contents(atPath: link(inode).path) ?? Data()
+    private func content(_ status: FileStatus) -> Content {
+        Content(
+            bytes: FileManager.default.contents(atPath: link(status.identity.inode).path) ?? Data(), time: status.identity.modified)
     }
 
     // MARK: Power failures
@@ -143,75 +149,93 @@ final class PowerFailure: Sendable {
         }
     }
 
-    /// The folder at the moment of a power failure, of which each outcome can be looked at.
+    /// A file that is left under some name.
+    struct File: Hashable {
+        fileprivate let inode: UInt64
+        fileprivate let content: Content
+    }
+
+    /// The folder at the moment of a power failure.
     struct Moment {
         fileprivate let names: [String: [UInt64?]]
-        fileprivate let nodes: [UInt64: (synchronized: (bytes: Data, time: Int64)?, current: (bytes: Data, time: Int64))]
+        fileprivate let nodes: [UInt64: (synchronized: Content?, current: Content)]
+
+        /// What may be left, by name: the extremes, and so many random choices, without repetitions.
+        func outcomes(random count: UInt64) -> [(outcome: Outcome, files: [String: File])] {
+            var found: Set<[String: File]> = []
+            return Outcome.all(random: count).map { ($0, files(after: $0)) }.filter { found.insert($0.1).inserted }
+        }
+
+        private func files(after outcome: Outcome) -> [String: File] {
+            var generator = SeededGenerator(seed: 0)
+            if case .random(let seed) = outcome { generator = SeededGenerator(seed: firstSeed &+ seed) }
+            var contents: [UInt64: Content] = [:]
+            for (inode, node) in nodes.sorted(by: { $0.key < $1.key }) {
+                let old = node.synchronized ?? Content(bytes: Data(), time: node.current.time)
+                switch outcome {
+                case .names(_, let isOld): contents[inode] = isOld ? old : node.current
+                case .random: contents[inode] = PowerFailure.part(of: node.current, after: old, &generator)
+                }
+            }
+            var files: [String: File] = [:]
+            for (name, candidates) in names.sorted(by: { $0.key < $1.key }) {
+                let inode: UInt64?
+                switch outcome {
+                case .names(let isOld, _): inode = (isOld ? candidates.first : candidates.last) ?? nil
+                case .random: inode = candidates.randomElement(using: &generator) ?? nil
+                }
+                if let inode, let content = contents[inode] { files[name] = File(inode: inode, content: content) }
+            }
+            return files
+        }
     }
 
     func moment() throws -> Moment {
         look()
         let (names, nodes) = state.withLock { ($0.names, $0.nodes) }
-        var contents: [UInt64: (synchronized: (bytes: Data, time: Int64)?, current: (bytes: Data, time: Int64))] = [:]
+        var contents: [UInt64: (synchronized: Content?, current: Content)] = [:]
         for (inode, node) in nodes {
-            let time = try Self.live.statusOfPath(link(inode).path, false).identity.modified
-            contents[inode] = (node.synchronized, (content(inode), time))
+            contents[inode] = (node.synchronized, content(try Self.live.statusOfPath(link(inode).path, false)))
         }
         return Moment(names: names, nodes: contents)
     }
 
     /// Makes of the folder what a power failure has left of it; every file keeps its inode number.
-    func restore(_ moment: Moment, _ outcome: Outcome) throws {
-        var generator = SeededGenerator(seed: 0)
-        if case .random(let seed) = outcome { generator = SeededGenerator(seed: firstSeed &+ seed) }
+    func restore(_ files: [String: File]) throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
             try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
         }
-        for (inode, node) in moment.nodes.sorted(by: { $0.key < $1.key }) {
-            let old = node.synchronized ?? (Data(), node.current.time)
-            let kept: (bytes: Data, time: Int64)
-            switch outcome {
-            case .names(_, let isOld): kept = isOld ? old : node.current
-            case .random: kept = Self.part(of: node.current, after: old, &generator)
-            }
-            try overwrite(inode, kept)
-        }
-        for (name, candidates) in moment.names.sorted(by: { $0.key < $1.key }) {
-            let inode: UInt64?
-            switch outcome {
-            case .names(let isOld, _): inode = (isOld ? candidates.first : candidates.last) ?? nil
-            case .random: inode = candidates.randomElement(using: &generator) ?? nil
-            }
-            if let inode { try FileManager.default.linkItem(at: link(inode), to: folder.appendingPathComponent(name)) }
+        for (name, file) in files {
+            try overwrite(file)
+            try FileManager.default.linkItem(at: link(file.inode), to: folder.appendingPathComponent(name))
         }
         state.withLock { state in
             state.names = [:]
-            for inode in state.nodes.keys { state.nodes[inode]?.synchronized = nil }
+            state.nodes = state.nodes.mapValues { _ in Node() }
         }
         look()
         try settle()
     }
 
-    private static func part(
-        of current: (bytes: Data, time: Int64), after old: (bytes: Data, time: Int64), _ generator: inout SeededGenerator
-    ) -> (bytes: Data, time: Int64) {
-        guard current.bytes.starts(with: old.bytes), current.bytes.count > old.bytes.count else {
+    private static func part(of current: Content, after old: Content, _ generator: inout SeededGenerator) -> Content {
+        let size = current.bytes.count
+        guard size > old.bytes.count, current.bytes.prefix(old.bytes.count) == old.bytes else {
             return Bool.random(using: &generator) ? old : current
         }
-        let kept = Int.random(in: old.bytes.count...current.bytes.count, using: &generator)
+        let kept = current.bytes.prefix(Int.random(in: old.bytes.count...size, using: &generator))
         switch Int.random(in: 0..<4, using: &generator) {
         case 0: return old
         case 1: return current
-        case 2: return (current.bytes.prefix(kept), current.time)
-        default: return (current.bytes.prefix(kept) + Data(count: current.bytes.count - kept), current.time)
+        case 2: return Content(bytes: kept, time: current.time)
+        default: return Content(bytes: kept + Data(count: size - kept.count), time: current.time)
         }
     }
 
-    private func overwrite(_ inode: UInt64, _ content: (bytes: Data, time: Int64)) throws {
-        let descriptor = try Self.live.openFile(link(inode).path, O_WRONLY)
+    private func overwrite(_ file: File) throws {
+        let descriptor = try Self.live.openFile(link(file.inode).path, O_WRONLY)
         defer { Self.live.discard(descriptor) }
         try Self.live.truncate(descriptor, 0)
-        try Self.live.writeAll(content.bytes, to: descriptor)
-        try Self.live.setModificationTime(descriptor, content.time)
+        try Self.live.writeAll(file.content.bytes, to: descriptor)
+        try Self.live.setModificationTime(descriptor, file.content.time)
     }
 }

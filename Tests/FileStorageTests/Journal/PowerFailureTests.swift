@@ -6,7 +6,7 @@ import Testing
 @testable import ObservableStorage
 
 /// After a power failure, nothing is missing for which a call had returned, and what is found is a state that there was.
-@Suite("Power failures with a journal", .timeLimit(.minutes(10)), .offPool)
+@Suite("Power failures with a journal", .timeLimit(.minutes(10)), .offPool, .namingSeed)
 struct PowerFailureTests {
     private typealias Values = [String: PropertyListValue]
 
@@ -72,7 +72,6 @@ struct PowerFailureTests {
         var begun = 0
         /// Whether a list is in place that nobody has synchronized.
         var isUnsynchronized = false
-        var calls = 0
 
         var possible: ArraySlice<Values> { states[returned...begun] }
     }
@@ -141,7 +140,6 @@ struct PowerFailureTests {
         } catch is StorageError {
             // The process has ended.
         }
-        run.calls = run.disk.made.count
         return run
     }
 
@@ -149,12 +147,12 @@ struct PowerFailureTests {
     func everyCall(script: Script) throws {
         let all = try run(script, calls: .max)
         #expect(all.returned == all.begun)
-        for count in stride(from: 0, through: all.calls, by: isLong ? 1 : 3) {
+        for count in CallRecorder.visitedCalls(all.disk.made, ifChangingFiles: true) + [all.disk.made.count] {
             let run = try run(script, calls: count)
             if run.isUnsynchronized { continue }
             let moment = try run.disk.moment()
-            for outcome in PowerFailure.Outcome.all(random: isLong ? 60 : 4) {
-                try run.disk.restore(moment, outcome)
+            for (outcome, files) in moment.outcomes(random: isLong ? 60 : 4) {
+                try run.disk.restore(files)
                 let place = "\(script), \(count) calls, \(outcome)"
                 do {
                     let found = try run.fixture.backend().load().values
@@ -170,15 +168,15 @@ struct PowerFailureTests {
     @Test("What a process commits after another one was killed survives a power failure", arguments: [Script.checkpoints, .long, .foreign])
     func afterKill(script: Script) throws {
         let all = try run(script, calls: .max)
-        for count in stride(from: 0, to: all.calls, by: isLong ? 1 : 3) {
+        for count in CallRecorder.visitedCalls(all.disk.made, ifChangingFiles: true) {
             let run = try run(script, calls: count)
             let next = run.fixture.backend(script.mode, calls: run.disk.calls())
             var expected = try next.load().values
             expected["next"] = 1
             try next.set(["next": 1])
             let moment = try run.disk.moment()
-            for outcome in PowerFailure.Outcome.all(random: isLong ? 60 : 4) {
-                try run.disk.restore(moment, outcome)
+            for (outcome, files) in moment.outcomes(random: isLong ? 60 : 4) {
+                try run.disk.restore(files)
                 let place = "\(script), \(count) calls, \(outcome)"
                 do {
                     let found = try run.fixture.backend().load().values
@@ -252,8 +250,8 @@ struct PowerFailureTests {
         isFailing.withLock { $0 = false }
         try backend.set(["a": 2])
         let moment = try disk.moment()
-        for outcome in PowerFailure.Outcome.all(random: 10) {
-            try disk.restore(moment, outcome)
+        for (outcome, files) in moment.outcomes(random: 10) {
+            try disk.restore(files)
             #expect(try fixture.backend().load().values == ["a": 2], "\(outcome)")
         }
     }
@@ -268,8 +266,8 @@ struct PowerFailureTests {
         #expect(throws: StorageError.self) { try fixture.backend(calls: calls).set(["a": 2]) }
         try fixture.backend(calls: disk.calls()).set(["a": 2])
         let moment = try disk.moment()
-        for outcome in PowerFailure.Outcome.all(random: 10) {
-            try disk.restore(moment, outcome)
+        for (outcome, files) in moment.outcomes(random: 10) {
+            try disk.restore(files)
             #expect(try fixture.backend().load().values == ["a": 2, "b": 1], "\(outcome)")
         }
     }

@@ -9,7 +9,7 @@ import Testing
 struct StorageEntriesModelTests {
     @Test(
         "Entries that are copied, edited, normalized and created from others have value semantics and exact differences",
-        arguments: 0..<UInt64(40))
+        arguments: visited(0..<UInt64(40)))
     func entries(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var values = (0..<8).map { count in

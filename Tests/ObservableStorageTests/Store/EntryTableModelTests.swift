@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Random operations on entry tables", .timeLimit(.minutes(10)))
 struct EntryTableModelTests {
-    @Test("Several tables written under the same names are equal to dictionaries", arguments: 0..<UInt64(40))
+    @Test("Several tables written under the same names are equal to dictionaries", arguments: visited(0..<UInt64(40)))
     func tables(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let starts = [[:], ["a": 1, "b": 2, "c": 3, "e\u{301}": 4], ["c": 1, "b": 0]] as [[String: PropertyListValue]]
