@@ -7,13 +7,6 @@ func tool(_ arguments: String..., input: Data = Data(), environment: [String: St
     try await Subprocess.finished("prefs", arguments, input: input, environment: environment)
 }
 
-extension Trait where Self == ConditionTrait {
-    /// Skips tests where etcd is not installed.
-    static var needsEtcd: Self {
-        .enabled(if: isEtcdAvailable, Comment(rawValue: etcdMissing))
-    }
-}
-
 /// A line that `prefs watch --json` printed.
 struct PrintedChange: Decodable, Equatable {
     let key: String

@@ -211,7 +211,7 @@
             #expect(try await second.load()["a"] == 3)
         }
 
-        @Test("Edits whose outcome is unknown are stored once when they are repeated, whatever has become of them")
+        @Test("Edits whose outcome is unknown are stored once when they are repeated, whatever has become of them", .servers(1))
         func repeated() async throws {
             let cluster = try await EtcdCluster.start()
             let fixture = try await EtcdFixture(cluster)

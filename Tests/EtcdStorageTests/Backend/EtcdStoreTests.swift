@@ -111,7 +111,7 @@
             try await writer.close()
         }
 
-        @Test("Commits have the old and the new values; none before the oldest that is kept, nor of another history")
+        @Test("Commits have the old and the new values; none before the oldest that is kept, nor of another history", .servers(1))
         func commits() async throws {
             let cluster = try await EtcdCluster.start(members: 1)
             let fixture = try await EtcdFixture(cluster)

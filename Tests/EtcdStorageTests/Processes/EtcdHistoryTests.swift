@@ -29,7 +29,7 @@
             for peer in peers { try peer.send("write") }
             var writer = RandomWriter("own", seed: seed, store: store, toleratesFailures: true)
             var generator = SeededGenerator(seed: seed)
-            for fault in (0..<2).flatMap({ _ in Fault.allCases.shuffled(using: &generator) }) {
+            for fault in (0..<(isLong ? 2 : 1)).flatMap({ _ in Fault.allCases.shuffled(using: &generator) }) {
                 try await writer.run(steps: 15)
                 try await cause(fault, to: cluster) { try await writer.run(steps: 10) }
             }

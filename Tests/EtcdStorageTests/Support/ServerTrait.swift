@@ -1,15 +1,16 @@
 import TestSupport
 import Testing
 
-/// Makes each case of a test wait until it may run its servers.
+/// Makes each test function wait until it may run its servers, before its cases begin, and with them their time limit.
+///
+/// A case does not wait for servers: those that are held could be of functions whose cases wait for the end of others.
 struct ServerTrait: TestTrait, SuiteTrait, TestScoping {
     fileprivate let count: Int
 
     var isRecursive: Bool { true }
 
     func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? {
-        // Only a case that may run can hold servers: if a function held them, cases that wait for servers would keep its own from running.
-        testCase == nil ? nil : self
+        test.isSuite || testCase != nil ? nil : self
     }
 
     func provideScope(for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void) async throws {
@@ -20,7 +21,7 @@ struct ServerTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == ServerTrait {
-    /// The tests run a number of servers at a time, at most four.
+    /// The tests run a number of servers at a time, at most six; all cases of a function begin together.
     static func servers(_ count: Int) -> Self {
         ServerTrait(count: count)
     }

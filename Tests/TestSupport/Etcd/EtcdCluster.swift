@@ -32,19 +32,17 @@
         private let certificates: Certificates?
         private let arguments: [String]
         private let data: TemporaryFolder
-        private let permit: ServerPermit?
 
-        private init(members: Int, certificates: Certificates?, arguments: [String], permit: ServerPermit?) throws {
+        private init(members: Int, certificates: Certificates?, arguments: [String]) throws {
             self.members = (0..<members).map { _ in EtcdMember() }
             self.certificates = certificates
             self.arguments = arguments
-            self.permit = permit
             data = try TemporaryFolder.inMemory()
         }
 
         /// Starts a cluster, and returns when each member serves.
         ///
-        /// Unless a permit is held, it waits while other tests have many servers, and a test can only have one cluster at a time.
+        /// The caller holds a ``ServerPermit``: a test has it by the trait `servers`.
         ///
         /// - Parameters:
         ///   - members: 1 or 3.
@@ -52,29 +50,11 @@
         ///   - arguments: further arguments of etcd, which take precedence.
         public static func start(members: Int = 1, certificates: Certificates? = nil, arguments: [String] = []) async throws -> EtcdCluster
         {
-            let permit = ServerPermit.isHeld ? nil : try await ServerPermit.acquire(members)
-            return try await start(members: members, certificates: certificates, arguments: arguments, permit: permit)
-        }
-
-        /// One server for all tests that do it no harm, each with a prefix of its own; it ends with the process.
-        public static func shared() async throws -> EtcdCluster {
-            let task = sharedCluster.withLock { cluster in
-                if let cluster { return cluster }
-                let task = Task { try await start(members: 1, certificates: nil, arguments: [], permit: nil) }
-                cluster = task
-                atexit { EtcdCluster.sharedCluster.withLock { $0 = nil } }
-                return task
-            }
-            return try await task.value
-        }
-
-        private static func start(
-            members: Int, certificates: Certificates?, arguments: [String], permit: ServerPermit?
-        ) async throws -> EtcdCluster {
+            precondition(ServerPermit.isHeld, "a test that starts servers needs the trait servers")
             var attempts = 0
             while true {
                 do {
-                    let cluster = try EtcdCluster(members: members, certificates: certificates, arguments: arguments, permit: permit)
+                    let cluster = try EtcdCluster(members: members, certificates: certificates, arguments: arguments)
                     for member in 0..<members { try cluster.launch(member, isNew: true) }
                     for member in cluster.members { try await member.untilHealthy() }
                     return cluster
@@ -82,6 +62,18 @@
                     attempts += 1
                 }
             }
+        }
+
+        /// One server for all tests that do it no harm, each with a prefix of its own; it ends with the process.
+        public static func shared() async throws -> EtcdCluster {
+            let task = sharedCluster.withLock { cluster in
+                if let cluster { return cluster }
+                let task = Task { try await ServerPermit.$isHeld.withValue(true) { try await start() } }
+                cluster = task
+                atexit { EtcdCluster.sharedCluster.withLock { $0 = nil } }
+                return task
+            }
+            return try await task.value
         }
 
         /// The addresses for clients, as `host:port`.

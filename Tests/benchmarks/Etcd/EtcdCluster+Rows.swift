@@ -11,7 +11,8 @@ extension EtcdCluster {
 
     /// Starts a server with etcd's usual intervals, and connects a writer.
     static func started() async throws -> (EtcdCluster, GRPCConnection) {
-        let cluster = try await start(arguments: ["--heartbeat-interval", "100", "--election-timeout", "1000", "--log-level", "error"])
+        let arguments = ["--heartbeat-interval", "100", "--election-timeout", "1000", "--log-level", "error"]
+        let cluster = try await ServerPermit.$isHeld.withValue(true) { try await start(arguments: arguments) }
         return (cluster, try cluster.connection())
     }
 

@@ -172,7 +172,7 @@ struct EtcdTests {
         #expect(second.text.isEmpty)
     }
 
-    @Test("A cluster that cannot be reached is an error that names it")
+    @Test("A cluster that cannot be reached is an error that names it", .servers(1))
     func unreachable() async throws {
         let cluster = try await EtcdCluster.start()
         try await cluster.kill(0)
@@ -182,7 +182,7 @@ struct EtcdTests {
         #expect(result.errors.hasPrefix("prefs: etcd \(etcd): cannot be read: no member of the etcd cluster responds"))
     }
 
-    @Test("A user logs in with the password in the environment")
+    @Test("A user logs in with the password in the environment", .servers(1))
     func password() async throws {
         let cluster = try await EtcdCluster.start()
         let endpoint = cluster.endpoints[0]

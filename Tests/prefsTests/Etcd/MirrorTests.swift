@@ -50,7 +50,7 @@ struct MirrorTests {
         #expect(mirror.errors.elements.isEmpty && mirror.lines.elements.isEmpty)
     }
 
-    @Test("While the cluster is away the file keeps its entries, standard error tells, and the file follows again afterwards")
+    @Test("While the cluster is away the file keeps its entries, standard error tells, and the file follows again afterwards", .servers(1))
     func outage() async throws {
         let cluster = try await EtcdCluster.start()
         let etcd = cluster.endpoints[0] + "/web"
@@ -72,7 +72,7 @@ struct MirrorTests {
         #expect(errors == [reported[0], "prefs: etcd \(etcd): can be reached again"])
     }
 
-    @Test("It waits for a cluster that is away when it starts")
+    @Test("It waits for a cluster that is away when it starts", .servers(1))
     func lateCluster() async throws {
         let cluster = try await EtcdCluster.start()
         try await cluster.kill(0)

@@ -1,0 +1,1 @@
+../../EtcdStorageTests/Support/ServerTrait.swift
