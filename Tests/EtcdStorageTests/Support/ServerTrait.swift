@@ -21,7 +21,7 @@ struct ServerTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == ServerTrait {
-    /// The tests run a number of servers at a time, at most six; all cases of a function begin together.
+    /// The tests run a number of servers at a time, at most nine; all cases of a function begin together.
     static func servers(_ count: Int) -> Self {
         ServerTrait(count: count)
     }

@@ -12,7 +12,7 @@ public final class ServerPermit: Sendable {
     }
 
     private struct State {
-        var available = 6
+        var available = 9
         var waiters: [Waiter] = []
 
         /// Takes the waiters that can go on, in order: a large one is not overtaken for ever by small ones.
@@ -39,7 +39,7 @@ public final class ServerPermit: Sendable {
         Self.giveBack(count)
     }
 
-    /// Waits until the given number of servers, at most six, may run.
+    /// Waits until the given number of servers, at most nine, may run.
     ///
     /// A test that has one permit must not wait for another: two such tests could wait for each other.
     public static func acquire(_ count: Int) async throws -> ServerPermit {
