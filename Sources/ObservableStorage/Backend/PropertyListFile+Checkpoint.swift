@@ -31,7 +31,7 @@ extension PropertyListFile {
             // Edits of others, and what other programs have done, are in the journal first.
             guard let state = try upToDateJournal(at: target), let entries = state.entries else { return }
             try removeLeftovers(of: target)
-            guard var found = try contentUnlessCorrupt(at: target.path), let list = state.list(found.identity) else { continue }
+            guard var found = try contentUnlessCorrupt(at: target), let list = state.list(found.identity) else { continue }
             // Of a deleted list, its last values may be known, which are not those of a file.
             if found.identity == nil { found = .missing(format: found.format) }
             guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else {
@@ -95,7 +95,7 @@ extension PropertyListFile {
         _ replacement: FileReplacement, _ bytes: Data, as format: PropertyListFormat, over base: JournaledList, at revision: UInt64,
         isForced: Bool, _ state: inout JournalState, _ target: ResolvedPath
     ) throws -> PlacingOutcome {
-        guard let written = replacement.written, var current = state.list(try FileIdentity(path: target.path, calls: calls)) else {
+        guard let written = replacement.written, var current = state.list(try FileIdentity(at: target, calls: calls)) else {
             return .failed
         }
         if !current.isSame(as: state.lists.first) {

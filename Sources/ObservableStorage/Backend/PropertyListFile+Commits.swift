@@ -92,7 +92,7 @@ extension PropertyListFile {
     private func requireWritableList(_ target: ResolvedPath) throws(StorageError) {
         let status: FileStatus?
         do throws(SystemError) {
-            status = try calls.status(at: target.path)
+            status = try calls.status(at: target)
         } catch {
             throw .unwritable(file: name, reason: error.reason)
         }
@@ -115,7 +115,7 @@ extension PropertyListFile {
         switch try view(at: target) {
         case .current(let state):
             if state.hasRemainder { return try replaceDamaged(state, over: try listContent(at: target), at: target) }
-            return try state.file.isDoubtful || state.file.isTooOpen(besides: calls.statusOrNil(at: target.path))
+            return try state.file.isDoubtful || state.file.isTooOpen(besides: calls.statusOrNil(at: target))
                 ? renew(state, of: target) : state
         case .none:
             let content = try listContent(at: target)
@@ -182,7 +182,7 @@ extension PropertyListFile {
         var entries = current.unedited
         let format = state.format ?? newFileFormat
         // Logs from before the journal was made are those of the list, if nothing has changed since.
-        let list = state.needsCheckpoint ? state.identity : try FileIdentity(path: target.path, calls: calls)
+        let list = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: calls)
         let reports = replay(logs, in: &entries, over: [state.identity, list], as: format)
         let edits = current.edits(to: entries.stored(as: format))
         try append(state.commit(edits, at: calls.now()), to: &state)

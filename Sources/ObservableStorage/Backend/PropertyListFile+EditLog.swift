@@ -24,7 +24,7 @@ extension PropertyListFile {
     var mappingObjection: StorageError? {
         do {
             let target = try resolved()
-            let folder = try calls.openFile(target.folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+            let folder = try calls.openFolder(of: target)
             defer { calls.discard(folder) }
             return try calls.mappingObjection(folder).map { .unwritable(file: target.path, reason: $0) }
         } catch {
@@ -35,12 +35,15 @@ extension PropertyListFile {
 
     /// Makes a log for a store of this file.
     func makeEditLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile {
-        let target: ResolvedPath
+        var target: ResolvedPath
         do throws(StorageError) {
             target = try resolved()
             guard halfSize <= EditLogFormat.largestSize / 2 else {
                 throw .unwritable(file: name, reason: "the log of edits that are not written yet would need more than 64 MB")
             }
+            // What is missing is made first.
+            if try calls.makeFolderIfMissing(of: target) { target = try resolved() }
+            try calls.requireOwnLinks(of: target)
         } catch {
             throw EditLogRefusal(error: error)
         }

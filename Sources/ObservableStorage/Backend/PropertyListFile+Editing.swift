@@ -68,6 +68,8 @@ extension PropertyListFile {
         var preparations = lock.resource == nil && !isLocked ? Self.mostPreparations : 0
         for _ in 0..<Self.mostRounds {
             let target = try lock.resource ?? resolved()
+            // Before leftovers are removed.
+            try calls.requireOwnLinks(of: target)
             if try isJournaled(target) {
                 drop(&draft)
                 guard let entries = try commitToJournal(body, preparing: &preparations, as: newFormat, at: target) else { continue }
@@ -182,7 +184,7 @@ extension PropertyListFile {
     ) throws -> Preparation {
         try removeLeftovers(of: target)
         try restoreIfNeeded()
-        let found = isLocked ? try contentOrQuarantine(at: target) : try contentUnlessCorrupt(at: target.path)
+        let found = isLocked ? try contentOrQuarantine(at: target) : try contentUnlessCorrupt(at: target)
         guard let found else { return .failed(needsLock: true) }
         var entries = found.entries
         let reports = replay(logs, in: &entries, over: [found.identity], as: newFormat ?? found.format)

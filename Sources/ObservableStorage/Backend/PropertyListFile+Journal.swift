@@ -36,9 +36,9 @@ extension PropertyListFile {
     /// The status of the file that stands where the journal is; nil if there is none that a user who may write the list can have made.
     private func journalStatus(of target: ResolvedPath) throws(StorageError) -> FileStatus? {
         do throws(SystemError) {
-            guard let status = try calls.status(at: target.journal.path), status.kind == .file else { return nil }
-            if status.isTrusted(besides: nil) { return status }
-            return status.isTrusted(besides: try calls.status(at: target.path)) ? status : nil
+            guard let status = try calls.status(at: target.journal), status.kind == .file else { return nil }
+            if status.isTrusted(besides: nil, in: nil) { return status }
+            return status.isTrusted(besides: try calls.status(at: target), in: try calls.folderStatus(of: target)) ? status : nil
         } catch {
             throw .unreadable(file: name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
         }
@@ -52,7 +52,7 @@ extension PropertyListFile {
         let objection = mappingObjection
         // A folder that is missing is made by the first commit, and looked at by the next.
         if let objection { report([objection]) }
-        journalObjection.withLock { $0 = (target, objection == nil) }
+        journalObjection.withLock { $0 = (target.unopened, objection == nil) }
         return objection == nil
     }
 
@@ -94,7 +94,8 @@ extension PropertyListFile {
     /// - Parameter told: the revision that the store was told of last, or nil; afterwards the present one.
     func journalEvent(of target: ResolvedPath, since told: inout StorageRevision?) -> StorageEvent? {
         do {
-            guard case .current(let state) = try view(at: target) else { return .changed }
+            let found = try resolved()
+            guard found == target, case .current(let state) = try view(at: found) else { return .changed }
             defer { told = state.storageRevision }
             guard let known = told, let changes = state.changes(since: known) else { return .changed }
             return changes.values.isEmpty ? nil : .changes(changes)
@@ -138,7 +139,7 @@ extension PropertyListFile {
         for _ in 0..<Self.mostLooks {
             let known = knownJournal(of: target)
             // Before the journal: a list is announced before it is put in place.
-            let identity = try FileIdentity(path: target.path, calls: calls)
+            let identity = try FileIdentity(at: target, calls: calls)
             guard var state = try currentJournal(of: target, known) else {
                 guard let known else { return .none }
                 let content = try listContent(at: target)
@@ -192,7 +193,7 @@ extension PropertyListFile {
 
     func listContent(at target: ResolvedPath) throws -> FileContent {
         while true {
-            if let content = try contentUnlessCorrupt(at: target.path) { return content }
+            if let content = try contentUnlessCorrupt(at: target) { return content }
             if let content = try withFileLock(of: target, { _ in try contentOrQuarantine(at: target) }) { return content }
         }
     }

@@ -65,7 +65,7 @@ extension PropertyListFile {
     private func synchronize(_ content: FileContent, at target: ResolvedPath) throws(StorageError) {
         guard content.identity != nil else { return }
         do throws(SystemError) {
-            let descriptor = try calls.openFile(target.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            let descriptor = try calls.openFile(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
             defer { calls.discard(descriptor) }
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
         } catch let error where error.isMissing {
@@ -79,9 +79,7 @@ extension PropertyListFile {
     /// Waits until the names in the folder are on the medium.
     func synchronizeFolder(of target: ResolvedPath) throws(StorageError) {
         do throws(SystemError) {
-            let folder = try calls.openFolder(target.folder)
-            defer { calls.discard(folder) }
-            try calls.synchronizeFolder(folder)
+            try calls.synchronizeFolder(of: target)
         } catch {
             throw .unwritable(file: name, reason: "\(error.reason) (synchronizing the folder \(target.folder))")
         }
@@ -101,7 +99,7 @@ extension PropertyListFile {
     ) throws -> JournalState {
         let status: FileStatus?
         do throws(SystemError) {
-            status = try calls.status(at: target.path)
+            status = try calls.status(at: target)
         } catch {
             throw StorageError.unwritable(file: name, reason: error.reason)
         }
@@ -120,7 +118,7 @@ extension PropertyListFile {
         _ = try withJournal(of: target) { _, state in
             // Otherwise another process has recorded it, or has put another list in place.
             if let list, state.lists.count > 1, list.isSame(as: state.lists.last),
-                list.isFile(try FileIdentity(path: target.path, calls: calls))
+                list.isFile(try FileIdentity(at: target, calls: calls))
             {
                 try append([.placed], to: &state)
             }

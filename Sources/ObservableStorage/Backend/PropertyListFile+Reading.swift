@@ -58,10 +58,10 @@ extension PropertyListFile {
 
     /// The content of the file: the cached one if the file is unchanged since it was last read or written, and otherwise read again.
     ///
-    /// - Parameter path: the path as it was given, or the resolved one under the lock.
-    private func content(at path: String) throws(StorageError) -> FileContent {
+    /// - Parameter path: the path as it was given, whose link is followed, or the resolved one.
+    private func content(at path: ResolvedPath) throws(StorageError) -> FileContent {
         let last = cached.withLock { $0 }
-        if let last, !last.isYoung, last.identity == (try FileIdentity(path: path, calls: calls)) { return last }
+        if let last, !last.isYoung, last.identity == (try identity(at: path)) { return last }
         let content = try settledContent(at: path, last: last)
         cache(content)
         if onDeletion == .keepLastValues, content.identity == nil, last?.identity != nil {
@@ -69,6 +69,10 @@ extension PropertyListFile {
             reports.publish(.unreadable(file: name, reason: reason))
         }
         return content
+    }
+
+    private func identity(at path: ResolvedPath) throws(StorageError) -> FileIdentity? {
+        try FileIdentity(at: path, followsLinks: path.openFolder == nil, calls: calls)
     }
 
     /// Caches content that was read or written.
@@ -81,14 +85,14 @@ extension PropertyListFile {
     }
 
     /// Reads the file, several times if it is malformed and was modified just now, or was removed a moment ago.
-    private func settledContent(at path: String, last: FileContent?) throws(StorageError) -> FileContent {
+    private func settledContent(at path: ResolvedPath, last: FileContent?) throws(StorageError) -> FileContent {
         var waited: Duration = .zero
         while true {
             do throws(StorageError) {
                 let content = try readContent(at: path, last: last)
                 guard content.identity == nil, last?.identity != nil, waited < Self.missingGrace else { return content }
             } catch {
-                guard case .malformed = error, waited < Self.incompleteGrace, let identity = try FileIdentity(path: path, calls: calls),
+                guard case .malformed = error, waited < Self.incompleteGrace, let identity = try identity(at: path),
                     identity.age(at: calls.now()) < Self.recently
                 else { throw error }
             }
@@ -97,9 +101,9 @@ extension PropertyListFile {
         }
     }
 
-    private func readContent(at path: String, last: FileContent?) throws(StorageError) -> FileContent {
+    private func readContent(at path: ResolvedPath, last: FileContent?) throws(StorageError) -> FileContent {
         let time = calls.now()
-        guard let (bytes, identity) = try calls.readFile(at: path) else {
+        guard let (bytes, identity) = try calls.readFile(at: path, followsLinks: path.openFolder == nil) else {
             guard onDeletion == .keepLastValues, let last else { return .missing(format: newFileFormat) }
             return .missing(entries: last.entries, format: last.format)
         }
@@ -124,7 +128,7 @@ extension PropertyListFile {
     private static let keptQuarantines = 3
 
     /// The content of the file; nil if it is malformed and may be renamed, which is only allowed before it was read for the first time.
-    func contentUnlessCorrupt(at path: String) throws(StorageError) -> FileContent? {
+    func contentUnlessCorrupt(at path: ResolvedPath) throws(StorageError) -> FileContent? {
         do throws(StorageError) {
             return try content(at: path)
         } catch {
@@ -135,21 +139,22 @@ extension PropertyListFile {
 
     /// The content of the file after a malformed file was renamed. Called under the file's lock.
     func contentOrQuarantine(at target: ResolvedPath) throws(StorageError) -> FileContent {
-        if let content = try contentUnlessCorrupt(at: target.path) { return content }
+        if let content = try contentUnlessCorrupt(at: target) { return content }
         let quarantine = target.quarantine(at: Date())
         do throws(SystemError) {
-            try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(target.path, quarantine.path) }
+            try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(target, quarantine) }
         } catch {
             throw .unwritable(file: name, reason: "moving the bad file aside: \(error.reason)")
         }
         removeOldQuarantines(of: target, besides: quarantine.name)
-        return try content(at: target.path)
+        return try content(at: target)
     }
 
     /// Keeps the newest of the renamed files, including the last one.
     private func removeOldQuarantines(of target: ResolvedPath, besides newest: String) {
         do {
-            let others = try calls.list(target.folder).filter { $0 != newest && target.isQuarantine($0) }
+            guard let folder = target.openFolder else { return }
+            let others = try calls.list(folder).filter { $0 != newest && target.isQuarantine($0) }
             for name in others.sorted().dropLast(Self.keptQuarantines - 1) {
                 try calls.removeFile(target.sibling(name))
             }
@@ -168,7 +173,7 @@ extension PropertyListFile {
 
     private func exists(_ copy: ResolvedPath) throws(StorageError) -> Bool {
         do throws(SystemError) {
-            return try calls.status(at: copy.path) != nil
+            return try calls.status(at: copy) != nil
         } catch {
             throw .unreadable(file: name, reason: "\(error.reason) (looking for \(copy.path))")
         }

@@ -145,7 +145,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         try restoreIfNeeded()
         replayAtOpening()
         if let entries = try loadJournaled() { return entries }
-        if let content = try contentUnlessCorrupt(at: path.get().text) { return content.entries }
+        if let content = try contentUnlessCorrupt(at: ResolvedPath(splitting: path.get().text)) { return content.entries }
         while true {
             let target = try lock.resource ?? resolved()
             if let content = try withFileLock(of: target, { _ in try contentOrQuarantine(at: target) }) { return content.entries }
@@ -200,7 +200,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// The list that the path leads to; nil if that cannot be found out, which reading it reports.
     private var watchedList: ResolvedPath? {
         do {
-            return try resolved()
+            return try resolved().unopened
         } catch {
             return nil
         }
@@ -212,7 +212,7 @@ public final class PropertyListFile: BlockingStorageBackend {
 extension PropertyListFile {
     /// The path of the file that a URL leads to, every symbolic link resolved.
     static func resolvedPath(of url: URL) throws(StorageError) -> ResolvedPath {
-        try ResolvedPath(AbsolutePath(of: url))
+        try ResolvedPath(AbsolutePath(of: url)).unopened
     }
 
     /// The resolved path at present.
@@ -229,10 +229,12 @@ extension PropertyListFile {
         of target: ResolvedPath, timeout: Duration? = nil, _ body: (_ lock: FileLock?) throws -> Result
     ) throws -> Result? {
         if lock.resource != nil { return try body(nil) }
+        if try calls.makeFolderIfMissing(of: target) { return nil }
+        try calls.requireOwnLinks(of: target)
         let waiting: FileLock.Waiting = isInGroupContainer ? .polling : .queued
         return try FileLock.withLock(for: target, timeout: timeout ?? lockTimeout, waiting: waiting, calls: calls) { fileLock in
             // A link may have been replaced while waiting for the lock: its new target has another lock.
-            guard try resolved() == target else { return nil }
+            guard try calls.leads(path.get(), to: target) else { return nil }
             return try lock.own(target) { try body(fileLock) }
         }
     }
@@ -259,8 +261,8 @@ extension PropertyListFile {
     private func isOpenToOthers(_ path: AbsolutePath) throws(SystemError) -> Bool {
         var walk = PathWalk(path.text)
         while let step = walk.next() {
-            guard let folder = try calls.status(at: step.folder) else { return false }
-            let entry = try calls.entry(at: step.path)
+            guard let folder = try calls.folderStatus(of: step) else { return false }
+            let entry = try calls.entry(at: step)
             // In a sticky folder others may create missing files, but not replace files of another owner.
             let isProtected = folder.isSticky && entry != nil && (folder.owner == 0 || folder.owner == geteuid())
             if folder.isOpenToOthers, !isProtected { return true }
@@ -336,9 +338,21 @@ public struct InPlaceWriting: Sendable, Hashable {
         guard isAllowed else { return nil }
         guard let folder else { return target.copy }
         do throws(StorageError) {
-            return target.copy(in: try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls).path)
+            let found = try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls)
+            guard let copies = try open(found, calls) else { return ResolvedPath(target.nameOfCopy, in: found.path) }
+            return ResolvedPath(target.nameOfCopy, in: copies)
         } catch {
             throw .unreadable(file: target.path, reason: "the folder for its copies cannot be followed: \(error)")
+        }
+    }
+
+    private func open(_ folder: ResolvedPath, _ calls: FileSystemCalls) throws(StorageError) -> OpenFolder? {
+        do throws(SystemError) {
+            return try calls.enter(folder)
+        } catch let error where error.isMissing {
+            return nil
+        } catch {
+            throw .unreadable(file: folder.path, reason: error.reason)
         }
     }
 }

@@ -38,7 +38,8 @@ final class EditLogFile: @unchecked Sendable {
         of list: ResolvedPath, at path: String, descriptor: Int32, inode: UInt64, start: UnsafeMutableRawPointer, halfSize: Int,
         store: UInt64, over identity: FileIdentity?, calls: FileSystemCalls
     ) {
-        (self.list, self.path, self.descriptor, self.start) = (list, path, descriptor, start)
+        // Without its folder, which would stay open: descriptors are few.
+        (self.list, self.path, self.descriptor, self.start) = (list.unopened, path, descriptor, start)
         (self.halfSize, self.store, self.calls, self.inode) = (halfSize, store, calls, inode)
         current = EditLogHalf(in: start + Header.size, number: 0, size: halfSize)
         other = EditLogHalf(in: start + Header.size, number: 1, size: halfSize)
@@ -137,7 +138,7 @@ final class EditLogFile: @unchecked Sendable {
     /// Whether the file is at its path. If another process has removed or moved it, nobody replays it.
     var isInPlace: Bool {
         do throws(SystemError) {
-            return try calls.status(at: path)?.identity.inode == inode
+            return try calls.status(at: ResolvedPath(splitting: path))?.identity.inode == inode
         } catch {
             return false
         }
@@ -152,9 +153,16 @@ final class EditLogFile: @unchecked Sendable {
     /// Removes the file, and its folder if that is empty then. The edits in it do not count any longer.
     func remove() {
         guard !isClosed, FileLock.forks == forks else { return }
-        calls.discardFile(path)
-        close(isRemoved: true)
-        calls.removeIfEmpty(list.editLogs.path)
+        do throws(SystemError) {
+            let file = try calls.reopened(ResolvedPath(splitting: path))
+            let isInPlace = try calls.status(at: file)?.identity.inode == inode
+            let isRemoved = isInPlace && calls.discardFile(file)
+            close(isRemoved: isRemoved)
+            if isRemoved { calls.removeIfEmpty(try calls.reopened(list).editLogs) }
+        } catch {
+            // Whoever opens the list next finds no edits in it.
+            close()
+        }
     }
 
     /// Unlocks the file: its edits are made by whoever opens the list next.

@@ -1,6 +1,10 @@
 import FoundationSubset
 
 /// The folder beside a property list with the edit logs of the stores that have it open, or had when their process ended.
+///
+/// It counts only if it belongs to the owner of the list, and nobody else may write it: otherwise others could have edits made by whoever
+/// opens the list next, or change a log while it is in use. Its logs are accessible to their owner only, because whoever may read a file may
+/// lock it, as if its owner lived.
 struct EditLogFolder {
     let list: ResolvedPath
     let calls: FileSystemCalls
@@ -27,71 +31,65 @@ extension EditLogFolder {
     ///   - halfSize: the size of each half, in bytes.
     ///   - identity: the identity of the state over which the edits are made; nil for that of the list.
     func makeLog(halfSize: Int, over identity: FileIdentity? = nil) throws(EditLogRefusal) -> EditLogFile {
-        var objection: String?
+        var (isNew, objection) = (false, String?.none)
         do throws(SystemError) {
-            let status = try calls.status(at: list.path)
-            for _ in 0..<Self.mostAttempts {
+            for attempt in 1...Self.mostAttempts {
                 do throws(SystemError) {
-                    let folder = try open(besides: status)
-                    defer { calls.discard(folder) }
-                    guard try calls.status(of: folder).isTrusted(besides: status) else { throw SystemError(EACCES) }
-                    objection = try calls.mappingObjection(folder)
+                    let status = try calls.status(at: list)
+                    if let status, status.owner != geteuid() {
+                        objection = "it belongs to user \(status.owner), and only that user's edits are logged in \(path)"
+                        throw SystemError(EACCES)
+                    }
+                    let folder = try open(isNew: &isNew)
+                    objection = try self.objection(to: folder)
                     if objection != nil { throw SystemError(ENOTSUP) }
-                    if let log = try makeFile(besides: status, halfSize: halfSize, over: identity ?? status?.identity) { return log }
-                } catch let error where error.code == ENOENT || error.code == EEXIST {
+                    if let log = try makeFile(in: folder, halfSize: halfSize, over: identity ?? status?.identity) { return log }
+                } catch let error where attempt < Self.mostAttempts && (error.code == ENOENT || error.code == EEXIST) {
                     continue
                 }
             }
             throw SystemError(EBUSY)
         } catch {
-            calls.removeIfEmpty(path)
+            if isNew { calls.removeIfEmpty(list.editLogs) }
             let reason = objection ?? "\(error.reason) (making a log of edits in \(path))"
             throw EditLogRefusal(error: .unwritable(file: list.path, reason: reason), isPermanent: objection != nil)
         }
     }
 
     /// Opens the folder, and makes it if it is missing. Nothing is synchronized: the logs need not outlive a power failure.
-    private func open(besides status: FileStatus?) throws(SystemError) -> Int32 {
-        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
-        let folder: Int32
+    private func open(isNew: inout Bool) throws(SystemError) -> OpenFolder {
         do throws(SystemError) {
-            folder = try calls.openFile(path, flags)
+            return try calls.enter(list.editLogs)
         } catch let error where error.code == ENOENT {
-            try make()
-            folder = try calls.openFile(path, flags)
-        }
-        do throws(SystemError) {
-            let own = try calls.status(of: folder)
-            // Those who may read or write the list may read or write the logs: whoever opens it next needs that.
-            let permissions = status.map { $0.permissions | ($0.permissions & 0o444) >> 2 | 0o700 } ?? 0o700
-            if own.owner == geteuid(), own.permissions != permissions || own.group != status?.group ?? own.group {
-                try calls.setAccess(of: folder, to: permissions, successorOf: status)
+            do throws(SystemError) {
+                try calls.uninterrupted { () throws(SystemError) in try calls.makeFolder(list.editLogs, 0o700) }
+                isNew = true
+            } catch let error where error.code == EEXIST {
+                // Another process made it meanwhile.
             }
-            return folder
-        } catch {
-            calls.discard(folder)
-            throw error
+            return try calls.enter(list.editLogs)
         }
     }
 
-    private func make() throws(SystemError) {
-        for isLast in [false, true] {
-            do throws(SystemError) {
-                return try calls.uninterrupted { () throws(SystemError) in try calls.makeFolder(path, 0o700) }
-            } catch let error where error.code == EEXIST {
-                return
-            } catch let error where error.code == ENOENT && !isLast {
-                calls.discard(try calls.openFolder(list.folder))
-            }
+    /// The reason why a log in the folder would not be safe; nil if it is.
+    private func objection(to folder: OpenFolder) throws(SystemError) -> String? {
+        let own = try calls.status(of: folder.descriptor)
+        if own.owner != geteuid() { return "the folder of its logs of edits, \(path), belongs to user \(own.owner)" }
+        if own.permissions & 0o022 != 0 {
+            let mode = String(own.permissions, radix: 8)
+            return "others may write the folder of its logs of edits, \(path) (mode 0\(mode)); remove that folder"
         }
+        let descriptor = try calls.openFolder(of: ResolvedPath(".", in: folder))
+        defer { calls.discard(descriptor) }
+        return try calls.mappingObjection(descriptor)
     }
 
     /// Makes a file; returns nil if another process removed it before it was locked.
     private func makeFile(
-        besides status: FileStatus?, halfSize: Int, over identity: FileIdentity?
+        in folder: OpenFolder, halfSize: Int, over identity: FileIdentity?
     ) throws(SystemError) -> EditLogFile? {
         let store = calls.random()
-        let file = ResolvedPath("\(getpid())-\(String(store, radix: 16))", in: path).path
+        let file = ResolvedPath("\(getpid())-\(String(store, radix: 16))", in: folder)
         let descriptor = try calls.openFile(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
         // Closed in forked children, which would keep it locked.
         FileLock.register(descriptor)
@@ -101,13 +99,13 @@ extension EditLogFolder {
                 FileLock.release(descriptor, calls: calls)
                 return nil
             }
-            try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
+            try calls.setAccess(of: descriptor, to: 0o600, successorOf: nil)
             calls.excludeFromBackups(descriptor)
             try calls.havingRoom { () throws(SystemError) in try calls.reserve(descriptor, size) }
             let inode = try calls.status(of: descriptor).identity.inode
             let start = try calls.map(descriptor, size)
             return EditLogFile(
-                of: list, at: file, descriptor: descriptor, inode: inode, start: start, halfSize: halfSize, store: store,
+                of: list, at: file.path, descriptor: descriptor, inode: inode, start: start, halfSize: halfSize, store: store,
                 over: identity, calls: calls)
         } catch {
             calls.discardFile(file)
@@ -121,36 +119,34 @@ extension EditLogFolder {
 
 /// An edit log whose owner does not live any more. It is locked until it is removed or released.
 struct DeadEditLog {
-    let path: String
+    fileprivate let file: ResolvedPath
     /// Nil if the file is not an edit log.
     fileprivate(set) var content: EditLogContent?
     /// Whether it was never published, and has no edits.
     let isUnfinished: Bool
     fileprivate let descriptor: Int32
+
+    var path: String { file.path }
 }
 
 extension EditLogFolder {
     /// The logs of owners that do not live any more, the oldest first. None if they cannot be read or removed by this user.
     func deadLogs() throws(SystemError) -> [DeadEditLog] {
-        let names: [String]
-        do throws(SystemError) {
-            let all = try calls.uninterrupted { () throws(SystemError) in try calls.visibleNames(path) }
-            // Locking those of this process would take a tenth of a commit in memory. A forked child has another number.
-            let own = "\(getpid())-"
-            let living = EditLogFile.living.withLock { $0 }
-            names = all.filter { !$0.hasPrefix(own) || !living.contains(ResolvedPath($0, in: path).path) }
-        } catch let error where error.isMissing || error.isDenied || error.code == ELOOP {
-            return []
-        }
-        if names.isEmpty { return [] }
-        let status = try calls.status(at: list.path)
-        guard let folder = try calls.status(at: path), folder.kind == .folder, folder.isTrusted(besides: status) else { return [] }
+        guard let folder = try openIfTrusted() else { return [] }
+        // Locking those of this process would take a tenth of a commit in memory. A forked child has another number.
+        let own = "\(getpid())-"
+        let living = EditLogFile.living.withLock { $0 }
+        let logs = try calls.uninterrupted { () throws(SystemError) in try calls.list(folder) }
+            .filter { !$0.hasPrefix(".") }.map { ResolvedPath($0, in: folder) }
+            .filter { !$0.name.hasPrefix(own) || !living.contains($0.path) }
+        if logs.isEmpty { return [] }
+        let owner = try calls.status(of: folder.descriptor).owner
         var found: [(log: DeadEditLog, time: Int64)] = []
         do throws(SystemError) {
-            for name in names {
-                if let log = try deadLog(ResolvedPath(name, in: path).path, besides: status) { found.append(log) }
+            for path in logs {
+                if let log = try deadLog(path, of: owner) { found.append(log) }
             }
-            if !found.isEmpty, !(try calls.ifAllowed { () throws(SystemError) in try calls.checkWriting(path) }) {
+            if !found.isEmpty, !(try calls.ifAllowed { () throws(SystemError) in try calls.checkWriting(ResolvedPath(".", in: folder)) }) {
                 release(found.map(\.log))
                 return []
             }
@@ -164,7 +160,20 @@ extension EditLogFolder {
         return found.sorted { $0.time < $1.time }.map(\.log)
     }
 
-    private func deadLog(_ path: String, besides list: FileStatus?) throws(SystemError) -> (DeadEditLog, Int64)? {
+    /// Opens the folder; nil if it is missing, does not count, or is not this user's to read.
+    private func openIfTrusted() throws(SystemError) -> OpenFolder? {
+        do throws(SystemError) {
+            let folder = try calls.enter(list.editLogs)
+            let own = try calls.status(of: folder.descriptor)
+            let owner = try calls.status(at: list)?.owner ?? geteuid()
+            guard own.owner == owner, own.permissions & 0o022 == 0 else { return nil }
+            return own.owner == geteuid() || geteuid() == 0 ? folder : nil
+        } catch let error where error.isMissing || error.isDenied || error.code == ELOOP {
+            return nil
+        }
+    }
+
+    private func deadLog(_ path: ResolvedPath, of owner: uid_t) throws(SystemError) -> (DeadEditLog, Int64)? {
         let descriptor: Int32
         do throws(SystemError) {
             descriptor = try calls.openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
@@ -176,11 +185,11 @@ extension EditLogFolder {
         guard try calls.tryLock(descriptor) else { return nil }
         let status = try calls.status(of: descriptor)
         // Its owner may just have removed it.
-        guard status.kind == .file, status.links == 1, status.isTrusted(besides: list) else { return nil }
+        guard status.kind == .file, status.links == 1, status.owner == owner, status.permissions & 0o022 == 0 else { return nil }
         isKept = true
         let most = Int64(EditLogFormat.Header.size + 2 * EditLogFormat.largestSize)
         guard status.identity.size <= most else {
-            return (DeadEditLog(path: path, content: nil, isUnfinished: false, descriptor: descriptor), 0)
+            return (DeadEditLog(file: path, content: nil, isUnfinished: false, descriptor: descriptor), 0)
         }
         do throws(SystemError) {
             let bytes = try calls.bytes(of: descriptor, expected: Int(status.identity.size))
@@ -190,7 +199,7 @@ extension EditLogFolder {
             }
             let content = bytes.withUnsafeBytes { EditLogContent($0) }
             let log = DeadEditLog(
-                path: path, content: content, isUnfinished: bytes.prefix(8).allSatisfy { $0 == 0 }, descriptor: descriptor)
+                file: path, content: content, isUnfinished: bytes.prefix(8).allSatisfy { $0 == 0 }, descriptor: descriptor)
             return (log, status.identity.modified)
         } catch {
             unlock(descriptor)
@@ -201,10 +210,20 @@ extension EditLogFolder {
     /// Removes logs whose edits were made, and the folder if it is empty then.
     func remove(_ logs: [DeadEditLog]) {
         for log in logs {
-            calls.discardFile(log.path)
+            if isInPlace(log) { calls.discardFile(log.file) }
             calls.discard(log.descriptor)
         }
-        if !logs.isEmpty { calls.removeIfEmpty(path) }
+        if !logs.isEmpty { calls.removeIfEmpty(list.editLogs) }
+    }
+
+    /// Whether the file with a log's name is the log: another user may have exchanged it.
+    private func isInPlace(_ log: DeadEditLog) -> Bool {
+        do throws(SystemError) {
+            let there = try calls.status(at: log.file)
+            return try there?.identity.isSameFile(as: calls.status(of: log.descriptor).identity) ?? false
+        } catch {
+            return false
+        }
     }
 
     /// Unlocks logs whose edits could not be made.

@@ -25,7 +25,7 @@ extension FileLock {
     /// Whether an open lock file is still the one at its path.
     func isInPlace(_ descriptor: Int32) throws(StorageError) -> Bool {
         try using { () throws(SystemError) in
-            guard let there = try calls.status(at: lockPath) else { return false }
+            guard let there = try calls.status(at: lockFile) else { return false }
             return try calls.status(of: descriptor).identity.isSameFile(as: there.identity)
         }
     }
@@ -36,16 +36,16 @@ extension FileLock {
     /// The old one is not changed: a user who may rename files in the folder may have put any file there.
     func renewed(_ descriptor: Int32) -> Int32? {
         do throws(SystemError) {
-            guard let list = try calls.status(at: target.path), list.kind == .file else { return nil }
+            guard let list = try calls.status(at: target), list.kind == .file else { return nil }
             let own = try calls.status(of: descriptor)
             guard own.owner == geteuid() || geteuid() == 0, !fits(own, list) else { return nil }
-            let path = target.temporaryFile(process: getpid(), random: calls.random()).path
+            let path = target.temporaryFile(process: getpid(), random: calls.random())
             let new = try create(path, for: list)
             do throws(SystemError) {
                 try calls.uninterrupted { () throws(SystemError) in try calls.lock(new) }
                 // A file system may determine owners and permissions itself.
                 guard try fits(calls.status(of: new), list) else { throw SystemError(EPERM) }
-                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(path, lockPath) }
+                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(path, lockFile) }
             } catch {
                 discard(new)
                 calls.discardFile(path)
@@ -79,25 +79,24 @@ extension FileLock {
 
     private func openExisting() throws(SystemError) -> Int32? {
         do throws(SystemError) {
-            return try openRegistered(lockPath, O_RDWR | O_NONBLOCK)
+            return try openRegistered(lockFile, O_RDWR | O_NONBLOCK)
         } catch let error where error.code == ENOENT {
             return nil
         } catch let error where error.code == EACCES || error.code == EROFS {
             // A lock file that this user may only read can nevertheless be locked.
-            return try openRegistered(lockPath, O_RDONLY | O_NONBLOCK)
+            return try openRegistered(lockFile, O_RDONLY | O_NONBLOCK)
         }
     }
 
-    private func openRegistered(_ path: String, _ flags: Int32) throws(SystemError) -> Int32 {
+    private func openRegistered(_ path: ResolvedPath, _ flags: Int32) throws(SystemError) -> Int32 {
         let descriptor = try calls.openFile(path, flags | O_NOFOLLOW | O_NOCTTY, 0o600)
         Self.register(descriptor)
         return descriptor
     }
 
     private func create() throws(SystemError) -> Int32? {
-        calls.discard(try calls.openFolder(target.folder))
         do throws(SystemError) {
-            return try create(lockPath, for: calls.status(at: target.path))
+            return try create(lockFile, for: calls.status(at: target))
         } catch let error where error.code == EEXIST {
             return nil
         }
@@ -113,7 +112,7 @@ extension FileLock {
     }
 
     /// Creates a lock file that may be locked by all users who may write the property list.
-    private func create(_ path: String, for list: FileStatus?) throws(SystemError) -> Int32 {
+    private func create(_ path: ResolvedPath, for list: FileStatus?) throws(SystemError) -> Int32 {
         let descriptor = try openRegistered(path, O_RDWR | O_CREAT | O_EXCL)
         do throws(SystemError) {
             try calls.setAccess(of: descriptor, to: permissions(besides: list), successorOf: list)
@@ -145,11 +144,9 @@ extension FileLock {
         if lock.identity.size > 0 { return "it is not empty, so it may be another file that was moved there; move it away" }
         if lock.links > 1 { return "it has \(lock.links) names, so it may be another file that was linked there; remove it" }
         if lock.owner == geteuid() || lock.owner == 0 { return nil }
-        if try calls.status(at: target.folder)?.owner == lock.owner { return nil }
-        if let list = try calls.status(at: target.path) {
-            let isOfGroup = lock.group == list.group && list.permissions & 0o020 != 0
-            if lock.owner == list.owner || isOfGroup || list.permissions & 0o002 != 0 { return nil }
-        }
+        let folder = try calls.folderStatus(of: target)
+        if folder?.owner == lock.owner { return nil }
+        if lock.isTrusted(besides: try calls.status(at: target), in: folder) { return nil }
         return "it belongs to user \(lock.owner), who may write neither the property list nor its folder; remove it"
     }
 
@@ -162,7 +159,7 @@ extension FileLock {
     /// The reason why the lock file cannot be used, if its status is more specific than the system's error.
     private var objection: String? {
         do throws(SystemError) {
-            return try calls.status(at: lockPath).flatMap { status throws(SystemError) in try objection(to: status) }
+            return try calls.status(at: lockFile).flatMap { status throws(SystemError) in try objection(to: status) }
         } catch {
             // The first error is the one to report.
             return nil

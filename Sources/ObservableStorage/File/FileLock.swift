@@ -20,7 +20,7 @@ struct FileLock {
 
     let target: ResolvedPath
     let calls: FileSystemCalls
-    let lockPath: String
+    let lockFile: ResolvedPath
     /// Whether the lock was held by another writer when it was requested.
     private(set) var wasContended = false
     private let timeout: Duration
@@ -58,7 +58,7 @@ struct FileLock {
         self.timeout = timeout
         self.waiting = waiting
         self.calls = calls
-        lockPath = target.lockFile.path
+        lockFile = target.lockFile
     }
 
     /// Whether the lock file is still the one at its path, so that no other writer can hold another one.
@@ -124,7 +124,7 @@ struct FileLock {
 
     /// A waiter in the kernel's queue: an abandoned one, if it waits for the file that is at the path now, and otherwise a new one.
     private func waiter(_ descriptor: Int32) throws(StorageError) -> LockWaiter {
-        while let waiter = LockWaiter.takeOver(path: lockPath) {
+        while let waiter = LockWaiter.takeOver(path: lockFile.path) {
             do throws(StorageError) {
                 if try isInPlace(waiter.descriptor) {
                     discard(descriptor)
@@ -137,7 +137,7 @@ struct FileLock {
             }
             abandon(waiter, forGood: true)
         }
-        return LockWaiter.start(descriptor, path: lockPath, calls: calls)
+        return LockWaiter.start(descriptor, path: lockFile.path, calls: calls)
     }
 
     private func wait(for waiter: LockWaiter) throws(StorageError) -> Int32 {
@@ -196,7 +196,7 @@ struct FileLock {
 
     /// The identities of the file and its journal, one of which changes if a writer makes progress.
     private var targetIdentity: [FileIdentity?] {
-        [target, target.journal].map { calls.statusOrNil(at: $0.path)?.identity }
+        [target, target.journal].map { calls.statusOrNil(at: $0)?.identity }
     }
 
     /// The remaining time to wait.
@@ -215,7 +215,7 @@ struct FileLock {
 
 extension FileLock {
     func unlockable(_ reason: String) -> StorageError {
-        .unwritable(file: target.path, reason: "its lock file \(lockPath) cannot be used: \(reason)")
+        .unwritable(file: target.path, reason: "its lock file \(lockFile.path) cannot be used: \(reason)")
     }
 
     private func unlockable(_ error: SystemError) -> StorageError {

@@ -109,18 +109,35 @@ struct AbsolutePath: Sendable {
 }
 
 /// An absolute path whose folder contains neither `..` nor symbolic links. The file and the folder need not exist.
-struct ResolvedPath: Sendable {
+///
+/// Its folder is open if it was found by following a path: what is done with the name is done there, whatever the folder's path leads to
+/// meanwhile. Other users may exchange any folder that they own for a link.
+package struct ResolvedPath: Sendable {
     /// The folder and the name.
     let path: String
     let folder: String
     /// The last component; empty for the root folder.
     let name: String
+    /// The folder; nil if it is missing, or was not looked for.
+    let openFolder: OpenFolder?
+    /// The user who could make the file be another one than was meant, by a link that was followed; nil if there is none but this one and
+    /// the superuser, and `.max` for any.
+    private(set) var linkOwner: uid_t?
 
     /// A name in a resolved folder. A link of that name is not followed.
     init(_ name: String, in folder: String) {
         path = folder == "/" ? "/" + name : folder + "/" + name
         self.folder = folder
         self.name = name
+        openFolder = nil
+    }
+
+    /// A name in an open folder. A link of that name is not followed.
+    init(_ name: String, in folder: OpenFolder) {
+        path = folder.path == "/" ? "/" + name : folder.path + "/" + name
+        self.folder = folder.path
+        self.name = name
+        openFolder = folder
     }
 
     /// Creates a path that is already resolved. The root is its own folder.
@@ -133,36 +150,43 @@ struct ResolvedPath: Sendable {
     }
 
     /// Resolves every symbolic link of a path, including that of its last component: two paths to one file resolve to the same path, and a
-    /// dangling link to the path of its missing target.
+    /// dangling link to the path of its missing target. Each folder on the way is opened in the one before.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if links form a cycle, if `..` follows something other than a folder, or if a
     ///   folder may not be searched.
     init(_ path: AbsolutePath, calls: FileSystemCalls = .live) throws(StorageError) {
         do throws(SystemError) {
-            var walk = PathWalk(path.text)
-            while let step = walk.next() {
-                let entry = try calls.entry(at: step.path)
-                walk.found(entry?.status.kind, target: entry?.target)
-            }
-            self = try walk.destination()
+            self = try calls.follow(path)
         } catch {
             throw .unreadable(file: path.text, reason: error.reason)
         }
     }
 
-    /// The path of another name in the same folder.
-    func sibling(_ name: String) -> String {
-        ResolvedPath(name, in: folder).path
+    /// Another name in the same folder.
+    func sibling(_ name: String) -> ResolvedPath {
+        openFolder.map { ResolvedPath(name, in: $0) } ?? ResolvedPath(name, in: folder)
+    }
+
+    /// The path alone, which keeps no folder open.
+    var unopened: ResolvedPath {
+        ResolvedPath(name, in: folder)
+    }
+
+    /// The path, with a folder that was opened there.
+    func opened(in folder: OpenFolder?, linkOwner: uid_t? = nil) -> ResolvedPath {
+        var opened = folder.map { ResolvedPath(name, in: $0) } ?? self
+        opened.linkOwner = linkOwner
+        return opened
     }
 }
 
 extension ResolvedPath: Hashable {
     // Strings that differ in normalization only are equal; most file systems keep them apart.
-    static func == (left: ResolvedPath, right: ResolvedPath) -> Bool {
+    package static func == (left: ResolvedPath, right: ResolvedPath) -> Bool {
         left.path.utf8.elementsEqual(right.path.utf8)
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(path)
     }
 }

@@ -13,7 +13,7 @@ final class FileReplacement {
     /// The file that is replaced. While open, it keeps its inode number, and is not deleted by renaming, which would take as long as all
     /// the rest.
     private var replaced: Int32?
-    private var temporary: (path: String, descriptor: Int32)?
+    private var temporary: (path: ResolvedPath, descriptor: Int32)?
     /// The new file as it was written.
     private(set) var written: FileIdentity?
     /// The modification time that was set on the new file.
@@ -51,7 +51,7 @@ final class FileReplacement {
     func prepare(_ bytes: Data) throws(StorageError) {
         try reporting { () throws(SystemError) in
             step = "opening the folder \(target.folder)"
-            let folder = try calls.openFolder(target.folder)
+            let folder = try calls.openFolder(of: target)
             self.folder = folder
             step = "the folder \(target.folder) is append-only, so that nothing in it can be replaced"
             // The temporary file could not be removed either.
@@ -71,12 +71,12 @@ final class FileReplacement {
     func replace() throws(StorageError) -> Bool {
         try reporting { () throws(SystemError) in
             guard let temporary, let contested = replaced ?? folder else { return false }
-            step = "renaming the temporary file \(temporary.path)"
+            step = "renaming the temporary file \(temporary.path.path)"
             let isTaken = take(contested)
             defer { if isTaken { calls.releaseLock(contested) } }
-            guard try calls.status(at: target.path)?.identity == base else { return false }
+            guard try calls.status(at: target)?.identity == base else { return false }
             do throws(SystemError) {
-                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary.path, target.path) }
+                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary.path, target) }
             } catch let error where error.code == EBUSY {
                 isMounted = true
                 step = """
@@ -111,13 +111,13 @@ final class FileReplacement {
         let isCurrent = try reporting { () throws(SystemError) in
             step = "another process has it locked"
             guard isTaken else { throw SystemError(EWOULDBLOCK) }
-            return try calls.status(at: target.path)?.identity == base
+            return try calls.status(at: target)?.identity == base
         }
         guard isCurrent else { return false }
         guard try save(bytes, to: copy) else { return false }
         return try reporting { () throws(SystemError) in
             step = "writing into the file; its new content is in \(copy.path), which it is restored from when it is opened next"
-            let descriptor = try calls.openFile(target.path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
+            let descriptor = try calls.openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
             do throws(SystemError) {
                 isInPlace = true
                 try calls.overwrite(descriptor, with: bytes)
@@ -133,13 +133,14 @@ final class FileReplacement {
             }
             calls.discard(temporary.descriptor)
             calls.discardFile(temporary.path)
-            self.temporary = (target.path, descriptor)
+            self.temporary = (target, descriptor)
             isRenamed = true
             return true
         }
     }
 
     private func save(_ bytes: Data, to copy: ResolvedPath) throws(StorageError) -> Bool {
+        if try calls.makeFolderIfMissing(of: copy) { return false }
         let saved = FileReplacement(of: copy, successorOf: old, over: nil, protection: protection, calls: calls)
         defer { saved.discard() }
         do throws(StorageError) {
@@ -199,7 +200,7 @@ extension FileReplacement {
     private func openOld() throws(SystemError) -> Int32? {
         guard base != nil else { return nil }
         do throws(SystemError) {
-            return try calls.openFile(target.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            return try calls.openFile(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
         } catch let error where error.code == EPERM {
             // The device is locked, and the protection of the file, which has to be kept, cannot be read.
             throw error
@@ -210,12 +211,12 @@ extension FileReplacement {
     }
 
     /// Creates a temporary file and locks it while it is in use: other processes remove one that they can lock.
-    private func createTemporary() throws(SystemError) -> (path: String, descriptor: Int32) {
+    private func createTemporary() throws(SystemError) -> (path: ResolvedPath, descriptor: Int32) {
         var namesLeft = Self.mostNames
         while true {
             salt = calls.random()
-            let path = target.temporaryFile(process: getpid(), random: salt).path
-            step = "making the temporary file \(path)"
+            let path = target.temporaryFile(process: getpid(), random: salt)
+            step = "making the temporary file \(path.path)"
             namesLeft -= 1
             do throws(SystemError) {
                 let descriptor = try calls.openFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, firstPermissions)
@@ -229,7 +230,7 @@ extension FileReplacement {
     }
 
     /// Locks a new temporary file; returns false if another process removed it before.
-    private func lockTemporary(_ descriptor: Int32, at path: String) throws(SystemError) -> Bool {
+    private func lockTemporary(_ descriptor: Int32, at path: ResolvedPath) throws(SystemError) -> Bool {
         guard take(descriptor, pauses: 0) else { return false }
         do throws(SystemError) {
             return try calls.status(of: descriptor).links > 0
@@ -304,7 +305,7 @@ extension FileReplacement {
 
     private func isAtTarget(_ file: FileIdentity?) -> Bool {
         do throws(SystemError) {
-            guard let file, let there = try calls.status(at: target.path) else { return false }
+            guard let file, let there = try calls.status(at: target) else { return false }
             return there.identity.isSameFile(as: file)
         } catch {
             return true

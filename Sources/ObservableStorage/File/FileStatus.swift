@@ -49,11 +49,16 @@ extension FileIdentity {
 
     /// The identity of the file to which a path leads; nil if there is none.
     init?(path: String, calls: FileSystemCalls = .live) throws(StorageError) {
+        try self.init(at: ResolvedPath(splitting: path), followsLinks: true, calls: calls)
+    }
+
+    /// The identity of the file with a name in a folder; nil if there is none.
+    init?(at path: ResolvedPath, followsLinks: Bool = false, calls: FileSystemCalls = .live) throws(StorageError) {
         do throws(SystemError) {
-            guard let status = try calls.status(at: path, followsLinks: true) else { return nil }
+            guard let status = try calls.status(at: path, followsLinks: followsLinks) else { return nil }
             self = status.identity
         } catch {
-            throw .unreadable(file: path, reason: error.reason)
+            throw .unreadable(file: path.path, reason: error.reason)
         }
     }
 }
@@ -66,7 +71,7 @@ struct FileStatus: Sendable, Hashable {
     let links: UInt64
     /// The permission bits, `0o777` at most: a property list is never set-user-ID.
     let permissions: mode_t
-    let owner: uid_t
+    var owner: uid_t
     let group: gid_t
     /// Whether, as a folder, it allows only their owners to rename and remove its files.
     let isSticky: Bool
@@ -95,12 +100,13 @@ struct FileStatus: Sendable, Hashable {
         (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
     }
 
-    /// Whether only a user who may write a property list can have made this file or folder beside it: in a folder that all may write, any
-    /// user could.
-    func isTrusted(besides list: FileStatus?) -> Bool {
+    /// Whether only a user who may write a property list can have made this file beside it: in a folder that all may write, any user could.
+    func isTrusted(besides list: FileStatus?, in folder: FileStatus?) -> Bool {
         if owner == geteuid() || owner == 0 { return true }
         guard let list else { return false }
         if owner == list.owner || list.permissions & 0o002 != 0 { return true }
+        // A file may have its group from the folder, so that in one that all may write, it tells nothing about its owner.
+        guard let folder, folder.permissions & 0o002 == 0 else { return false }
         return list.permissions & 0o020 != 0 && group == list.group
     }
 

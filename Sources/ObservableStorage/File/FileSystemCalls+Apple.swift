@@ -26,6 +26,9 @@
         fcntl(descriptor, F_SETPROTECTIONCLASS, number)
     }
 
+    /// The flag for opening a folder only to look up names in it, without the permission to read it: `O_SEARCH` without `O_DIRECTORY`.
+    let lookUpOnly: Int32 = 0x4000_0000
+
     /// The value of `tv_nsec` for a time that is not set.
     let omittedTime = -2
 

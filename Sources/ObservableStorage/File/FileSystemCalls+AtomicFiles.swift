@@ -16,36 +16,37 @@ extension FileSystemCalls {
     /// A file that changes meanwhile is read again, for some tens of milliseconds. Only regular files are read: reading never waits for the
     /// other end of a pipe.
     ///
+    /// - Parameter followsLinks: whether a link in the last component is followed.
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
-    func readFile(at path: String) throws(StorageError) -> (bytes: Data, identity: FileIdentity)? {
+    func readFile(at path: ResolvedPath, followsLinks: Bool = false) throws(StorageError) -> (bytes: Data, identity: FileIdentity)? {
         for attempt in 0..<Self.mostAttempts {
             if attempt > 0 {
                 pause(.milliseconds(2))
             }
-            guard let descriptor = try open(path) else { return nil }
+            guard let descriptor = try open(path, followsLinks: followsLinks) else { return nil }
             defer { discard(descriptor) }
-            if let content = try content(of: descriptor, path: path) {
+            if let content = try content(of: descriptor, path: path.path) {
                 return content
             }
         }
-        throw .unreadable(file: path, reason: "it keeps changing while it is read")
+        throw .unreadable(file: path.path, reason: "it keeps changing while it is read")
     }
 
-    private func open(_ path: String) throws(StorageError) -> Int32? {
+    private func open(_ path: ResolvedPath, followsLinks: Bool) throws(StorageError) -> Int32? {
         do throws(SystemError) {
             // Without O_NONBLOCK, opening a pipe would wait for its writer.
-            return try openFile(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+            return try openFile(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | (followsLinks ? 0 : O_NOFOLLOW))
         } catch let error where error.isMissing {
             return nil
         } catch {
-            throw .unreadable(file: path, reason: objection(to: path) ?? error.reason)
+            throw .unreadable(file: path.path, reason: objection(to: path, followsLinks) ?? error.reason)
         }
     }
 
     /// The reason why a path cannot be opened, if the type of the file is more specific than the system's error.
-    private func objection(to path: String) -> String? {
+    private func objection(to path: ResolvedPath, _ followsLinks: Bool) -> String? {
         do throws(SystemError) {
-            return try status(at: path, followsLinks: true)?.kind.objection
+            return try status(at: path, followsLinks: followsLinks)?.kind.objection
         } catch {
             // The first error is the one to report.
             return nil
@@ -108,13 +109,15 @@ extension FileSystemCalls {
     ///   - base: the identity that the file to be replaced had when it was read; nil if there is none. The owner, permissions and data
     ///     protection of that file are set on the new one.
     ///   - protection: the data protection of the new file if there is none to be replaced.
-    /// - Returns: nil if the file at the path is a different one now.
+    /// - Returns: nil if the file at the path is a different one now, or its folder had to be created first.
     func prepareReplacement(
         of target: ResolvedPath, with bytes: Data, over base: FileIdentity?, protection: FileProtection? = nil
     ) throws(StorageError) -> FileReplacement? {
+        guard try !makeFolderIfMissing(of: target) else { return nil }
+        try requireOwnLinks(of: target)
         let old: FileStatus?
         do throws(SystemError) {
-            old = try status(at: target.path)
+            old = try status(at: target)
         } catch {
             throw .unwritable(file: target.path, reason: error.reason)
         }
@@ -130,6 +133,17 @@ extension FileSystemCalls {
         }
     }
 
+    /// Creates the folder of a path; returns false if it exists, and is open already.
+    func makeFolderIfMissing(of target: ResolvedPath) throws(StorageError) -> Bool {
+        guard target.openFolder == nil else { return false }
+        do throws(SystemError) {
+            try makeFolders(of: target)
+            return true
+        } catch {
+            throw .unwritable(file: target.path, reason: "\(error.reason) (opening the folder \(target.folder))")
+        }
+    }
+
     /// Rejects anything but a file, and a file that may not be written in place: permission to write its folder does not imply permission
     /// to change it.
     func requireWritable(_ old: FileStatus, at target: ResolvedPath) throws(StorageError) {
@@ -137,7 +151,7 @@ extension FileSystemCalls {
             throw .unwritable(file: target.path, reason: objection)
         }
         do throws(SystemError) {
-            try uninterrupted { () throws(SystemError) in try checkWriting(target.path) }
+            try uninterrupted { () throws(SystemError) in try checkWriting(target) }
         } catch let error where error.isMissing {
             // It was removed just now, and is created again.
         } catch {
@@ -158,8 +172,8 @@ extension FileSystemCalls {
         let saved: FileStatus?
         let old: FileStatus?
         do throws(SystemError) {
-            saved = try status(at: copy.path)
-            old = try status(at: target.path)
+            saved = try status(at: copy)
+            old = try status(at: target)
         } catch {
             throw .unreadable(file: target.path, reason: error.reason)
         }
@@ -168,9 +182,9 @@ extension FileSystemCalls {
             let reason = "the copy \(copy.path) that it should be restored from does not have its owner and permissions; move that away"
             throw .unreadable(file: target.path, reason: reason)
         }
-        guard let (bytes, _) = try readFile(at: copy.path) else { return }
+        guard let (bytes, _) = try readFile(at: copy) else { return }
         do throws(SystemError) {
-            let descriptor = try openFile(target.path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
+            let descriptor = try openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
             defer { discard(descriptor) }
             try overwrite(descriptor, with: bytes)
             try uninterrupted { () throws(SystemError) in try synchronize(descriptor) }
@@ -190,7 +204,8 @@ extension FileSystemCalls {
     func removeLeftovers(of target: ResolvedPath) -> Bool {
         var isComplete = true
         do {
-            for name in try list(target.folder) {
+            guard let folder = target.openFolder else { return true }
+            for name in try list(folder) {
                 guard let process = target.process(ofTemporary: name), process == getpid() || !isRunning(process) else { continue }
                 if !removeLeftover(target.sibling(name)), process == getpid() { isComplete = false }
             }
@@ -202,7 +217,7 @@ extension FileSystemCalls {
 
     /// Removes a temporary file unless a writer has it locked, or this cannot be determined: in another container, the number in its name may
     /// be that of a running process. Returns false if it may be in use.
-    private func removeLeftover(_ path: String) -> Bool {
+    private func removeLeftover(_ path: ResolvedPath) -> Bool {
         do throws(SystemError) {
             guard try status(at: path)?.kind == .file else {
                 discardFile(path)
@@ -212,6 +227,8 @@ extension FileSystemCalls {
             // Locked until it has no name any more: a writer that has just created it cannot lock it before, and then notices.
             defer { discard(descriptor) }
             guard tryLock(descriptor, otherwise: true) else { return false }
+            // Another user may have put another file in its place.
+            guard try status(at: path)?.identity.isSameFile(as: status(of: descriptor).identity) ?? false else { return false }
             discardFile(path)
             return true
         } catch {

@@ -17,6 +17,9 @@ import FoundationSubset
     /// Does nothing.
     func changeProtectionClass(of descriptor: Int32, to number: Int32) -> Int32 { 0 }
 
+    /// The flag for opening a folder only to look up names in it, without the permission to read it: `O_PATH`.
+    let lookUpOnly: Int32 = 0x20_0000
+
     /// The value of `tv_nsec` for a time that is not set.
     let omittedTime = (1 << 30) - 2
 

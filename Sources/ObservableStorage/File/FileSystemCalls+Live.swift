@@ -4,7 +4,7 @@ import FoundationSubset
 extension FileSystemCalls {
     /// The system's own calls.
     package static let live = FileSystemCalls(
-        openDescriptor: { path, flags, mode throws(SystemError) in try call(path) { open($0, flags, mode) } },
+        openDescriptor: { path, flags, mode throws(SystemError) in try call(path) { openat($0, $1, flags, mode) } },
         closeDescriptor: { descriptor throws(SystemError) in try call { close(descriptor) } },
         closeLater: { descriptor in closer.closeLater(descriptor) },
         closeWaiting: { closer.closeWaiting() },
@@ -27,7 +27,7 @@ extension FileSystemCalls {
         },
         statusOfPath: { path, followsLinks throws(SystemError) in
             var status = stat()
-            try call(path) { followsLinks ? stat($0, &status) : lstat($0, &status) }
+            try call(path) { fstatat($0, $1, &status, followsLinks ? 0 : AT_SYMLINK_NOFOLLOW) }
             return FileStatus(status)
         },
         setOwner: { descriptor, owner, group throws(SystemError) in try call { fchown(descriptor, owner, group) } },
@@ -35,7 +35,7 @@ extension FileSystemCalls {
         protectionClass: { descriptor in readProtectionClass(of: descriptor) },
         setProtectionClass: { descriptor, number throws(SystemError) in try call { changeProtectionClass(of: descriptor, to: number) } },
         setPermissionsOfPath: { path, permissions throws(SystemError) in
-            try call(path) { fchmodat(AT_FDCWD, $0, permissions, AT_SYMLINK_NOFOLLOW) }
+            try call(path) { fchmodat($0, $1, permissions, AT_SYMLINK_NOFOLLOW) }
         },
         setModificationTime: { descriptor, time throws(SystemError) in
             let (seconds, nanoseconds) = time.quotientAndRemainder(dividingBy: 1_000_000_000)
@@ -43,20 +43,32 @@ extension FileSystemCalls {
             try call { futimens(descriptor, times) }
         },
         excludeFromBackups: { descriptor in excludeFileFromBackups(descriptor) },
-        makeFolder: { path, permissions throws(SystemError) in try call(path) { mkdir($0, permissions) } },
-        removeEmptyFolder: { path throws(SystemError) in try call(path) { rmdir($0) } },
+        makeFolder: { path, permissions throws(SystemError) in try call(path) { mkdirat($0, $1, permissions) } },
+        removeEmptyFolder: { path throws(SystemError) in try call(path) { unlinkat($0, $1, AT_REMOVEDIR) } },
         isAppendOnly: { folder, path in isAppendOnlyFolder(folder, path: path) },
-        checkWriting: { path throws(SystemError) in try call(path) { faccessat(AT_FDCWD, $0, W_OK, AT_EACCESS) } },
-        renameFile: { from, to throws(SystemError) in try call(from) { rename($0, to) } },
-        removeFile: { path throws(SystemError) in try call(path) { unlink($0) } },
+        checkWriting: { path throws(SystemError) in try call(path) { faccessat($0, $1, W_OK, AT_EACCESS) } },
+        renameFile: { from, to throws(SystemError) in
+            var failure: SystemError?
+            try call(from) { folder, name in
+                do throws(SystemError) {
+                    return try call(to) { renameat(folder, name, $0, $1) }
+                } catch {
+                    failure = error
+                    return 0
+                }
+            }
+            if let failure { throw failure }
+        },
+        removeFile: { path throws(SystemError) in try call(path) { unlinkat($0, $1, 0) } },
         readLink: { path, buffer throws(SystemError) in
-            try call(path) { path in
-                buffer.withMemoryRebound(to: CChar.self) { target in target.baseAddress.map { readlink(path, $0, target.count) } ?? 0 }
+            try call(path) { folder, name in
+                buffer.withMemoryRebound(to: CChar.self) { target in
+                    target.baseAddress.map { readlinkat(folder, name, $0, target.count) } ?? 0
+                }
             }
         },
         workingFolder: { () throws(SystemError) in try pathOfWorkingFolder() },
-        list: { folder in try FileManager.default.contentsOfDirectory(atPath: folder) },
-        visibleNames: { folder throws(SystemError) in try namesWithoutDot(in: folder) },
+        list: { folder throws(SystemError) in try names(in: folder) },
         reserve: { descriptor, size throws(SystemError) in
             let code = reserveSpace(of: descriptor, size: size)
             guard code == 0 else { throw SystemError(code) }
@@ -100,13 +112,17 @@ private func call<Result: SignedInteger>(_ body: () -> Result) throws(SystemErro
     return result
 }
 
+/// Makes a call with a folder and a path that starts there; `AT_FDCWD` and an absolute path, if the folder of the path is not open.
 @discardableResult
-private func call<Result: SignedInteger>(_ path: String, _ body: (UnsafePointer<CChar>) -> Result) throws(SystemError) -> Result {
+private func call<Result: SignedInteger>(
+    _ path: ResolvedPath, _ body: (_ folder: Int32, _ path: UnsafePointer<CChar>) -> Result
+) throws(SystemError) -> Result {
+    let text = path.openFolder == nil ? path.path : path.name
     // C would treat the NUL as the end of the path, and open another file.
-    guard !path.utf8.contains(0) else { throw SystemError(EINVAL) }
+    guard !text.utf8.contains(0) else { throw SystemError(EINVAL) }
     // errno is read before the string's memory is freed, which might change it.
-    let (result, code) = path.withCString { path in
-        let result = body(path)
+    let (result, code) = text.withCString { text in
+        let result = body(path.openFolder?.descriptor ?? AT_FDCWD, text)
         return (result, result < 0 ? errno : 0)
     }
     guard result >= 0 else { throw SystemError(code) }
@@ -118,9 +134,15 @@ private func touchPages(_ start: UnsafeMutableRawPointer, size: Int) {
     for offset in stride(from: 0, to: size, by: Int(getpagesize())) { start.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
 }
 
-private func namesWithoutDot(in path: String) throws(SystemError) -> [String] {
-    guard !path.utf8.contains(0) else { throw SystemError(EINVAL) }
-    guard let folder = opendir(path) else { throw SystemError(errno) }
+private func names(in open: OpenFolder) throws(SystemError) -> [String] {
+    // The descriptor of the folder itself only serves to look names up.
+    let descriptor = openat(open.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw SystemError(errno) }
+    guard let folder = fdopendir(descriptor) else {
+        let code = errno
+        close(descriptor)
+        throw SystemError(code)
+    }
     defer { closedir(folder) }
     var names: [String] = []
     while let entry = readdir(folder) {
@@ -129,7 +151,7 @@ private func namesWithoutDot(in path: String) throws(SystemError) -> [String] {
                 String(validatingCString: $0)
             }
         }
-        if let name, name.utf8.first != UInt8(ascii: ".") { names.append(name) }
+        if let name, name != ".", name != ".." { names.append(name) }
     }
     return names
 }

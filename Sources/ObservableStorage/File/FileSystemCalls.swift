@@ -2,9 +2,10 @@ import FoundationSubset
 
 /// The system calls of every file operation, so that tests can make each of them fail.
 ///
-/// Each throws the system's error, `EINTR` included; ``uninterrupted(_:)`` repeats a call that was interrupted.
+/// Each throws the system's error, `EINTR` included; ``uninterrupted(_:)`` repeats a call that was interrupted. A name in a folder that is
+/// open is looked up there, whatever the folder's path leads to meanwhile.
 package struct FileSystemCalls: Sendable {
-    var openDescriptor: @Sendable (_ path: String, _ flags: Int32, _ mode: mode_t) throws(SystemError) -> Int32
+    var openDescriptor: @Sendable (_ path: ResolvedPath, _ flags: Int32, _ mode: mode_t) throws(SystemError) -> Int32
     var closeDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     /// Closes a file some time later, if closing deletes it, which takes as long as writing it.
     var closeLater: @Sendable (_ descriptor: Int32) -> Void
@@ -22,34 +23,32 @@ package struct FileSystemCalls: Sendable {
     /// Waits until the content of a file has been written to the medium, and its size.
     var synchronizeData: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var statusOfDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> FileStatus
-    var statusOfPath: @Sendable (_ path: String, _ followsLinks: Bool) throws(SystemError) -> FileStatus
+    var statusOfPath: @Sendable (_ path: ResolvedPath, _ followsLinks: Bool) throws(SystemError) -> FileStatus
     var setOwner: @Sendable (_ descriptor: Int32, _ owner: uid_t, _ group: gid_t) throws(SystemError) -> Void
     var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
     /// The number of an open file's data protection class; nil if it has none.
     var protectionClass: @Sendable (_ descriptor: Int32) -> Int32?
     var setProtectionClass: @Sendable (_ descriptor: Int32, _ number: Int32) throws(SystemError) -> Void
     /// Does not follow a link in the path's last component.
-    var setPermissionsOfPath: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
+    var setPermissionsOfPath: @Sendable (_ path: ResolvedPath, _ permissions: mode_t) throws(SystemError) -> Void
     /// Sets the modification time of an open file, in nanoseconds since 1970.
     var setModificationTime: @Sendable (_ descriptor: Int32, _ time: Int64) throws(SystemError) -> Void
     /// Keeps an open file out of backups, where the system has a way and the file system knows it.
     var excludeFromBackups: @Sendable (_ descriptor: Int32) -> Void
-    var makeFolder: @Sendable (_ path: String, _ permissions: mode_t) throws(SystemError) -> Void
-    var removeEmptyFolder: @Sendable (_ path: String) throws(SystemError) -> Void
+    var makeFolder: @Sendable (_ path: ResolvedPath, _ permissions: mode_t) throws(SystemError) -> Void
+    var removeEmptyFolder: @Sendable (_ path: ResolvedPath) throws(SystemError) -> Void
     /// Whether files can only be created in an open folder, and none renamed or removed.
     var isAppendOnly: @Sendable (_ folder: Int32, _ path: String) -> Bool
     /// Throws the error that writing the file in place would throw, without changing it.
-    var checkWriting: @Sendable (_ path: String) throws(SystemError) -> Void
-    var renameFile: @Sendable (_ from: String, _ to: String) throws(SystemError) -> Void
-    var removeFile: @Sendable (_ path: String) throws(SystemError) -> Void
+    var checkWriting: @Sendable (_ path: ResolvedPath) throws(SystemError) -> Void
+    var renameFile: @Sendable (_ from: ResolvedPath, _ to: ResolvedPath) throws(SystemError) -> Void
+    var removeFile: @Sendable (_ path: ResolvedPath) throws(SystemError) -> Void
     /// Reads the target of a symbolic link, truncated to the buffer, and returns its length; throws `EINVAL` for anything else.
-    var readLink: @Sendable (_ path: String, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
+    var readLink: @Sendable (_ path: ResolvedPath, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
     /// The path of the working folder; throws `EILSEQ` if it is not UTF-8.
     var workingFolder: @Sendable () throws(SystemError) -> String
-    /// The names in a folder.
-    var list: @Sendable (_ folder: String) throws -> [String]
-    /// The names in a folder, without those that begin with a dot; not read by Foundation, which takes several times as long.
-    var visibleNames: @Sendable (_ folder: String) throws(SystemError) -> [String]
+    /// The names in a folder, without those that are not UTF-8; not read by Foundation, which takes several times as long.
+    var list: @Sendable (_ folder: OpenFolder) throws(SystemError) -> [String]
     /// Reserves space for an empty file, of which all bytes are zero.
     var reserve: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> Void
     /// Maps an empty file, shared with all processes, but not with forked children, and makes its pages writable.
@@ -142,7 +141,7 @@ extension FileSystemCalls {
     private static let mostLooks = 64
 
     /// The status of the file at a path; nil if there is none. A link in the last component is only followed on request.
-    func status(at path: String, followsLinks: Bool = false) throws(SystemError) -> FileStatus? {
+    func status(at path: ResolvedPath, followsLinks: Bool = false) throws(SystemError) -> FileStatus? {
         do throws(SystemError) {
             return try uninterrupted { () throws(SystemError) in try statusOfPath(path, followsLinks) }
         } catch let error where error.isMissing {
@@ -156,7 +155,7 @@ extension FileSystemCalls {
     }
 
     /// The status of the file at a path itself, with the target of a symbolic link; nil if there is none.
-    func entry(at path: String) throws(SystemError) -> (status: FileStatus, target: String?)? {
+    func entry(at path: ResolvedPath) throws(SystemError) -> (status: FileStatus, target: String?)? {
         for _ in 0..<Self.mostLooks {
             guard let status = try status(at: path) else { return nil }
             guard status.kind == .link else { return (status, nil) }
@@ -169,7 +168,7 @@ extension FileSystemCalls {
         throw SystemError(EBUSY)
     }
 
-    private func target(ofLink path: String) throws(SystemError) -> String {
+    private func target(ofLink path: ResolvedPath) throws(SystemError) -> String {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(PATH_MAX), alignment: 1)
         defer { buffer.deallocate() }
         let count = try uninterrupted { () throws(SystemError) in try readLink(path, buffer) }
@@ -189,7 +188,7 @@ extension FileSystemCalls {
 
 extension FileSystemCalls {
     /// Opens a file, which is closed in programs that this process starts.
-    func openFile(_ path: String, _ flags: Int32, _ mode: mode_t = 0) throws(SystemError) -> Int32 {
+    func openFile(_ path: ResolvedPath, _ flags: Int32, _ mode: mode_t = 0) throws(SystemError) -> Int32 {
         try havingRoom { () throws(SystemError) in try openDescriptor(path, flags | O_CLOEXEC, mode) }
     }
 
@@ -204,7 +203,7 @@ extension FileSystemCalls {
 
     /// Removes a file whose removal may fail, because another error is reported or the file does no harm; returns false if it fails.
     @discardableResult
-    func discardFile(_ path: String) -> Bool {
+    func discardFile(_ path: ResolvedPath) -> Bool {
         do throws(SystemError) {
             try uninterrupted { () throws(SystemError) in try removeFile(path) }
             return true
@@ -270,10 +269,8 @@ extension FileSystemCalls {
 
     /// Removes a file, and returns when that has been written to the medium.
     func removeDurably(_ path: ResolvedPath) throws(SystemError) {
-        try uninterrupted { () throws(SystemError) in try removeFile(path.path) }
-        let folder = try openFolder(path.folder)
-        defer { discard(folder) }
-        try synchronizeFolder(folder)
+        try uninterrupted { () throws(SystemError) in try removeFile(path) }
+        try synchronizeFolder(of: path)
     }
 
     /// Sets the permissions of an empty file that was just created, regardless of the umask.
@@ -298,57 +295,5 @@ extension FileSystemCalls {
             return true
         }
         return try ifAllowed { () throws(SystemError) in try setOwner(descriptor, .max, old.group) }
-    }
-}
-
-// MARK: - Folders
-
-extension FileSystemCalls {
-    /// Opens a resolved folder, and creates it and its ancestors if they are missing: for this user only, regardless of the umask.
-    func openFolder(_ path: String) throws(SystemError) -> Int32 {
-        do throws(SystemError) {
-            return try openFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-        } catch let error where error.code == ENOENT && path != "/" {
-            let parent = try openFolder(ResolvedPath(splitting: path).folder)
-            defer { discard(parent) }
-            try makeMissingFolder(path)
-            do throws(SystemError) {
-                // Otherwise a power failure could remove the folder with all its files.
-                try synchronizeFolder(parent)
-            } catch {
-                // A process that finds it later would assume that it is durable.
-                removeIfEmpty(path)
-                throw error
-            }
-            return try openFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-        }
-    }
-
-    /// Waits until the names in a folder have been written to the medium.
-    func synchronizeFolder(_ descriptor: Int32) throws(SystemError) {
-        do throws(SystemError) {
-            try uninterrupted { () throws(SystemError) in try synchronize(descriptor) }
-        } catch let error where error.code == EINVAL || error.code == ENOTSUP {
-            // Such a file system never supports it.
-        }
-    }
-
-    private func makeMissingFolder(_ path: String) throws(SystemError) {
-        do throws(SystemError) {
-            try uninterrupted { () throws(SystemError) in try makeFolder(path, 0o700) }
-        } catch let error where error.code == EEXIST {
-            return
-        }
-        // A user who may rename files in the parent may have replaced it meanwhile.
-        guard let made = try status(at: path), made.kind == .folder, made.owner == geteuid(), made.permissions != 0o700 else { return }
-        try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
-    }
-
-    func removeIfEmpty(_ folder: String) {
-        do throws(SystemError) {
-            try uninterrupted { () throws(SystemError) in try removeEmptyFolder(folder) }
-        } catch {
-            // Another process uses it already, or another error is reported.
-        }
     }
 }

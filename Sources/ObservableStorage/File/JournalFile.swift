@@ -62,14 +62,14 @@ final class JournalFile: Sendable {
             }
             do throws(SystemError) {
                 let status = try calls.status(of: descriptor)
-                guard status.kind == .file, try status.isTrusted(besides: calls.status(at: list.path)) else {
+                guard status.kind == .file, try status.isTrusted(besides: calls.status(at: list), in: calls.folderStatus(of: list)) else {
                     calls.discard(descriptor)
                     return nil
                 }
                 let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalFormat.Header.size)
                 if bytes.withUnsafeBytes(JournalFormat.isOtherVersion) { throw SystemError(ENOTSUP) }
                 guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
-                let place = JournalFormat.place(of: list, in: try calls.status(at: list.folder)?.identity)
+                let place = JournalFormat.place(of: list, in: try calls.folderStatus(of: list)?.identity)
                 return JournalFile(
                     of: list, header, inode: status.identity.inode, place: place, descriptor, isReadOnly: isReadOnly, calls: calls)
             } catch {
@@ -88,9 +88,9 @@ final class JournalFile: Sendable {
     private static func openForWriting(_ path: ResolvedPath, _ calls: FileSystemCalls) throws(SystemError) -> (Int32, isReadOnly: Bool) {
         let flags = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY
         do throws(SystemError) {
-            return (try calls.openFile(path.path, O_RDWR | flags), false)
+            return (try calls.openFile(path, O_RDWR | flags), false)
         } catch let error where error.isDenied || error.code == EROFS {
-            return (try calls.openFile(path.path, O_RDONLY | flags), true)
+            return (try calls.openFile(path, O_RDONLY | flags), true)
         }
     }
 
@@ -185,9 +185,7 @@ final class JournalFile: Sendable {
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronizeData(descriptor) }
             if !synchronized.withLock({ $0.name }) {
                 // Whoever renamed it may have been killed before.
-                let folder = try calls.openFolder(path.folder)
-                defer { calls.discard(folder) }
-                try calls.synchronizeFolder(folder)
+                try calls.synchronizeFolder(of: path)
             }
             synchronized.withLock { $0 = (max($0.end, end), true, $0.isDoubtful) }
         } catch {
@@ -208,9 +206,9 @@ final class JournalFile: Sendable {
         protection: FileProtection?, calls: FileSystemCalls
     ) throws(StorageError) -> (file: JournalFile, records: JournalRecords) {
         let path = list.journal
-        let temporary = list.temporaryFile(process: getpid(), random: calls.random()).path
+        let temporary = list.temporaryFile(process: getpid(), random: calls.random())
         do throws(SystemError) {
-            let folder = try calls.openFolder(list.folder)
+            let folder = try calls.openFolder(of: list)
             defer { calls.discard(folder) }
             let descriptor = try calls.openFile(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
             do throws(SystemError) {
@@ -233,7 +231,7 @@ final class JournalFile: Sendable {
                 }
                 try calls.writeAll(bytes + Data(count: JournalFormat.room), to: descriptor, at: 0)
                 try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
-                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path.path) }
+                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path) }
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
                 let file = JournalFile(of: list, header, inode: inode, place: place, descriptor, synchronizedTo: written.end, calls: calls)
@@ -251,7 +249,7 @@ final class JournalFile: Sendable {
 
 extension FileSystemCalls {
     /// The status of the file at a path; nil if there is none, or it cannot be asked.
-    func statusOrNil(at path: String) -> FileStatus? {
+    func statusOrNil(at path: ResolvedPath) -> FileStatus? {
         do throws(SystemError) {
             return try status(at: path)
         } catch {
@@ -264,7 +262,7 @@ extension FileSystemCalls {
         of descriptor: Int32, besides other: ResolvedPath, orTo protection: FileProtection?
     ) throws(SystemError) {
         do throws(SystemError) {
-            let file = try openFile(other.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            let file = try openFile(other, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
             defer { discard(file) }
             try setProtection(of: descriptor, successorOf: file, orTo: protection)
         } catch let error where error.isMissing {

@@ -19,27 +19,27 @@ extension ResolvedPath {
 
     /// The lock file.
     var lockFile: ResolvedPath {
-        ResolvedPath(".\(stem).lock", in: folder)
+        sibling(".\(stem).lock")
     }
 
     /// The folder of the edit logs of open stores.
     var editLogs: ResolvedPath {
-        ResolvedPath(".\(stem).edits", in: folder)
+        sibling(".\(stem).edits")
     }
 
     /// The journal of edits that are not in the file yet.
     var journal: ResolvedPath {
-        ResolvedPath(".\(stem).journal", in: folder)
+        sibling(".\(stem).journal")
     }
 
     /// The copy from which the file is restored if its writer dies while it writes it in place.
     var copy: ResolvedPath {
-        ResolvedPath(".\(stem).copy", in: folder)
+        sibling(".\(stem).copy")
     }
 
-    /// Such a copy in a folder for the copies of several files.
-    func copy(in other: String) -> ResolvedPath {
-        ResolvedPath(".\(stem).\(String(Self.hash(folder), radix: 16)).copy", in: other)
+    /// The name of such a copy in a folder for the copies of several files.
+    var nameOfCopy: String {
+        ".\(stem).\(String(Self.hash(folder), radix: 16)).copy"
     }
 
     // FNV-1a: unlike `Hashable`, the same in every process.
@@ -53,7 +53,7 @@ extension ResolvedPath {
 extension ResolvedPath {
     /// A temporary file.
     func temporaryFile(process: pid_t, random: UInt64) -> ResolvedPath {
-        ResolvedPath(".\(stem).\(process)-\(String(random, radix: 16)).tmp", in: folder)
+        sibling(".\(stem).\(process)-\(String(random, radix: 16)).tmp")
     }
 
     /// The process that created a temporary file; nil if the name is not that of a temporary file of this property list.
@@ -82,7 +82,7 @@ extension ResolvedPath {
         let microseconds = Int((date.timeIntervalSince1970 * 1_000_000).rounded(.down))
         let digits = String(1_000_000 + microseconds % 1_000_000).dropFirst()
         let time = Date(timeIntervalSince1970: TimeInterval(microseconds / 1_000_000)).ISO8601Format()
-        return ResolvedPath(quarantinePrefix + time.filter { $0 != "-" && $0 != ":" && $0 != "Z" } + "." + digits + "Z", in: folder)
+        return sibling(quarantinePrefix + time.filter { $0 != "-" && $0 != ":" && $0 != "Z" } + "." + digits + "Z")
     }
 
     /// Whether a name is that of a malformed file of this property list.

@@ -158,7 +158,7 @@
         /// Opens the file; returns nil if that fails.
         fileprivate static func open(_ calls: FileSystemCalls) -> Int32? {
             do throws(SystemError) {
-                return try calls.openFile("/proc/self/mountinfo", O_RDONLY)
+                return try calls.openFile(ResolvedPath("mountinfo", in: "/proc/self"), O_RDONLY)
             } catch {
                 return nil
             }

@@ -15,7 +15,7 @@ extension ActivatedSource {
         changed: @escaping @Sendable (_ isFile: Bool) -> Void
     ) -> ActivatedSource {
         let observe: @Sendable (String) -> PollComparison.FileState = { path in
-            Result { () throws(SystemError) in try calls.status(at: path, followsLinks: true)?.identity }
+            Result { () throws(SystemError) in try calls.status(at: ResolvedPath(splitting: path), followsLinks: true)?.identity }
         }
         let known = Lock((file: PollComparison(observe(path)), cause: cause.map(observe)))
         let timer = DispatchSource.makeTimerSource(queue: queue)

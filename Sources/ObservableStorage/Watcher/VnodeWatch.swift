@@ -53,7 +53,7 @@ final class VnodeWatch: Sendable {
         let descriptor: Int32
         do throws(SystemError) {
             // The path contains no links, so a link here has just been created.
-            descriptor = try calls.openFile(path, vnodes.openFlags | O_NOFOLLOW)
+            descriptor = try calls.openFile(ResolvedPath(splitting: path), vnodes.openFlags | O_NOFOLLOW)
         } catch let error where error.isMissing || error.code == ELOOP {
             return nil
         } catch {

@@ -122,7 +122,7 @@ extension FileSystemCalls {
     /// permission to see it: the watched folders already report when that changes.
     func watchedEntry(at path: String) throws(WatchError) -> (status: FileStatus, target: String?)? {
         do throws(SystemError) {
-            return try entry(at: path)
+            return try entry(at: ResolvedPath(splitting: path))
         } catch let error where [EACCES, EPERM, ELOOP].contains(error.code) {
             return nil
         } catch {

@@ -69,7 +69,7 @@ final class FileClock: Sendable {
         }
         calls.statusOfPath = { path, followsLinks throws(SystemError) in
             var status = stat()
-            guard (followsLinks ? stat(path, &status) : lstat(path, &status)) == 0 else { throw SystemError(errno) }
+            guard (followsLinks ? stat(path.path, &status) : lstat(path.path, &status)) == 0 else { throw SystemError(errno) }
             return self.stamped(status)
         }
         return calls

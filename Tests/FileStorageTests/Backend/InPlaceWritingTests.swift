@@ -23,7 +23,7 @@ struct InPlaceWritingTests {
         let rename = calls.renameFile
         var calls = calls
         calls.renameFile = { [path = file.path] from, to throws(SystemError) in
-            guard to != path else { throw SystemError(EBUSY) }
+            guard to.path != path else { throw SystemError(EBUSY) }
             try rename(from, to)
         }
         return calls

@@ -111,7 +111,7 @@ struct PropertyListFileRaceTests {
         let isRemoved = Lock(false)
         calls.statusOfPath = { path, followsLinks throws(SystemError) in
             // The folder is checked when the path is resolved.
-            if path == folder.url.path, isHeld.withLock({ $0 }), !isRemoved.withLock({ $0 }) {
+            if path.path == folder.url.path, isHeld.withLock({ $0 }), !isRemoved.withLock({ $0 }) {
                 isRemoved.withLock { $0 = true }
                 // From here on, the writer holds a lock that others do not see.
                 unlink(lock)
@@ -133,7 +133,7 @@ struct PropertyListFileRaceTests {
         let target = try ResolvedPath(file.path)
         var calls = FileSystemCalls.live
         calls.renameFile = { from, to throws(SystemError) in
-            if from.hasSuffix(".tmp"), to == file.path {
+            if from.path.hasSuffix(".tmp"), to.path == file.path {
                 do {
                     let base = try FileIdentity(path: file.path)
                     var theirs = FileSystemCalls.live
@@ -141,7 +141,7 @@ struct PropertyListFileRaceTests {
                     theirs.pause = { _ in
                         guard outcome.withLock({ $0 == nil }) else { return }
                         outcome.withLock { $0 = false }
-                        #expect(rename(from, to) == 0)
+                        #expect(rename(from.path, to.path) == 0)
                     }
                     let other = try theirs.prepareReplacement(of: target, with: Data("theirs".utf8), over: base)
                     let isPlaced = try other?.replace()
@@ -176,7 +176,7 @@ struct PropertyListFileRaceTests {
         let unlocked = try #require(names.lastIndex(of: "unlock"))
         let underLock = Set(names[(names.lastIndex(of: "synchronize", before: rename) ?? 0)...unlocked].dropFirst())
         #expect(
-            underLock.isSubset(of: ["open", "lock", "statusOfDescriptor", "statusOfPath", "readLink", "visibleNames", "rename", "unlock"]),
+            underLock.isSubset(of: ["open", "lock", "statusOfDescriptor", "statusOfPath", "readLink", "list", "rename", "unlock"]),
             "\(underLock)")
         #expect(names[unlocked...].contains("synchronize"))
     }

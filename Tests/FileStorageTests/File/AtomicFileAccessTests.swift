@@ -49,7 +49,7 @@ private let new = Data("new".utf8)
         let set = calls.setPermissionsOfPath
         let (made, victim) = (folder.path("a"), folder.path("victim"))
         calls.setPermissionsOfPath = { path, permissions throws(SystemError) in
-            if path == made, permissions == 0o700 {
+            if path.path == made, permissions == 0o700 {
                 guard rmdir(made) == 0, symlink(victim, made) == 0 else { throw SystemError(errno) }
             }
             try set(path, permissions)

@@ -202,7 +202,7 @@ private let new = Data("new".utf8)
         var calls = FileSystemCalls.live
         calls.openDescriptor = { path, flags, mode throws(SystemError) in
             let descriptor = try FileSystemCalls.live.openDescriptor(path, flags, mode)
-            if path.hasSuffix(".tmp"),
+            if path.path.hasSuffix(".tmp"),
                 sweeps.withLock({
                     $0 += 1; return $0 < 4
                 })
@@ -226,7 +226,7 @@ private let new = Data("new".utf8)
         let couldLock = Lock<Bool?>(nil)
         var calls = FileSystemCalls.live
         calls.removeFile = { path throws(SystemError) in
-            let writer = open(path, O_RDONLY | O_CLOEXEC)
+            let writer = open(path.path, O_RDONLY | O_CLOEXEC)
             couldLock.withLock { $0 = flock(writer, LOCK_EX | LOCK_NB) == 0 }
             close(writer)
             try FileSystemCalls.live.removeFile(path)

@@ -14,7 +14,7 @@ final class CallRecorder: Sendable {
     static func changesFiles(_ name: String) -> Bool {
         ![
             "awaitLock", "checkWriting", "close", "list", "lock", "map", "mappingObjection", "read", "readAt", "readLink", "rewind",
-            "statusOfDescriptor", "statusOfPath", "unlock", "visibleNames", "workingFolder",
+            "statusOfDescriptor", "statusOfPath", "unlock", "workingFolder",
         ].contains(name)
     }
 
@@ -166,13 +166,9 @@ final class CallRecorder: Sendable {
             try self.record("remove")
             try live.removeFile(path)
         }
-        calls.list = { folder in
+        calls.list = { folder throws(SystemError) in
             try self.record("list")
             return try live.list(folder)
-        }
-        calls.visibleNames = { folder throws(SystemError) in
-            try self.record("visibleNames")
-            return try live.visibleNames(folder)
         }
         calls.reserve = { descriptor, size throws(SystemError) in
             try self.record("reserve")

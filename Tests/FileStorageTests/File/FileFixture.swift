@@ -29,7 +29,9 @@ extension FileSystemCalls {
     @discardableResult
     func write(_ bytes: Data, to target: ResolvedPath) throws(StorageError) -> FileIdentity {
         while true {
-            let base = try FileIdentity(path: target.path)
+            // Its folder may just have been created.
+            let target = try ResolvedPath(target.path)
+            let base = try FileIdentity(at: target)
             guard let replacement = try prepareReplacement(of: target, with: bytes, over: base) else { continue }
             defer { replacement.discard() }
             if try replacement.replace() { return try replacement.finish().identity }
@@ -43,12 +45,26 @@ extension FileSystemCalls {
     }
 }
 
+extension FileSystemCalls {
+    /// The content of the file that a path leads to.
+    func readFile(at path: String) throws(StorageError) -> (bytes: Data, identity: FileIdentity)? {
+        try readFile(at: ResolvedPath(splitting: path), followsLinks: true)
+    }
+
+    /// The status of a file, without following a link in the last component.
+    func status(at path: String) throws(SystemError) -> FileStatus? {
+        try status(at: ResolvedPath(splitting: path))
+    }
+}
+
 extension FileLock {
     /// Runs a closure while other writers of the file that a path leads to are locked out.
     static func withLock<Result>(
         for path: String, timeout: Duration, calls: FileSystemCalls = .live, body: () throws -> Result
     ) throws -> Result {
-        try withLock(for: ResolvedPath(path), timeout: timeout, calls: calls) { _ in try body() }
+        var target = try ResolvedPath(path)
+        if try calls.makeFolderIfMissing(of: target) { target = try ResolvedPath(path) }
+        return try withLock(for: target, timeout: timeout, calls: calls) { _ in try body() }
     }
 }
 

@@ -281,8 +281,8 @@ import Testing
         var calls = queue.calls
         calls.statusOfPath = { path, followsLinks throws(SystemError) in
             // Previous holders of the lock replace the list at each check, and release the lock after the time limit.
-            if path == queue.path, !queue.arrived.elements.isEmpty {
-                do { try Disk.replace(path, "new") } catch { Issue.record(error) }
+            if path.path == queue.path, !queue.arrived.elements.isEmpty {
+                do { try Disk.replace(queue.path, "new") } catch { Issue.record(error) }
                 let isLate = start.duration(to: .now) > timeout
                 let letsGo = hasLetGo.withLock { hasLetGo in
                     defer { hasLetGo = hasLetGo || isLate }

@@ -115,7 +115,7 @@ struct FileProtectionTests {
         let isLocked = Lock(false)
         var calls = Classes().calls
         calls.openDescriptor = { [file] path, flags, mode throws(SystemError) in
-            if path == file.path, isLocked.withLock({ $0 }) { throw SystemError(EPERM) }
+            if path.path == file.path, isLocked.withLock({ $0 }) { throw SystemError(EPERM) }
             return try FileSystemCalls.live.openDescriptor(path, flags, mode)
         }
         let backend = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: calls)

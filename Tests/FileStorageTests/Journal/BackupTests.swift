@@ -12,7 +12,7 @@ struct BackupTests {
         var calls = FileSystemCalls.live
         calls.openDescriptor = { path, flags, mode throws(SystemError) in
             let descriptor = try FileSystemCalls.live.openDescriptor(path, flags, mode)
-            names.withLock { $0[descriptor] = path }
+            names.withLock { $0[descriptor] = path.path }
             return descriptor
         }
         calls.excludeFromBackups = { descriptor in

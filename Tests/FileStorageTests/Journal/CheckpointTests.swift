@@ -151,7 +151,7 @@ struct CheckpointTests {
         var calls = FileSystemCalls.live
         let isFull = Lock(false)
         calls.renameFile = { from, to throws(SystemError) in
-            if isFull.withLock({ $0 }), to.hasSuffix("settings.plist") { throw SystemError(ENOSPC) }
+            if isFull.withLock({ $0 }), to.path.hasSuffix("settings.plist") { throw SystemError(ENOSPC) }
             try FileSystemCalls.live.renameFile(from, to)
         }
         let store = try ObservableStore(backend: fixture.backend(never, calls: calls))
@@ -185,7 +185,7 @@ struct CheckpointTests {
     func discarded() async throws {
         var calls = FileSystemCalls.live
         calls.renameFile = { from, to throws(SystemError) in
-            if to.hasSuffix("settings.plist") { throw SystemError(EIO) }
+            if to.path.hasSuffix("settings.plist") { throw SystemError(EIO) }
             try FileSystemCalls.live.renameFile(from, to)
         }
         let store = try ObservableStore(backend: fixture.backend(never, calls: calls))

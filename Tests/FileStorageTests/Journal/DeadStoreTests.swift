@@ -113,17 +113,30 @@ struct DeadStoreTests {
         #expect(!FileManager.default.fileExists(atPath: fixture.logs))
     }
 
-    @Test("Only a log of a user who may write the list counts", .enabled(if: geteuid() == 0))
-    func untrusted() throws {
+    @Test("Only a log of the list's owner counts, in a folder of the same user", .enabled(if: geteuid() == 0))
+    func otherOwner() throws {
         let fixture = try EditLogFixture(["k": 1])
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
         let log = try fixture.logs + "/" + #require(fixture.logNames.first)
-        #expect(chown(log, 12_345, 12_345) == 0)
+        // The group of a log tells nothing: the folder may have given it.
+        for path in [log, fixture.logs, fixture.file.path] {
+            #expect(try PropertyListFile(at: fixture.file, access: .readOnly).load().values == ["k": 1])
+            try #require(chmod(fixture.file.path, 0o664) == 0 && chown(path, 12_345, getegid()) == 0)
+            let isComplete = path == fixture.file.path
+            #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": isComplete ? 2 : 1], "\(path)")
+            #expect(fixture.logNames.isEmpty == isComplete)
+        }
+    }
+
+    @Test(
+        "A log counts only if nobody but its owner may write it, or the folder of logs", arguments: [0o720, 0o702, 0o777], [true, false])
+    func writableByOthers(permissions: mode_t, isFolder: Bool) throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let path = try isFolder ? fixture.logs : fixture.logs + "/" + #require(fixture.logNames.first)
+        try #require(chmod(path, permissions) == 0)
         #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 1])
         #expect(fixture.logNames.count == 1)
-        // The same user owns the list.
-        #expect(chown(fixture.file.path, 12_345, 12_345) == 0)
-        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 2])
     }
 
     @Test("A failure while the edits are made leaves the log, and the file can be opened", arguments: ["rename", "synchronize", "write"])

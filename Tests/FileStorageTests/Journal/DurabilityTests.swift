@@ -166,7 +166,7 @@ struct DurabilityTests {
         #expect(fixture.logNames.isEmpty)
     }
 
-    @Test("A folder of logs has the list's permissions")
+    @Test("Logs are accessible to their owner only: whoever could read one could lock it, as if its owner lived")
     func permissions() async throws {
         let fixture = try EditLogFixture(["k": 0])
         try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: fixture.file.path)
@@ -175,9 +175,46 @@ struct DurabilityTests {
         func permissions(_ path: String) throws -> Int? {
             try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         }
-        #expect(try permissions(fixture.logs) == 0o750)
-        #expect(try permissions(fixture.logs + "/" + #require(fixture.logNames.first)) == 0o640)
+        #expect(try permissions(fixture.logs) == 0o700)
+        #expect(try permissions(fixture.logs + "/" + #require(fixture.logNames.first)) == 0o600)
         try await store.close(discardingEdits: true)
+    }
+
+    @Test("In a folder of logs that is another user's, or that others may write, a store has no log, says so, and leaves it as it is")
+    func unsafeFolder() async throws {
+        for (permissions, owner) in [(0o770, geteuid()), (0o707, geteuid()), (0o755, 12_345)] as [(mode_t, uid_t)] {
+            guard owner == geteuid() || geteuid() == 0 else { continue }
+            let fixture = try EditLogFixture(["k": 0])
+            try FileManager.default.createDirectory(atPath: fixture.logs, withIntermediateDirectories: false)
+            try #require(chmod(fixture.logs, permissions) == 0 && chown(fixture.logs, owner, getegid()) == 0)
+            let store = try ObservableStore(backend: backend(fixture))
+            try store.set(1, for: key)
+            guard case .flushed(reason: .unwritable(fixture.file.path, let reason, _)?) = store.durability else {
+                Issue.record("\(store.durability)")
+                continue
+            }
+            #expect(reason.contains(fixture.logs))
+            try await store.close()
+            #expect(try fixture.stored() == ["k": 1])
+            let status = try #require(try FileSystemCalls.live.status(at: fixture.logs))
+            #expect((status.permissions, status.owner) == (permissions, owner))
+        }
+    }
+
+    @Test("The superuser has no log of its edits of another user's list, and says so", .enabled(if: geteuid() == 0))
+    func otherOwner() async throws {
+        let fixture = try EditLogFixture(["k": 0])
+        try #require(chown(fixture.file.path, 12_345, 12_345) == 0)
+        let store = try ObservableStore(backend: backend(fixture))
+        try store.set(1, for: key)
+        guard case .flushed(reason: .unwritable(fixture.file.path, let reason, _)?) = store.durability else {
+            Issue.record("\(store.durability)")
+            return
+        }
+        #expect(reason.contains("belongs to user 12345"))
+        try await store.close()
+        #expect(try fixture.stored() == ["k": 1])
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
     }
 
     @Test("A store of an app group's file has no log, and says so")

@@ -14,7 +14,7 @@
 
             func write(_ number: Int) throws {
                 let live = FileSystemCalls.live
-                let lock = try live.openFile(list.lockFile.path, O_RDWR | O_CREAT, 0o600)
+                let lock = try live.openFile(list.lockFile, O_RDWR | O_CREAT, 0o600)
                 defer { live.discard(lock) }
                 try live.awaitLock(lock)
                 defer { live.releaseLock(lock) }

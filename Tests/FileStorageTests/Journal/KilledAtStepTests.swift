@@ -67,7 +67,7 @@ struct KilledAtStepTests {
             if value % 5 == 0 { try await store.flush() }
         }
         try await store.close()
-        #expect(Set(copies.all.map(\.name)).isSuperset(of: ["rename", "synchronize", "visibleNames", "lock", "unlock"]))
+        #expect(Set(copies.all.map(\.name)).isSuperset(of: ["rename", "synchronize", "list", "lock", "unlock"]))
         for (name, value, folder) in copies.all {
             let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .edits)
             #expect(try backend.load().values == ["k": .integer(PropertyListInteger(Int64(value == 0 ? -1 : value)))], "before \(name)")

@@ -137,7 +137,7 @@ struct MixedModeTests {
         func turn(to fixture: JournalFixture) throws {
             let temporary = links.path("link")
             try FileManager.default.createSymbolicLink(atPath: temporary, withDestinationPath: fixture.file.path)
-            try FileSystemCalls.live.renameFile(temporary, link)
+            try FileSystemCalls.live.renameFile(ResolvedPath(splitting: temporary), ResolvedPath(splitting: link))
         }
         try turn(to: one)
         let backend = backend(link)
@@ -263,8 +263,8 @@ struct MixedModeTests {
                 #expect(try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int == 0o660)
             }
         }
-        let status = try #require(try FileSystemCalls.live.status(at: fixture.journal.path))
-        let list = try #require(try FileSystemCalls.live.status(at: fixture.file.path))
+        let status = try #require(try FileSystemCalls.live.status(at: fixture.list.journal))
+        let list = try #require(try FileSystemCalls.live.status(at: fixture.list))
         #expect((status.owner, status.group) == (list.owner, list.group))
     }
 
@@ -308,7 +308,7 @@ struct MixedModeTests {
     @Test("Edits of a killed store without a journal are made in the journal by the next, after a restart too", arguments: [false, true])
     func logOfTheList(isOlder: Bool) throws {
         let fixture = try JournalFixture(["k": 1])
-        let identity = try FileSystemCalls.live.statusOfPath(fixture.file.path, false).identity
+        let identity = try FileSystemCalls.live.statusOfPath(fixture.list, false).identity
         try leaveLog(EditLogFixture.chain("k", from: 1, [2, 3]), of: fixture.list, in: identity, isOlder: isOlder)
         let backend = fixture.backend()
         #expect(try backend.load().values == ["k": 3])

@@ -89,7 +89,7 @@ final class PowerFailure: Sendable {
             let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             var found: [String: UInt64] = [:]
             for name in names {
-                let status = try Self.live.statusOfPath(folder.appendingPathComponent(name).path, false)
+                let status = try Self.live.statusOfPath(ResolvedPath(name, in: folder.path), false)
                 guard status.kind == .file, !name.hasSuffix(".lock") else { continue }
                 found[name] = status.identity.inode
                 guard state.withLock({ $0.nodes[status.identity.inode] }) == nil else { continue }
@@ -118,9 +118,9 @@ final class PowerFailure: Sendable {
     /// Writes everything to the medium, as the system does after some time.
     func settle() throws {
         for inode in state.withLock({ Array($0.nodes.keys) }) {
-            noteSynchronized(try Self.live.statusOfPath(link(inode).path, false))
+            noteSynchronized(try Self.live.statusOfPath(ResolvedPath(splitting: link(inode).path), false))
         }
-        noteSynchronized(try Self.live.statusOfPath(folder.path, false))
+        noteSynchronized(try Self.live.statusOfPath(ResolvedPath(splitting: folder.path), false))
     }
 
     private func link(_ inode: UInt64) -> URL { aside.file("\(inode)") }
@@ -195,7 +195,7 @@ final class PowerFailure: Sendable {
         let (names, nodes) = state.withLock { ($0.names, $0.nodes) }
         var contents: [UInt64: (synchronized: Content?, current: Content)] = [:]
         for (inode, node) in nodes {
-            contents[inode] = (node.synchronized, content(try Self.live.statusOfPath(link(inode).path, false)))
+            contents[inode] = (node.synchronized, content(try Self.live.statusOfPath(ResolvedPath(splitting: link(inode).path), false)))
         }
         return Moment(names: names, nodes: contents)
     }
@@ -232,7 +232,7 @@ final class PowerFailure: Sendable {
     }
 
     private func overwrite(_ file: File) throws {
-        let descriptor = try Self.live.openFile(link(file.inode).path, O_WRONLY)
+        let descriptor = try Self.live.openFile(ResolvedPath(splitting: link(file.inode).path), O_WRONLY)
         defer { Self.live.discard(descriptor) }
         try Self.live.truncate(descriptor, 0)
         try Self.live.writeAll(file.content.bytes, to: descriptor)

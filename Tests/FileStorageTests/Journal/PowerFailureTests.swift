@@ -278,13 +278,13 @@ extension JournalFixture {
     fileprivate func write(_ entries: [String: PropertyListValue], synchronized: Bool, on disk: PowerFailure) throws {
         let live = FileSystemCalls.live
         let bytes = try PropertyListValue.dictionary(entries).encoded(as: .binary)
-        let temporary = folder.path("foreign.tmp")
-        try bytes.write(to: URL(fileURLWithPath: temporary))
+        let temporary = ResolvedPath("foreign.tmp", in: folder.url.path)
+        try bytes.write(to: URL(fileURLWithPath: temporary.path))
         disk.look()
         if synchronized {
             disk.noteSynchronized(try live.statusOfPath(temporary, false))
         }
-        try live.renameFile(temporary, file.path)
+        try live.renameFile(temporary, ResolvedPath(splitting: file.path))
         disk.look()
     }
 }

@@ -91,7 +91,7 @@ final class FakeVnodes: Sendable {
         var calls = live
         calls.openDescriptor = { [self] path, flags, mode throws(SystemError) in
             do {
-                try state.withLock { $0.willOpen }(path)
+                try state.withLock { $0.willOpen }(path.path)
             } catch let error as SystemError {
                 throw error
             } catch {
@@ -99,8 +99,8 @@ final class FakeVnodes: Sendable {
             }
             let descriptor = try live.openDescriptor(path, flags, mode)
             state.withLock { state in
-                state.paths[descriptor] = path
-                state.opened.append(path)
+                state.paths[descriptor] = path.path
+                state.opened.append(path.path)
             }
             return descriptor
         }

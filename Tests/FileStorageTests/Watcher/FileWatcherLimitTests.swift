@@ -72,7 +72,7 @@
                 }
             } else {
                 files.statusOfPath = { [path] name, followsLinks throws(SystemError) in
-                    if name == path { throw SystemError(EIO) }
+                    if name.path == path { throw SystemError(EIO) }
                     return try FileSystemCalls.live.statusOfPath(name, followsLinks)
                 }
             }

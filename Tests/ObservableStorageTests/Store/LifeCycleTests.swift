@@ -161,7 +161,7 @@ struct LifeCycleTests {
         let isLocked = Lock(true)
         var calls = FileSystemCalls.live
         calls.openDescriptor = { path, flags, mode throws(SystemError) in
-            if path == file.path, isLocked.withLock({ $0 }) { throw SystemError(EPERM) }
+            if path.path == file.path, isLocked.withLock({ $0 }) { throw SystemError(EPERM) }
             return try FileSystemCalls.live.openDescriptor(path, flags, mode)
         }
         let store = ObservableStore(

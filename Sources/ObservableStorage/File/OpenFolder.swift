@@ -1,0 +1,204 @@
+import FoundationSubset
+
+/// A folder that is open, so that names are looked up in it whatever its path leads to meanwhile.
+package final class OpenFolder: Sendable {
+    /// The path at which it was opened, without links.
+    let path: String
+    /// Only serves to look names up: neither reading nor synchronizing the folder is possible with it.
+    let descriptor: Int32
+    private let calls: FileSystemCalls
+
+    fileprivate init(_ path: String, _ descriptor: Int32, _ calls: FileSystemCalls) {
+        (self.path, self.descriptor, self.calls) = (path, descriptor, calls)
+    }
+
+    deinit {
+        calls.discard(descriptor)
+    }
+}
+
+extension FileSystemCalls {
+    /// Opens a folder; throws if it is a link.
+    func enter(_ folder: ResolvedPath) throws(SystemError) -> OpenFolder {
+        OpenFolder(folder.path, try openFile(folder, lookUpOnly | O_DIRECTORY | O_NOFOLLOW), self)
+    }
+
+    private func enterRoot() throws(SystemError) -> OpenFolder {
+        try enter(ResolvedPath("", in: "/"))
+    }
+
+    /// Opens a folder in order to read, lock or synchronize it.
+    func openFolder(of path: ResolvedPath) throws(SystemError) -> Int32 {
+        try openFile(path.sibling("."), O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+    }
+
+    /// The status of the folder of a path; nil if there is none.
+    func folderStatus(of path: ResolvedPath) throws(SystemError) -> FileStatus? {
+        guard let folder = path.openFolder else { return try status(at: ResolvedPath(splitting: path.folder)) }
+        return try status(of: folder.descriptor)
+    }
+}
+
+// MARK: - Following a path
+
+extension FileSystemCalls {
+    // Each attempt fails because a folder was replaced between two calls.
+    private static let mostWalks = 64
+
+    /// Resolves every link of a path, and opens each folder on the way in the one before.
+    func follow(_ path: AbsolutePath) throws(SystemError) -> ResolvedPath {
+        for _ in 0..<Self.mostWalks {
+            if let resolved = try walk(path) { return resolved }
+        }
+        throw SystemError(EBUSY)
+    }
+
+    /// Returns nil if a folder was replaced meanwhile.
+    private func walk(_ path: AbsolutePath) throws(SystemError) -> ResolvedPath? {
+        var walk = PathWalk(path.text)
+        var folders = [try enterRoot()]
+        var linkOwner: uid_t?
+        while let step = walk.next() {
+            // `..` leads to one of those before, and the target of a link may start at the root.
+            while folders.count > 1, folders[folders.count - 1].path != step.folder { folders.removeLast() }
+            let folder = folders[folders.count - 1]
+            let name = ResolvedPath(step.name, in: folder)
+            let found = try entry(at: name)
+            if found?.status.kind == .folder {
+                guard let next = try enterIfUnchanged(name) else { return nil }
+                folders.append(next)
+            } else if let link = found?.status, link.kind == .link, let owner = try untrustedOwner(of: link, in: folder) {
+                linkOwner = linkOwner == nil || linkOwner == owner ? owner : .max
+            }
+            walk.found(found?.status.kind, target: found?.target)
+        }
+        let destination = try walk.destination()
+        return destination.opened(in: folders.last { $0.path == destination.folder }, linkOwner: linkOwner)
+    }
+
+    /// Whether a path leads to a name in the folder that was opened, for looking again under the lock. Opens nothing: who can mislead it
+    /// could also exchange the folder a moment later.
+    func leads(_ path: AbsolutePath, to target: ResolvedPath) throws(StorageError) -> Bool {
+        guard let folder = target.openFolder else { return false }
+        do throws(SystemError) {
+            var walk = PathWalk(path.text)
+            while let step = walk.next() {
+                let found = try entry(at: step)
+                walk.found(found?.status.kind, target: found?.target)
+            }
+            guard try walk.destination() == target, let there = try status(at: ResolvedPath(splitting: target.folder)) else { return false }
+            return try status(of: folder.descriptor).identity.isSameFile(as: there.identity)
+        } catch {
+            throw .unreadable(file: path.text, reason: error.reason)
+        }
+    }
+
+    private func enterIfUnchanged(_ folder: ResolvedPath) throws(SystemError) -> OpenFolder? {
+        do throws(SystemError) {
+            return try enter(folder)
+        } catch let error where error.isMissing || error.code == ELOOP {
+            return nil
+        }
+    }
+
+    /// The user, other than this one and the superuser, who made a link, or may replace it; nil if there is none.
+    private func untrustedOwner(of link: FileStatus, in folder: OpenFolder) throws(SystemError) -> uid_t? {
+        try [link.owner, status(of: folder.descriptor).owner].first { $0 != 0 && $0 != geteuid() }
+    }
+
+    /// Rejects a path to write that leads through another user's link to something that is not that user's: with this user's permissions,
+    /// the other one could have any file written, and files made in any folder.
+    func requireOwnLinks(of target: ResolvedPath) throws(StorageError) {
+        guard let owner = target.linkOwner else { return }
+        let owners: [uid_t]
+        do throws(SystemError) {
+            owners = [try folderStatus(of: target), try status(at: target)].compactMap { $0?.owner }
+        } catch {
+            throw .unwritable(file: target.path, reason: error.reason)
+        }
+        guard let other = owners.first(where: { $0 != owner }) else { return }
+        let reason = """
+            a symbolic link of \(owner == .max ? "several users" : "user \(owner)") leads to it, and it or its folder belongs to user \(other); \
+            give the path without that link, or let the link belong to the superuser
+            """
+        throw .unwritable(file: target.path, reason: reason)
+    }
+}
+
+// MARK: - Making folders
+
+extension FileSystemCalls {
+    /// Creates the folder of a path and its ancestors if they are missing: for this user only, regardless of the umask. Follows no links.
+    func makeFolders(of path: ResolvedPath) throws(SystemError) {
+        _ = try opened(path) { name throws(SystemError) in try enterOrMake(name) }
+    }
+
+    /// A path with its folder open, which it was when it was resolved.
+    func reopened(_ path: ResolvedPath) throws(SystemError) -> ResolvedPath {
+        try opened(path) { name throws(SystemError) in try enter(name) }
+    }
+
+    private func opened(
+        _ path: ResolvedPath, by enter: (ResolvedPath) throws(SystemError) -> OpenFolder
+    ) throws(SystemError) -> ResolvedPath {
+        var folder = try enterRoot()
+        for name in path.folder.utf8.split(separator: UInt8(ascii: "/")) {
+            folder = try enter(ResolvedPath(String(Substring(name)), in: folder))
+        }
+        return path.opened(in: folder)
+    }
+
+    private func enterOrMake(_ path: ResolvedPath) throws(SystemError) -> OpenFolder {
+        do throws(SystemError) {
+            return try enter(path)
+        } catch let error where error.code == ENOENT {
+            try makeMissingFolder(path)
+            do throws(SystemError) {
+                // Otherwise a power failure could remove the folder with all its files.
+                try synchronizeFolder(of: path)
+            } catch {
+                // A process that finds it later would assume that it is durable.
+                removeIfEmpty(path)
+                throw error
+            }
+            return try enter(path)
+        }
+    }
+
+    private func makeMissingFolder(_ path: ResolvedPath) throws(SystemError) {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try makeFolder(path, 0o700) }
+        } catch let error where error.code == EEXIST {
+            return
+        }
+        // The umask took some of its owner's permissions. Another user may have replaced it meanwhile, by one with those of others.
+        guard let made = try status(at: path), made.kind == .folder, made.owner == geteuid(), made.permissions != 0o700,
+            made.permissions & 0o077 == 0
+        else { return }
+        try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
+    }
+
+    /// Waits until the names in the folder of a path have been written to the medium.
+    func synchronizeFolder(of path: ResolvedPath) throws(SystemError) {
+        let folder = try openFolder(of: path)
+        defer { discard(folder) }
+        try synchronizeFolder(folder)
+    }
+
+    /// Waits until the names in a folder have been written to the medium.
+    func synchronizeFolder(_ descriptor: Int32) throws(SystemError) {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try synchronize(descriptor) }
+        } catch let error where error.code == EINVAL || error.code == ENOTSUP {
+            // Such a file system never supports it.
+        }
+    }
+
+    func removeIfEmpty(_ folder: ResolvedPath) {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try removeEmptyFolder(folder) }
+        } catch {
+            // Another process uses it already, or another error is reported.
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+/// A user owns the folder of a list, and exchanges it, a folder above it or the folder of logs for another one, while a process with more
+/// rights uses the list: that process must not touch anything in the folder that takes its place.
+@Suite("A folder that its owner exchanges while it is used", .timeLimit(.minutes(10))) struct ExchangedFolderTests {
+    /// What is exchanged, and for what.
+    enum Exchange: CaseIterable {
+        case listFolder, folderAbove, logFolder
+        /// A folder of this process's user that the owner has moved there.
+        case logFolderItself
+    }
+
+    enum Action: CaseIterable {
+        case edit, journaledEdit, openWithLogs, quarantine
+    }
+
+    /// The list of another user, and a folder of this one with files of the same names.
+    private final class Place: Sendable {
+        let folder: TemporaryFolder
+        let list: URL
+        private let ownInodes: Set<UInt64>
+        private let exchange: Exchange
+        private let isExchanged = Lock(false)
+
+        init(_ exchange: Exchange, for action: Action) throws {
+            self.exchange = exchange
+            folder = try TemporaryFolder.inMemory()
+            list = folder.file("home/a/conf/settings.plist")
+            try folder.makeFolder("home/a/conf")
+            try PropertyListValue.dictionary(["a": 1]).encoded(as: .binary).write(to: list)
+            if action == .quarantine { try Data("bad".utf8).write(to: list) }
+            let path = ResolvedPath(splitting: list.path)
+            let log = try EditLogFolder(list: path, calls: .live).makeLog(halfSize: 4_096)
+            log.publish()
+            #expect(log.append([LoggedEdit(key: "b", path: [], over: 0, value: 2, sequence: 1)], sequence: 1))
+            let logName = try #require(try FileManager.default.contentsOfDirectory(atPath: path.editLogs.path).first)
+            let leftover = path.temporaryFile(process: .max, random: 1).name
+            try folder.make("home/a/conf/" + leftover)
+            // The folder that is to stay as it is.
+            try folder.makeFolder("own/conf/.settings.plist.edits")
+            for name in ["settings.plist", leftover, ".settings.plist.edits/\(logName)", ".settings.plist.edits/secret"] {
+                try folder.make("own/conf/" + name, "precious")
+            }
+            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.path("own/conf/.settings.plist.edits"))
+            var inodes: Set<UInt64> = []
+            for name in ["", "own"] + (try FileManager.default.subpathsOfDirectory(atPath: folder.path("own")).map { "own/" + $0 }) {
+                inodes.insert(try folder.status(name).identity.inode)
+            }
+            ownInodes = inodes
+            withExtendedLifetime(log) {}
+        }
+
+        /// The names, statuses and contents of the files that must not be touched.
+        func ownFiles() throws -> [String: String] {
+            var files: [String: String] = [:]
+            for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path("own")) {
+                let status = try folder.status("own/" + name)
+                let content = status.kind == .file ? try folder.text("own/" + name) : ""
+                files[name] = "\(status.permissions) \(status.owner) \(status.identity.inode) \(content)"
+            }
+            return files
+        }
+
+        private var paths: (place: String, other: String) {
+            switch exchange {
+            case .listFolder: ("home/a/conf", "own/conf")
+            case .folderAbove: ("home/a", "own")
+            case .logFolder, .logFolderItself: ("home/a/conf/.settings.plist.edits", "own/conf/.settings.plist.edits")
+            }
+        }
+
+        func exchangeFolders() {
+            let (place, other) = (folder.path(paths.place), folder.path(paths.other))
+            let isMade = rename(place, place + ".away") == 0
+            let isDone = exchange == .logFolderItself ? rename(other, place) == 0 : symlink(other, place) == 0
+            // The process may have removed the empty folder of logs.
+            #expect(isMade && isDone || errno == ENOENT)
+            if isMade { isExchanged.withLock { $0 = true } } else if isDone { exchangeBack(isMade: false) }
+        }
+
+        func exchangeBack(isMade: Bool = true) {
+            let wasExchanged = isExchanged.withLock { isExchanged in
+                defer { isExchanged = false }
+                return isExchanged
+            }
+            if isMade, !wasExchanged { return }
+            let (place, other) = (folder.path(paths.place), folder.path(paths.other))
+            #expect(exchange == .logFolderItself ? rename(place, other) == 0 : unlink(place) == 0)
+            if isMade { #expect(rename(place + ".away", place) == 0) }
+        }
+
+        /// Calls that see everything but the folder that must not be touched as another user's.
+        func calls(_ recorded: FileSystemCalls) -> FileSystemCalls {
+            @Sendable func seen(_ status: FileStatus) -> FileStatus {
+                var status = status
+                if !ownInodes.contains(status.identity.inode), status.owner == geteuid() { status.owner = 65_534 }
+                return status
+            }
+            var calls = recorded
+            calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try recorded.statusOfDescriptor(descriptor)) }
+            calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try recorded.statusOfPath(path, followsLinks)) }
+            calls.setOwner = { descriptor, _, _ throws(SystemError) in
+                let inode = try FileSystemCalls.live.statusOfDescriptor(descriptor).identity.inode
+                #expect(!self.ownInodes.contains(inode), "a file that was found changes its owner")
+            }
+            calls.pause = { _ in }
+            return calls
+        }
+
+        func perform(_ action: Action, _ calls: FileSystemCalls) throws {
+            let file = PropertyListFile(
+                at: list, onCorruption: action == .quarantine ? .quarantine : .refuse, lockTimeout: .seconds(500),
+                journal: action == .journaledEdit ? .full() : .edits, calls: calls)
+            if action == .openWithLogs || action == .quarantine { _ = try file.load() }
+            _ = try file.edit { $0["c"] = 3 }
+            if action == .journaledEdit { try file.checkpoint() }
+            do throws(EditLogRefusal) {
+                try file.makeEditLog(halfSize: 4_096).remove()
+            } catch {
+                // The list is another user's.
+            }
+        }
+
+        func stored() throws -> [String: PropertyListValue]? {
+            guard case .dictionary(let values) = try PropertyListValue.decode(Data(contentsOf: list)).value else { return nil }
+            return values
+        }
+    }
+
+    @Test(
+        "Exchanged at any system call, the folder that takes its place stays as it is, and the edit is made or throws",
+        .namingSeed, arguments: Exchange.allCases, Action.allCases)
+    func oneCall(_ exchange: Exchange, _ action: Action) throws {
+        let undisturbed = try Place(exchange, for: action)
+        let recorder = CallRecorder()
+        try undisturbed.perform(action, undisturbed.calls(recorder.calls))
+        #expect(try undisturbed.stored()?["c"] == 3)
+        for index in CallRecorder.visitedCalls(recorder.names) {
+            let place = try Place(exchange, for: action)
+            let before = try place.ownFiles()
+            let recorder = CallRecorder { number, _ in
+                if number == index { place.exchangeFolders() }
+                if number == index + 1 { place.exchangeBack() }
+                return nil
+            }
+            var isThrown = false
+            do {
+                try place.perform(action, place.calls(recorder.calls))
+            } catch is StorageError {
+                isThrown = true
+            }
+            place.exchangeBack()
+            #expect(try place.ownFiles() == before, "exchanged at call \(index), \(recorder.names[index])")
+            if !isThrown { #expect(try place.stored()?["c"] == 3, "exchanged at call \(index), \(recorder.names[index])") }
+        }
+    }
+
+    @Test("Through a link of another user, only that user's files are written; those of others are read")
+    func otherUsersLink() throws {
+        let folder = try TemporaryFolder.inMemory()
+        let bytes = try PropertyListValue.dictionary(["a": 1]).encoded(as: .binary)
+        for name in ["own", "theirs"] {
+            try folder.makeFolder(name)
+            try bytes.write(to: folder.file(name + "/list"))
+        }
+        let theirs = Set(try ["theirs", "theirs/list"].map { try folder.status($0).identity.inode })
+        let live = FileSystemCalls.live
+        var calls = live
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in
+            var status = try live.statusOfDescriptor(descriptor)
+            if theirs.contains(status.identity.inode) { status.owner = 65_534 }
+            return status
+        }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            var status = try live.statusOfPath(path, followsLinks)
+            if theirs.contains(status.identity.inode) || status.kind == .link { status.owner = 65_534 }
+            return status
+        }
+        for (link, target) in [("link", "own/list"), ("folder", "own"), ("missing", "own/none"), ("fine", "theirs/list")] {
+            let path = try folder.link(link, to: target) + (link == "folder" ? "/list" : "")
+            let file = PropertyListFile(
+                at: URL(fileURLWithPath: path), onCorruption: .refuse, lockTimeout: .seconds(500), journal: .full(), calls: calls)
+            #expect(try file.load().values == (link == "missing" ? [:] : ["a": 1]))
+            let before = try folder.contents("own")
+            if link == "fine" {
+                _ = try file.edit { $0["b"] = 2 }
+            } else {
+                let error = #expect(throws: StorageError.self) { try file.edit { $0["b"] = 2 } }
+                #expect("\(try #require(error))".contains("a symbolic link of user 65534 leads to it"))
+                #expect(throws: EditLogRefusal.self) { try file.makeEditLog(halfSize: 4_096) }
+            }
+            #expect(try folder.contents("own") == before)
+        }
+    }
+}
+
+extension TemporaryFolder {
+    /// The sorted names in a folder inside.
+    fileprivate func contents(_ name: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path(name)).sorted()
+    }
+}
