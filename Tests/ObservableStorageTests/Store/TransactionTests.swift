@@ -47,6 +47,32 @@ struct TransactionTests {
         #expect(try storage.open().entries == ["text": .string("kept")])
     }
 
+    @Test("When a transaction returns, its change has been delivered, also if another task delivers it")
+    func delivered() async throws {
+        let store = try Fixture.memory.make().open()
+        let told = Recorder<Int>()
+        let token = store.addUpdateListener(for: Keys.count) { told.record($0.newValue) }
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<500 {
+                        let start = ContinuousClock.now
+                        let count = try await store.update { transaction in
+                            transaction[Keys.count] += 1
+                            return transaction[Keys.count]
+                        }
+                        let isTold = told.elements.last ?? 0 >= count
+                        // For a listener that is slow, or gets no processor, a transaction waits only that long.
+                        #expect(isTold || start.duration(to: .now) >= .milliseconds(100), "\(count)")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(told.elements == Array(1...2_000))
+        token.cancel()
+    }
+
     @Test("Calling update from inside is an error, not a deadlock", arguments: Fixture.allCases)
     func nested(fixture: Fixture) async throws {
         let store = try fixture.make().open()
