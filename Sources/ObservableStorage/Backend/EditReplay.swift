@@ -5,21 +5,41 @@ import PropertyListCoding
 /// The edits of a key form a chain of values, each made over the one before. If the stored value is one of the chain, nobody else has
 /// changed it, and the last value of the chain is the result; otherwise somebody else has changed it later, and the stored value wins.
 /// The same holds for a value inside a dictionary that was edited by itself. Values may have been rounded, if the list is or was XML.
+///
+/// Edits that were made together, by one closure, are made together: if a stored value wins over one of them, none of them counts.
 struct EditReplay {
     /// The values that differ from the stored ones.
     private(set) var changes: EntryEdits = [:]
     /// The keys whose stored values win, sorted.
-    private(set) var conflicts: [String] = []
+    var conflicts: [String] { lost.sorted() }
+
+    private var lost: Set<String> = []
+    // The sequences of the edits over which a stored value wins.
+    private var lostSequences: Set<UInt64> = []
+    // The sequences of the edits that do not count because others that were made with them do not.
+    private var refused: Set<UInt64> = []
 
     /// - Parameter edits: the edits of one log, in their order.
     init(_ edits: [LoggedEdit], over stored: (String) -> PropertyListValue?) {
-        var lost: Set<String> = []
-        for (key, edits) in Dictionary(grouping: edits, by: \.key) {
+        let edits = Dictionary(grouping: edits, by: \.key)
+        replay(edits, over: stored)
+        if lostSequences.isEmpty { return }
+        refused = lostSequences
+        replay(edits, over: stored)
+    }
+
+    private mutating func replay(_ edits: [String: [LoggedEdit]], over stored: (String) -> PropertyListValue?) {
+        changes = [:]
+        for (key, edits) in edits {
             let found = stored(key)
-            let value = result(of: edits, over: found, key, &lost)
+            var value = found
+            replay(edits, in: &value, key)
             if value != found { changes.updateValue(value, forKey: key) }
         }
-        conflicts = lost.sorted()
+    }
+
+    private func isRefused(_ edit: LoggedEdit) -> Bool {
+        !edit.isAlone && refused.contains(edit.sequence)
     }
 
     /// Consecutive edits that are either all of the value at a path, or all of values inside it.
@@ -38,46 +58,50 @@ struct EditReplay {
         return runs
     }
 
-    private func result(
-        of edits: [LoggedEdit], over stored: PropertyListValue?, _ key: String, _ lost: inout Set<String>
-    ) -> PropertyListValue? {
+    private mutating func replay(_ edits: [LoggedEdit], in value: inout PropertyListValue?, _ key: String) {
         // Those inside the value of another path come before or after the edits of that; the others are independent.
         let outermost = outermostPaths(Set(edits.map(\.path)))
-        var value = stored
         for (path, edits) in Dictionary(grouping: edits, by: { outermost[$0.path] ?? [] }) {
             let name = EntryName(own: key, path: path)
             let runs = runs(of: edits, at: path)
             let found = name.leaf(value)
             // Edits before a value that is stored are stored, too.
-            let first = runs.lastIndex { $0.isWhole && contains($0.edits, found) } ?? 0
+            let first = runs.lastIndex { $0.isWhole && rest(of: $0.edits, after: found) != nil } ?? 0
             for run in runs[first...] {
                 guard run.isWhole else {
-                    value = result(of: run.edits, over: value, key, &lost)
+                    replay(run.edits, in: &value, key)
                     continue
                 }
                 do throws(StorageError) {
-                    guard contains(run.edits, name.leaf(value)) else { throw .conflict(file: "", keys: [name.text]) }
-                    value = try name.replacing(run.edits.last?.value, in: value)
+                    guard let rest = rest(of: run.edits, after: name.leaf(value)) else {
+                        throw .conflict(file: "", keys: [name.text])
+                    }
+                    if let last = rest.last, isRefused(last) { lost.insert(name.text) }
+                    guard let last = rest.last(where: { !isRefused($0) }) else { continue }
+                    try name.replace(last.value, in: &value)
                 } catch {
                     // Also if another writer has stored something else than a dictionary.
                     lost.insert(name.text)
+                    lostSequences.formUnion(run.edits.lazy.filter { !$0.isAlone }.map(\.sequence))
                 }
             }
         }
-        return value
     }
 
-    /// Whether a value is in the last unbroken part of a chain.
-    private func contains(_ edits: [LoggedEdit], _ stored: PropertyListValue?) -> Bool {
+    /// The edits after a value in the last unbroken part of a chain; nil if it is not in there.
+    private func rest(of edits: [LoggedEdit], after stored: PropertyListValue?) -> ArraySlice<LoggedEdit>? {
         let stored = stored.fingerprint
         var expected: UInt64?
-        for edit in edits.reversed() {
+        for (index, edit) in edits.enumerated().reversed() {
             let made = edit.value.fingerprint
-            if let expected, expected != made { return false }
-            if stored == made || stored == edit.over { return true }
-            if let value = edit.value, PropertyListValue?.some(value.rounded(for: .xml)).fingerprint == stored { return true }
+            if let expected, expected != made { return nil }
+            if stored == made { return edits[(index + 1)...] }
+            if stored == edit.over { return edits[index...] }
+            if let value = edit.value, PropertyListValue?.some(value.rounded(for: .xml)).fingerprint == stored {
+                return edits[(index + 1)...]
+            }
             expected = edit.over
         }
-        return false
+        return nil
     }
 }

@@ -20,8 +20,10 @@ extension PropertyListFile {
             draft = known.entries.flatMap { edited($0, by: body) }
         }
         let committed = try withJournal(of: target) { lock, state -> (entries: StorageEntries, state: JournalState, isBehind: Bool)? in
-            let logs = try deadLogs(of: target)
-            if !logs.isEmpty { try store(logs, at: target, in: &state) }
+            try forDeadLogs(of: target) { logs in
+                try store(logs, at: target, in: &state)
+                return true
+            }
             guard let current = state.entries else { return nil }
             var entries = draft ?? current.unedited
             if draft == nil || entries.revision != current.revision {

@@ -54,8 +54,23 @@ extension PropertyListFile {
 // MARK: - Replaying the logs of dead stores
 
 extension PropertyListFile {
-    /// The logs of dead stores. Called under the file's lock, so that nobody else replays them.
-    func deadLogs(of target: ResolvedPath) throws(StorageError) -> [DeadEditLog] {
+    // More than any file system has names; a log that cannot be removed is found again each time.
+    private static let mostPortions = 1_000
+
+    /// Calls a closure with the logs of dead stores, some at a time, until it returns false; returns whether it did not. Called under the
+    /// file's lock, so that nobody else replays them.
+    @discardableResult
+    func forDeadLogs(of target: ResolvedPath, _ body: ([DeadEditLog]) throws -> Bool) throws -> Bool {
+        for _ in 0..<Self.mostPortions {
+            let logs = try deadLogs(of: target)
+            if logs.isEmpty { return true }
+            guard try body(logs) else { return false }
+            if logs.count < EditLogFolder.mostLogs { return true }
+        }
+        return true
+    }
+
+    private func deadLogs(of target: ResolvedPath) throws(StorageError) -> [DeadEditLog] {
         do throws(SystemError) {
             return try EditLogFolder(list: target, calls: calls).deadLogs()
         } catch {

@@ -106,12 +106,12 @@ extension PropertyListFile {
         _ draft: inout Draft?, _ body: (inout StorageEntries) throws -> Void, as newFormat: PropertyListFormat?, at target: ResolvedPath,
         _ lock: FileLock?
     ) throws -> StorageEntries? {
-        let logs = try deadLogs(of: target)
-        if !logs.isEmpty {
-            // Their edits come before this one.
+        // Their edits come before this one.
+        let areStored = try forDeadLogs(of: target) { logs in
             drop(&draft)
-            guard try store(logs, at: target, lock) else { return nil }
+            return try store(logs, at: target, lock)
         }
+        guard areStored else { return nil }
         if draft != nil {
             guard try put(&draft, lock) == nil, lock?.wasContended ?? true else { return nil }
         }

@@ -74,7 +74,7 @@ final class Entry: Observable, @unchecked Sendable {
         if edit != 0 {
             // An edit of some values after one of the whole entry is one of the whole entry.
             if let paths, content.pendingRevision == 0 || content.paths != nil {
-                content.paths = (content.paths ?? []) + paths
+                if content.paths == nil { content.paths = paths } else { content.paths?.append(contentsOf: paths) }
             } else if content.paths != nil {
                 content.paths = nil
             }
@@ -243,7 +243,7 @@ struct PendingEdit: Sendable {
         for path in paths {
             let leaf = EntryName(own: name, path: path)
             do throws(StorageError) {
-                value = try leaf.replacing(leaf.leaf(self.value), in: value)
+                try leaf.replace(leaf.leaf(self.value), in: &value)
             } catch {
                 guard case .unencodable(let key, let reason) = error else { throw error }
                 // As an error about the entry, to which the edit belongs.

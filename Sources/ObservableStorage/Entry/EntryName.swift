@@ -75,8 +75,22 @@ extension EntryName {
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:)`` if a value on the path is not a dictionary, which is not replaced.
     func replacing(_ leaf: PropertyListValue?, in value: PropertyListValue?) throws(StorageError) -> PropertyListValue? {
-        if path.isEmpty { return leaf }
-        guard let leaf else { return removing(from: value) }
+        var whole = value
+        try replace(leaf, in: &whole)
+        return whole
+    }
+
+    /// Sets the value at the path inside an entry's value, or removes it with nil, without copying dictionaries that nobody else has.
+    func replace(_ leaf: PropertyListValue?, in value: inout PropertyListValue?) throws(StorageError) {
+        if path.isEmpty { return value = leaf }
+        guard let leaf else { return value = removing(from: value) }
+        try requireDictionaries(in: value)
+        var whole = value.take() ?? .dictionary([:])
+        whole[path: path] = leaf
+        value = whole
+    }
+
+    private func requireDictionaries(in value: PropertyListValue?) throws(StorageError) {
         var inner = value
         for (depth, step) in path.enumerated() {
             guard let dictionary = inner else { break }
@@ -87,9 +101,6 @@ extension EntryName {
             }
             inner = dictionary[step]
         }
-        var whole = value ?? .dictionary([:])
-        whole[path: path] = leaf
-        return whole
     }
 
     /// An entry's value without the value at the path, and without dictionaries that have no other value; nil if nothing is left.

@@ -82,7 +82,7 @@ extension LogReader {
                 path.append(step)
             }
             guard let value = value() else { return nil }
-            edits.append(LoggedEdit(key: key, path: path, over: over, value: value, sequence: sequence))
+            edits.append(LoggedEdit(key: key, path: path, over: over, value: value, sequence: sequence, isAlone: count == 1))
         }
         return edits
     }

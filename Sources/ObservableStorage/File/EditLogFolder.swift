@@ -130,21 +130,27 @@ struct DeadEditLog {
 }
 
 extension EditLogFolder {
-    /// The logs of owners that do not live any more, the oldest first. None if they cannot be read or removed by this user.
+    // More than are left by accident, and few enough to be open at once.
+    static let mostLogs = 64
+
+    /// The oldest logs of owners that do not live any more, the oldest first: when these are removed, there may be others. None if they cannot
+    /// be read or removed by this user.
     func deadLogs() throws(SystemError) -> [DeadEditLog] {
         guard let folder = try openIfTrusted() else { return [] }
         // Locking those of this process would take a tenth of a commit in memory. A forked child has another number.
         let own = "\(getpid())-"
         let living = EditLogFile.living.withLock { $0 }
-        let logs = try calls.uninterrupted { () throws(SystemError) in try calls.list(folder) }
+        var logs = try calls.uninterrupted { () throws(SystemError) in try calls.list(folder) }
             .filter { !$0.hasPrefix(".") }.map { ResolvedPath($0, in: folder) }
             .filter { !$0.name.hasPrefix(own) || !living.contains($0.path) }
         if logs.isEmpty { return [] }
+        if logs.count > Self.mostLogs { logs = try byAge(logs) }
         let owner = try calls.status(of: folder.descriptor).owner
         var found: [(log: DeadEditLog, time: Int64)] = []
         do throws(SystemError) {
             for path in logs {
                 if let log = try deadLog(path, of: owner) { found.append(log) }
+                if found.count == Self.mostLogs { break }
             }
             if !found.isEmpty, !(try calls.ifAllowed { () throws(SystemError) in try calls.checkWriting(ResolvedPath(".", in: folder)) }) {
                 release(found.map(\.log))
@@ -158,6 +164,14 @@ extension EditLogFolder {
         let replaced = Set(found.compactMap(\.log.content?.replaced))
         for index in found.indices { found[index].log.content?.drop(ifReplacedBy: replaced) }
         return found.sorted { $0.time < $1.time }.map(\.log)
+    }
+
+    private func byAge(_ logs: [ResolvedPath]) throws(SystemError) -> [ResolvedPath] {
+        var found: [(path: ResolvedPath, time: Int64)] = []
+        for path in logs {
+            if let time = try calls.status(at: path)?.identity.modified { found.append((path, time)) }
+        }
+        return found.sorted { $0.time < $1.time }.map(\.path)
     }
 
     /// Opens the folder; nil if it is missing, does not count, or is not this user's to read.

@@ -67,18 +67,24 @@ struct EditLogHalf {
         last = sequence
     }
 
-    /// Adds the records after a sequence to another half, as they are; returns false if it has no room for all of them.
+    /// Adds the records after a sequence to another half, as they are; returns false if it has no room for all of them, or if they are not
+    /// as they were added.
     func copyRecords(after sequence: UInt64, to other: inout EditLogHalf) -> Bool {
         var record = start
         while record < position {
+            // Other processes can write this memory: each number is read once, and only the copy of a record is used.
             let length = Int(truncatingIfNeeded: record.load(fromByteOffset: Record.length, as: UInt64.self))
-            let found = record.load(fromByteOffset: Record.sequence, as: UInt64.self)
-            if found > sequence {
-                guard length <= other.end - other.position else { return false }
-                let content = length - Record.sequence
-                (other.position + Record.sequence).copyMemory(from: record + Record.sequence, byteCount: content)
-                other.finish(length, found)
+            guard length >= Record.edits, length.isMultiple(of: 8), length <= position - record, length <= other.end - other.position else {
+                return false
             }
+            let expected = record.load(fromByteOffset: Record.checksum, as: UInt64.self)
+            let copy = other.position
+            (copy + Record.sequence).copyMemory(from: record + Record.sequence, byteCount: length - Record.sequence)
+            guard EditLogFormat.checksum(copy, length: length, offset: place + (record - start), seed: seed) == expected else {
+                return false
+            }
+            let found = copy.load(fromByteOffset: Record.sequence, as: UInt64.self)
+            if found > sequence { other.finish(length, found) }
             record += length
         }
         return true

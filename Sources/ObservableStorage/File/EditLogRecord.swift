@@ -11,6 +11,8 @@ struct LoggedEdit: Sendable, Equatable {
     let value: PropertyListValue?
     /// The revision of the store in which the edit was made.
     var sequence: UInt64
+    /// Whether it counts by itself; otherwise together with those of the same revision, all of which are in one record.
+    var isAlone = true
 }
 
 /// The layout of an edit log; the article Durability describes it byte by byte.

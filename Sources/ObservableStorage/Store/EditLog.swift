@@ -130,11 +130,15 @@ struct EditLog: Sendable {
             return new
         }
         if let file, file.uncommittedSize <= new.halfSize {
-            guard file.copyRecords(to: new) else { return new }
+            guard file.copyRecords(to: new) else {
+                let reason = "its log of edits was changed by another program"
+                refuse(EditLogRefusal(error: .unwritable(file: new.list.path, reason: reason)))
+                return new
+            }
         } else {
-            for edit in compacted where !new.append([edit], sequence: edit.sequence) { return new }
+            for edits in compacted.together where !new.append(edits, sequence: edits[0].sequence) { return new }
         }
-        for edit in waiting where !new.append([edit], sequence: edit.sequence) { return new }
+        for edits in waiting.together where !new.append(edits, sequence: edits[0].sequence) { return new }
         new.publish(insteadOf: file)
         (waiting, isMisplaced, growth) = ([], false, .none)
         defer { file = new }
@@ -170,10 +174,14 @@ struct EditLog: Sendable {
 
 extension PendingEdit {
     /// The edit as a log contains it: of the entry, or of each edited value inside it.
-    func logged(_ name: String, over old: PropertyListValue?, _ value: PropertyListValue?, sequence: UInt64) -> [LoggedEdit] {
+    ///
+    /// - Parameter edited: the paths of the values that are edited now, in addition to earlier ones; nil for all of them.
+    func logged(
+        _ name: String, at edited: [[String]]? = nil, over old: PropertyListValue?, _ value: PropertyListValue?, sequence: UInt64
+    ) -> [LoggedEdit] {
         guard !paths.isEmpty else { return [LoggedEdit(key: name, over: old.fingerprint, value: value, sequence: sequence)] }
         // A value inside another one that is edited is logged with that.
-        return Set(outermostPaths(Set(paths)).values).compactMap { path in
+        return Set(outermostPaths(Set(edited ?? paths)).values).compactMap { path in
             let leaf = EntryName(own: name, path: path)
             let (before, now) = (leaf.leaf(old), leaf.leaf(value))
             guard before != now else { return nil }
@@ -190,6 +198,17 @@ extension LoggedEdit {
 }
 
 extension [LoggedEdit] {
+    /// The edits that count together, each array as one record.
+    fileprivate var together: [[LoggedEdit]] {
+        reduce(into: []) { records, edit in
+            if let last = records.last?.last, !edit.isAlone, !last.isAlone, last.sequence == edit.sequence {
+                records[records.count - 1].append(edit)
+            } else {
+                records.append([edit])
+            }
+        }
+    }
+
     /// The edits without those whose values can neither be stored nor be the result: for each value, the last one of each attempt to store
     /// it, and the last of all. Edits of an entry and of values inside it keep their order.
     func compacted(keeping attempts: [UInt64]) -> [LoggedEdit] {

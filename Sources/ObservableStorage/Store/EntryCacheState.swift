@@ -137,12 +137,10 @@ struct EntryCacheState: Sendable {
 
     /// Logs the pending edits of entries whose stored values are different ones now: they will be made over these.
     private mutating func logAgain(over stored: EntryEdits) {
-        var edits: [LoggedEdit] = []
         for (name, value) in stored {
             guard let pending = entries.pending(name) else { continue }
-            edits += pending.logged(name, over: value, pending.value, sequence: revision)
+            for edit in pending.logged(name, over: value, pending.value, sequence: revision) { log.append([edit], isAwaited: false) }
         }
-        log.append(edits, isAwaited: false)
     }
 
     private mutating func apply(
@@ -163,9 +161,10 @@ struct EntryCacheState: Sendable {
             if edit == 0 { change.storageRevision = storageRevision }
             changes.append(change)
             if edit != 0, log.isOn, let pending = entry.content.pending {
-                logged += pending.logged(name, over: replaced.value, value, sequence: edit)
+                logged += pending.logged(name, at: paths[name], over: replaced.value, value, sequence: edit)
             }
         }
+        if logged.count > 1 { for index in logged.indices { logged[index].isAlone = false } }
         log.append(logged)
         if !changes.isEmpty { revision += 1 }
         return changes.sorted { $0.key < $1.key }

@@ -139,6 +139,35 @@ struct DeadStoreTests {
         #expect(fixture.logNames.count == 1)
     }
 
+    @Test("The edits of many dead stores are made although only some of their logs can be open at once", arguments: [false, true])
+    func many(isJournaled: Bool) throws {
+        let fixture = try EditLogFixture(["k": 0])
+        for value in 0..<200 {
+            try fixture.leaveLog(
+                EditLogFixture.chain(
+                    "k", from: .integer(PropertyListInteger(Int64(value))), [.integer(PropertyListInteger(Int64(value + 1)))]))
+            // The oldest first, whatever their names.
+            let made = try #require(fixture.logNames.first { !$0.hasPrefix("old-") })
+            let name = fixture.logs + "/old-\(made)"
+            try #require(rename(fixture.logs + "/" + made, name) == 0)
+            try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1e9 + Double(value))], ofItemAtPath: name)
+        }
+        let recorder = CallRecorder()
+        let most = Lock(0)
+        var calls = recorder.calls
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            guard recorder.openDescriptors.count < 100 else { throw SystemError(EMFILE) }
+            most.withLock { $0 = max($0, recorder.openDescriptors.count) }
+            return try recorder.calls.openDescriptor(path, flags, mode)
+        }
+        let backend = PropertyListFile(
+            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(500), journal: isJournaled ? .full() : .edits, calls: calls)
+        #expect(try backend.edit { $0["other"] = 1 }.values == ["k": 200, "other": 1])
+        #expect(failures(backend).isEmpty)
+        #expect(fixture.logNames.isEmpty)
+        #expect(recorder.openDescriptors.count < 5, "\(recorder.openDescriptors.count)")
+    }
+
     @Test("A failure while the edits are made leaves the log, and the file can be opened", arguments: ["rename", "synchronize", "write"])
     func failure(call: String) throws {
         let fixture = try EditLogFixture(["k": 1])

@@ -120,6 +120,29 @@ struct EditLogFileTests {
         #expect(!log.copyRecords(to: small))
     }
 
+    /// What others may have written where the lengths, sequences and checksums of records are.
+    private static let hostileWords: [UInt64] = [
+        0, 1, 7, 8, 16, 27, 32, 4_096, 3_000_000, 1 << 31, 1 << 32, 1 << 63, .max, .max - 7, .max - 65_535,
+    ]
+
+    @Test("Records that others have changed in the mapped memory are not copied, and nothing beyond them is", arguments: [0, 8, 16])
+    func changedRecords(field: Int) throws {
+        for word in Self.hostileWords {
+            let fixture = try EditLogFixture()
+            let log = try makeLog(fixture, halfSize: 4_096)
+            for edit in EditLogFixture.chain("k", from: 1, [2, 3, 4]) { #expect(log.add(edit)) }
+            let whole = log.edits
+            let path = try fixture.logs + "/" + #require(fixture.logNames.first)
+            let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+            try file.seek(toOffset: UInt64(EditLogFormat.Header.size + field))
+            try file.write(contentsOf: withUnsafeBytes(of: word) { Data($0) })
+            try file.close()
+            let larger = try makeLog(fixture)
+            if !log.copyRecords(to: larger) { #expect(larger.edits.allSatisfy(whole.contains), "\(field), \(word)") }
+            #expect(larger.edits == [] || larger.edits == whole, "\(field), \(word)")
+        }
+    }
+
     @Test("The bytes of texts of any length count in fingerprints")
     func textFingerprints() {
         var prints: Set<UInt64> = []

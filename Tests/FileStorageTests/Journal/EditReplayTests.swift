@@ -38,6 +38,46 @@ struct EditReplayTests {
         #expect(replay(edits, over: ["k": 1]).conflicts == ["k"])
     }
 
+    /// The edits that one closure made.
+    private func together(_ sequence: UInt64, _ edits: [(key: String, old: PropertyListValue?, new: PropertyListValue?)]) -> [LoggedEdit] {
+        edits.map { LoggedEdit(key: $0.key, over: $0.old.fingerprint, value: $0.new, sequence: sequence, isAlone: edits.count == 1) }
+    }
+
+    @Test("Of the edits of one closure all are made, or none if somebody else has changed one of their values")
+    func allOrNone() {
+        let edits = together(1, [("a", 1, 2), ("b", 1, 2), ("c", 1, 2)])
+        #expect(replay(edits, over: ["a": 1, "b": 1, "c": 1]).values == ["a": 2, "b": 2, "c": 2])
+        let result = replay(edits, over: ["a": 1, "b": 9, "c": 1])
+        #expect(result.values == ["a": 1, "b": 9, "c": 1])
+        #expect(result.conflicts == ["a", "b", "c"])
+    }
+
+    @Test("Edits that were made before and after those of a closure that do not count are made")
+    func aroundOthers() {
+        let before = together(1, [("a", 1, 2)])
+        let closure = together(2, [("a", 2, 3), ("b", 1, 2), ("c", 1, 2)])
+        let after = together(3, [("c", 2, 3), ("d", 1, 2)])
+        let result = replay(before + closure + after, over: ["a": 1, "b": 9, "c": 1, "d": 1])
+        #expect(result.values == ["a": 2, "b": 9, "c": 3, "d": 2])
+        #expect(result.conflicts == ["a", "b"])
+        // What is stored already stays.
+        #expect(replay(before + closure, over: ["a": 3, "b": 9, "c": 1]).values == ["a": 3, "b": 9, "c": 1])
+    }
+
+    @Test("The same holds for values inside dictionaries")
+    func leavesAllOrNone() {
+        let one = PropertyListValue?.some(1).fingerprint
+        let edits = [
+            LoggedEdit(key: "d", path: ["a"], over: one, value: 2, sequence: 1, isAlone: false),
+            LoggedEdit(key: "d", path: ["b"], over: one, value: 2, sequence: 1, isAlone: false),
+            LoggedEdit(key: "k", over: one, value: 2, sequence: 1, isAlone: false),
+        ]
+        #expect(replay(edits, over: ["d": ["a": 1, "b": 1], "k": 1]).values == ["d": ["a": 2, "b": 2], "k": 2])
+        let result = replay(edits, over: ["d": ["a": 1, "b": 9], "k": 1])
+        #expect(result.values == ["d": ["a": 1, "b": 9], "k": 1])
+        #expect(result.conflicts == ["d.a", "d.b", "k"])
+    }
+
     @Test("Removals and new entries are replayed")
     func removals() {
         let edits = EditLogFixture.chain("gone", from: 1, [nil]) + EditLogFixture.chain("new", from: nil, [1, nil, 2])
