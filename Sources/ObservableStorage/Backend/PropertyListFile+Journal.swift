@@ -148,8 +148,9 @@ extension PropertyListFile {
             }
             if state.file.isCopy {
                 let content = try listContent(at: target)
-                if content.identity == identity { return .copied(state.file, content) }
-                continue
+                guard content.identity == identity else { continue }
+                // Somebody has put a copy in place, perhaps an older one: what is known counts.
+                return known.map { .lost($0, content) } ?? .copied(state.file, content)
             }
             if let known, known.file.header.history != state.file.header.history, known.needsCheckpoint {
                 return .replaced(state, lost: known)

@@ -228,6 +228,26 @@ struct ForeignWriterTests {
 
     // MARK: Copies
 
+    @Test(
+        "A journal that is replaced by an older copy, or by its beginning, loses nothing that a live store knows",
+        arguments: [false, true], [1, 4])
+    func replacedJournal(isCut: Bool, after count: Int) throws {
+        let fixture = try JournalFixture(["k": 0])
+        let live = fixture.backend()
+        try live.set(["k": 1])
+        let older = try Data(contentsOf: fixture.journal)
+        let end = try fixture.journalEnd()
+        for value in 0..<count { try live.set(["k\(value)": .integer(PropertyListInteger(Int64(value)))]) }
+        let values = try live.load().values
+        try (isCut ? Data(contentsOf: fixture.journal).prefix(end) : older).write(to: fixture.journal, options: .atomic)
+        #expect(try live.load().values == values)
+        try live.set(["last": true])
+        var expected = values
+        expected["last"] = true
+        #expect(try live.load().values == expected)
+        #expect(try fixture.backend().load().values == expected)
+    }
+
     @Test("A copy of the folder has the same entries, and a history of its own", arguments: [false, true])
     func copy(afterCheckpoint: Bool) throws {
         let fixture = try JournalFixture(["a": 1, "b": 1])
