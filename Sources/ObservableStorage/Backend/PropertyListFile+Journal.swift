@@ -61,8 +61,8 @@ extension PropertyListFile {
     /// What another program has changed becomes a commit of the journal, unless that has to wait, or is not possible: then it does with the
     /// next edit.
     func loadJournaled() throws -> StorageEntries? {
+        guard try isJournaled(lock.resource ?? destination()) else { return nil }
         let target = try lock.resource ?? resolved()
-        guard try isJournaled(target) else { return nil }
         var found = try view(at: target)
         // A process that the system may suspend locks nothing in order to read. A list that is missing may come back.
         if found.needsWriting, !found.isGone, !isReadOnly, !isInGroupContainer {

@@ -12,6 +12,9 @@ struct FileContent: Sendable {
     /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
     let isYoung: Bool
 
+    /// Whether there is a file, with nothing in it: a list without entries.
+    var isBlank: Bool { identity != nil && bytes.isEmpty }
+
     /// A file that does not exist.
     ///
     /// - Parameters:
@@ -68,6 +71,9 @@ extension PropertyListFile {
             let reason = "it was deleted; its last values are kept in memory, and the next write stores them again"
             reports.publish(.unreadable(file: name, reason: reason))
         }
+        if content.isBlank, let last, !last.isBlank, !last.entries.values.isEmpty {
+            report([.unreadable(file: name, reason: "it was truncated and has no content any more, so that none of its keys has a value")])
+        }
         return content
     }
 
@@ -84,21 +90,32 @@ extension PropertyListFile {
         isXML.store(content.format == .xml, ordering: .relaxed)
     }
 
-    /// Reads the file, several times if it is malformed and was modified just now, or was removed a moment ago.
+    /// Reads the file, several times if it is malformed or empty and was modified just now, or was removed a moment ago.
     private func settledContent(at path: ResolvedPath, last: FileContent?) throws(StorageError) -> FileContent {
         var waited: Duration = .zero
         while true {
             do throws(StorageError) {
                 let content = try readContent(at: path, last: last)
-                guard content.identity == nil, last?.identity != nil, waited < Self.missingGrace else { return content }
+                if content.isBlank {
+                    guard last?.isBlank != true, isRecent(content.identity) else { return content }
+                    if waited >= Self.incompleteGrace {
+                        // Whoever has just truncated a list may be about to write it.
+                        guard let last, last.identity != nil else { return content }
+                        throw StorageError.malformed(file: name, offset: 0, reason: "there are no bytes")
+                    }
+                } else {
+                    guard content.identity == nil, last?.identity != nil, waited < Self.missingGrace else { return content }
+                }
             } catch {
-                guard case .malformed = error, waited < Self.incompleteGrace, let identity = try identity(at: path),
-                    identity.age(at: calls.now()) < Self.recently
-                else { throw error }
+                guard case .malformed = error, waited < Self.incompleteGrace, isRecent(try identity(at: path)) else { throw error }
             }
             calls.pause(Self.pause)
             waited += Self.pause
         }
+    }
+
+    private func isRecent(_ identity: FileIdentity?) -> Bool {
+        identity.map { $0.age(at: calls.now()) < Self.recently } ?? false
     }
 
     private func readContent(at path: ResolvedPath, last: FileContent?) throws(StorageError) -> FileContent {
@@ -107,7 +124,12 @@ extension PropertyListFile {
             guard onDeletion == .keepLastValues, let last else { return .missing(format: newFileFormat) }
             return .missing(entries: last.entries, format: last.format)
         }
-        if let last, last.identity != nil {
+        // There is nothing in it that another program could want to keep.
+        if bytes.isEmpty || bytes == Data("\n".utf8) {
+            let format = last?.format ?? newFileFormat
+            return FileContent(identity: identity, bytes: Data(), entries: StorageEntries(), format: format, lookedAt: time)
+        }
+        if let last, last.identity != nil, !last.isBlank {
             if last.bytes == bytes {
                 return FileContent(
                     identity: identity, bytes: last.bytes, entries: last.entries, format: last.format, lookedAt: time)
@@ -132,19 +154,34 @@ extension PropertyListFile {
         do throws(StorageError) {
             return try content(at: path)
         } catch {
-            guard case .malformed = error, onCorruption == .quarantine, cached.withLock({ $0 == nil }) else { throw error }
+            guard mayQuarantine(after: error) else { throw error }
             return nil
         }
     }
 
+    private func mayQuarantine(after error: StorageError) -> Bool {
+        guard case .malformed = error else { return false }
+        return onCorruption == .quarantine && cached.withLock { $0 == nil }
+    }
+
     /// The content of the file after a malformed file was renamed. Called under the file's lock.
     func contentOrQuarantine(at target: ResolvedPath) throws(StorageError) -> FileContent {
-        if let content = try contentUnlessCorrupt(at: target) { return content }
+        let malformation: StorageError
+        do throws(StorageError) {
+            return try content(at: target)
+        } catch {
+            guard mayQuarantine(after: error) else { throw error }
+            malformation = error
+        }
         let quarantine = target.quarantine(at: Date())
         do throws(SystemError) {
             try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(target, quarantine) }
         } catch {
             throw .unwritable(file: name, reason: "moving the bad file aside: \(error.reason)")
+        }
+        if case .malformed(_, let offset, let line, let column, let reason, _) = malformation {
+            let moved = "\(reason) (it was moved there from \(name), which starts empty)"
+            report([.malformed(file: quarantine.path, offset: offset, line: line, column: column, reason: moved)])
         }
         removeOldQuarantines(of: target, besides: quarantine.name)
         return try content(at: target)

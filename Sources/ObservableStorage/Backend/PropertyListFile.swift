@@ -200,7 +200,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// The list that the path leads to; nil if that cannot be found out, which reading it reports.
     private var watchedList: ResolvedPath? {
         do {
-            return try resolved().unopened
+            return try destination()
         } catch {
             return nil
         }
@@ -215,7 +215,12 @@ extension PropertyListFile {
         try ResolvedPath(AbsolutePath(of: url)).unopened
     }
 
-    /// The resolved path at present.
+    /// Where the path leads at present, for reading only.
+    func destination() throws(StorageError) -> ResolvedPath {
+        try calls.destination(of: path.get())
+    }
+
+    /// The resolved path at present, its folder open.
     func resolved() throws(StorageError) -> ResolvedPath {
         try ResolvedPath(path.get(), calls: calls)
     }

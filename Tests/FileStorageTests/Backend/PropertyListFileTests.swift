@@ -56,7 +56,8 @@ struct PropertyListFileTests {
             return
         }
         #expect(reason.hasPrefix(file.path) && reason.contains("XML cannot"))
-        #expect(try written() == (["count": 1], .xml))
+        #expect(try written().value == ["count": 1])
+        #expect(try written().format == .xml)
     }
 
     /// Sets values in a store that has not yet detected that its file is XML, and flushes them.
@@ -208,7 +209,8 @@ struct PropertyListFileTests {
     @Test(
         "An invalid file is rejected with its name and the reason, and not modified",
         arguments: [
-            "": "no bytes", "\n": "white space", "<plist><string>a</string></plist>": "string", "{ a = b; }": "plutil", "[1, 2]": "JSON",
+            " \n": "white space", "\n\n": "white space", "<plist><string>a</string></plist>": "string", "{ a = b; }": "plutil",
+            "[1, 2]": "JSON",
             "bplist00": "cut short", "<plist><dict><key>a</key></dict></plist>": "no value",
         ])
     func badFile(content: String, reason: String) throws {
@@ -222,6 +224,37 @@ struct PropertyListFileTests {
         #expect(found.contains(reason))
         #expect(try Data(contentsOf: file) == Data(content.utf8))
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["settings.plist"])
+    }
+
+    @Test("A file without content, or with a line feed, is an empty list, and is written over", arguments: ["", "\n"], [false, true])
+    func blank(content: String, isJournaled: Bool) async throws {
+        try Data(content.utf8).write(to: file)
+        let list = PropertyListFile(
+            at: file, onCorruption: .quarantine, lockTimeout: .seconds(500), format: .xml, journal: isJournaled ? .full() : .edits,
+            calls: .withoutPauses)
+        #expect(try list.load().values.isEmpty)
+        _ = try list.edit { $0["count"] = 1 }
+        try list.checkpoint()
+        #expect(try written().value == ["count": 1])
+        #expect(try written().format == .xml)
+        #expect(list.unreported.withLock { $0 }.isEmpty)
+        #expect(try folder.names().allSatisfy { !$0.contains("corrupt") })
+    }
+
+    @Test("A list that loses its content and gets none is empty, which is reported, and can be written again", arguments: [false, true])
+    func truncated(isInPlace: Bool) async throws {
+        try write(["count": 1, "text": "a"], as: .binary)
+        let list = PropertyListFile(withoutPausesAt: file)
+        #expect(try list.load().values["count"] == 1)
+        if isInPlace { try #require(truncate(file.path, 0) == 0) } else { try Data().write(to: file, options: .atomic) }
+        // At first it may be about to be written.
+        #expect(throws: StorageError.malformed(file: file.path, offset: 0, reason: "there are no bytes")) { try list.load() }
+        #expect(throws: StorageError.self) { try list.edit { $0["count"] = 2 } }
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.path)
+        #expect(try list.load().values.isEmpty)
+        #expect(list.unreported.withLock { $0 }.map { $0.description.contains("truncated") } == [true])
+        _ = try list.edit { $0["count"] = 2 }
+        #expect(try written().value == ["count": 2])
     }
 
     @Test("The error of an invalid XML file names the line and the column, that of a binary file the offset")
@@ -280,7 +313,10 @@ struct PropertyListFileTests {
             try Data("bad \(number)".utf8).write(to: file)
             let store = try ObservableStore(backend: PropertyListFile(withoutPausesAt: file, onCorruption: .quarantine))
             #expect(store.entries.isEmpty)
+            var failures = store.failures.makeAsyncIterator()
             store[Keys.count] = number
+            let failure = try #require(await failures.next())
+            #expect(failure.description.contains(".corrupt-") && failure.description.contains("not a readable property list"))
             try await store.close()
             #expect(try written().value == ["count": .integer(PropertyListInteger(Int64(number)))])
         }
