@@ -49,7 +49,7 @@ extension ObservableStore: KeyValueAccess {
     private nonisolated func valueToModify<Value>(
         of key: StorageKey<Value>
     ) -> (Value, failure: StorageError?, isReported: Bool) {
-        if let reading = currentReading(of: key) { return (reading.value(), reading.failure, false) }
+        if let reading = currentReading(of: key), reading.failure == nil { return (reading.value(), nil, false) }
         let (value, failure, isReported, _) = readValue(of: key)
         return (value, failure, isReported)
     }
@@ -72,12 +72,12 @@ extension ObservableStore: KeyValueAccess {
 
     /// The value of a key: the stored value, or else the registered one, or else the key's default.
     ///
+    /// A stored value that could not be decoded is decoded again by each call, whereas other ways of reading try again when it changes.
+    ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if the stored value is not of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        if let reading = currentReading(of: key) {
-            if let failure = reading.failure { throw failure }
-            return reading.value()
-        }
+        // Another attempt may succeed: a codec may need something that was not there before.
+        if let reading = currentReading(of: key), reading.failure == nil { return reading.value() }
         let (value, failure, _, _) = readValue(of: key)
         if let failure { throw failure }
         return value

@@ -38,6 +38,32 @@ struct BadValueTests {
         if case .undecodable? = error { true } else { false }
     }
 
+    @Test("A value that can be decoded later is decoded by value(for:), by modifications and by new observers", arguments: [0, 1, 2])
+    func decodableLater(way: Int) async throws {
+        struct Locked: Error {}
+        let isLocked = Lock(true)
+        let codec = StorageCodec<Int>.custom(encode: { .string("\($0)") }) { stored in
+            guard !isLocked.withLock({ $0 }), let value = stored.string.flatMap({ Int($0) }) else { throw Locked() }
+            return value
+        }
+        let key = StorageKey("secret", codec: codec, default: 0)
+        let store = try Fixture.memory.make(["secret": "7"]).open()
+        for _ in 0..<2 {
+            #expect(throws: StorageError.self) { try store.value(for: key) }
+            #expect(store[key] == 0)
+        }
+        isLocked.withLock { $0 = false }
+        switch way {
+        case 0: #expect(try store.value(for: key) == 7)
+        case 1:
+            store[key] += 1
+            #expect(store[key] == 8)
+        default: #expect(await store.values(of: key).first { _ in true } == 7)
+        }
+        #expect(try store.value(for: key) == (way == 1 ? 8 : 7))
+        #expect(store[key] == (way == 1 ? 8 : 7))
+    }
+
     @Test("Readers keep the last valid value, value(for:) throws the error, and it is reported once", arguments: Fixture.allCases)
     func rule(fixture: Fixture) async throws {
         let storage = try fixture.make(["level": 5])
