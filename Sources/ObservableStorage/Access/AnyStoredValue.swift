@@ -28,14 +28,14 @@ public struct AnyStoredValue: Sendable {
 
     /// The key's default; nil if it is nil.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)``.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``.
     public var defaultValue: PropertyListValue? {
         get throws(StorageError) { try stored.erasedDefault() }
     }
 
     /// The value that reading the key returns: the stored one, or else the registered one, or else the default; nil if it is nil.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if the stored value is not of the key's type.
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public var value: PropertyListValue? {
         get throws(StorageError) { try stored.erasedValue() }
     }
@@ -45,7 +45,7 @@ public struct AnyStoredValue: Sendable {
 
     /// Sets the value, if it is one of the key's type.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if it is not, or the error of ``ObservableStore/set(_:for:muting:)``;
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if it is not, or the error of ``ObservableStore/set(_:for:muting:)``;
     ///   nothing changes then.
     public func set(_ value: PropertyListValue) throws(StorageError) {
         try stored.setErased(value)
@@ -57,14 +57,14 @@ public struct AnyStoredValue: Sendable {
     /// (`true`, `false`, `yes`, `no`), a number, a date (ISO 8601), a JSON array or dictionary, or data (Base64), whichever is of the key's
     /// type.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if none is, or the error of ``ObservableStore/set(_:for:muting:)``;
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if none is, or the error of ``ObservableStore/set(_:for:muting:)``;
     ///   nothing changes then.
     public func set(text: String) throws(StorageError) {
         var failure: StorageError?
         for value in PropertyListValue.readings(of: text) {
             do throws(StorageError) {
                 return try stored.setErased(value)
-            } catch .undecodable(let key, let expected, let found) {
+            } catch .undecodable(let key, let expected, let found, _) {
                 switch value {
                 // Almost every text is a string, and many are Base64: that these are not expected does not help.
                 case .string, .data: continue

@@ -14,7 +14,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// What to do if the format of the file cannot represent a value: XML has no control characters, and no dates outside the years
     /// 1 to 9999.
     public enum FormatPolicy: Sendable, Hashable {
-        /// Throw ``StorageError/unencodable(key:reason:)``, and keep the format.
+        /// Throw ``StorageError/unencodable(key:reason:underlying:)``, and keep the format.
         case keep
         /// Write a binary file, which can represent every value, from then on.
         case binaryWhenNecessary

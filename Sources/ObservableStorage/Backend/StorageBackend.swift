@@ -27,7 +27,7 @@ public protocol StorageBackend: Sendable {
     /// compare only ``StorageEntries/readKeys``.
     ///
     /// - Returns: all entries now stored, as they will be read back, with their revision.
-    /// - Throws: the error of the closure; ``StorageError/unencodable(key:reason:)`` with the name of an entry that cannot be stored as
+    /// - Throws: the error of the closure; ``StorageError/unencodable(key:reason:underlying:)`` with the name of an entry that cannot be stored as
     ///   edited, and nothing is stored: a store then reverts that edit and continues with the others;
     ///   ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the edits may have been stored or not: a store then repeats its own edits, and
     ///   leaves it to the caller to repeat a transaction.
@@ -38,7 +38,7 @@ public protocol StorageBackend: Sendable {
     /// Called for each value that is set, except integers and Booleans, which every storage can represent, on the thread that sets it; so
     /// it must not read the storage or wait. Whatever cannot be determined in advance is reported by ``edit(_:)``.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)`` if the value cannot be stored.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)`` if the value cannot be stored.
     func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue
 
     /// Whether every edit is refused, so that a store of the backend accepts none: false unless the backend implements it.

@@ -24,7 +24,7 @@ public struct StorageLimits: Sendable, Hashable {
 extension StorageBackend {
     /// The value as it will be read back after it was stored.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)``; ``StorageError/tooLarge(key:reason:)``.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/tooLarge(key:reason:)``.
     func accepted(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
         let stored = try storable(value, for: key)
         try limits.requireFitting(stored, for: key)

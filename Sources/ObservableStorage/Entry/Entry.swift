@@ -237,7 +237,7 @@ struct PendingEdit: Sendable {
 
     /// The value to store for an entry in which the edit is made.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)`` if another writer has replaced a dictionary on the path of an edited value.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)`` if another writer has replaced a dictionary on the path of an edited value.
     func value(of name: String, over stored: PropertyListValue?) throws(StorageError) -> PropertyListValue? {
         var value = paths.isEmpty ? self.value : stored
         for path in paths {
@@ -245,7 +245,7 @@ struct PendingEdit: Sendable {
             do throws(StorageError) {
                 try leaf.replace(leaf.leaf(self.value), in: &value)
             } catch {
-                guard case .unencodable(let key, let reason) = error else { throw error }
+                guard case .unencodable(let key, let reason, _) = error else { throw error }
                 // As an error about the entry, to which the edit belongs.
                 throw .unencodable(key: name, reason: "for \"\(key)\": \(reason)")
             }

@@ -73,7 +73,7 @@ extension EntryName {
 
     /// An entry's value in which the value at the path is set, or removed with nil. Dictionaries that are missing are created.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)`` if a value on the path is not a dictionary, which is not replaced.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)`` if a value on the path is not a dictionary, which is not replaced.
     func replacing(_ leaf: PropertyListValue?, in value: PropertyListValue?) throws(StorageError) -> PropertyListValue? {
         var whole = value
         try replace(leaf, in: &whole)

@@ -2,7 +2,7 @@ extension StorageKey {
     /// The same key with a rule for its values.
     ///
     /// Setting a value for which the rule throws an error fails: a property setter reports it, the throwing one throws it, as
-    /// ``StorageError/unencodable(key:reason:)`` with the error as the reason. A stored value that is not valid is treated like one that
+    /// ``StorageError/unencodable(key:reason:underlying:)`` with the error as the reason. A stored value that is not valid is treated like one that
     /// cannot be decoded: reading returns the last valid value, or else the default, `failures` reports it, and it stays stored. Nil and
     /// the default are not checked. Several rules apply in the order in which they were added.
     ///

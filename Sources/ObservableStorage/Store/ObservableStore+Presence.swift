@@ -19,7 +19,7 @@ extension ObservableStore {
     /// - Throws: ``StorageError/unwritable(file:reason:edits:)`` if the storage is no ``PresenceBackend``, such as a file, or cannot be
     ///   written; ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the entry may be stored, until its time to live has passed;
     ///   ``StorageError/mandatory(key:)``;
-    ///   ``StorageError/unencodable(key:reason:)``; ``StorageError/tooLarge(key:reason:)``; ``StorageError/closed``.
+    ///   ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/tooLarge(key:reason:)``; ``StorageError/closed``.
     public nonisolated func presence(
         _ name: String, _ value: some Storable, timeToLive: Duration = .seconds(10)
     ) async throws -> Presence {

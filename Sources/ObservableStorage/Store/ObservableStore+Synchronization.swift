@@ -7,7 +7,7 @@ extension ObservableStore {
     /// storage that could not be opened is opened first.
     ///
     /// - Parameter destination: what is written.
-    /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:)``
+    /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:underlying:)``
     ///   if a value set since the last flush cannot be stored there: that edit was reverted, and all others are on disk.
     ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``.
     public func flush(to destination: FlushDestination = .storage) async throws(StorageError) {

@@ -190,7 +190,8 @@ extension ObservableStore {
     /// Reverts a pending edit that cannot be stored, and the edits made with it, to the stored values, and reports the error; returns false
     /// if the error does not concern a pending edit.
     private func takeBack<Result>(_ own: [String: PendingEdit], _ outcome: CommitOutcome<Result>?, because error: StorageError) -> Bool {
-        guard case .unencodable(let key, _) = error, let outcome, let edits = outcome.edits, edits[key] == nil, let edit = own[key] else {
+        guard case .unencodable(let key, _, _) = error, let outcome, let edits = outcome.edits, edits[key] == nil, let edit = own[key]
+        else {
             return false
         }
         // Differences that were reported meanwhile may be newer than what the commit has found.

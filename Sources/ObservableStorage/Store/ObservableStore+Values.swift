@@ -74,7 +74,7 @@ extension ObservableStore: KeyValueAccess {
     ///
     /// A stored value that could not be decoded is decoded again by each call, whereas other ways of reading try again when it changes.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if the stored value is not of the key's type.
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
         // Another attempt may succeed: a codec may need something that was not there before.
         if let reading = currentReading(of: key), reading.failure == nil { return reading.value() }
@@ -115,7 +115,7 @@ extension ObservableStore: KeyValueAccess {
     ///   - value: the new value.
     ///   - key: the key.
     ///   - token: the writer's own subscription, which does not receive this change.
-    /// - Throws: ``StorageError/unencodable(key:reason:)`` or ``StorageError/closed``; nothing changes then.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)`` or ``StorageError/closed``; nothing changes then.
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
@@ -175,7 +175,7 @@ extension ObservableStore: KeyValueAccess {
     /// Sets the value of a key while none is stored, which precedes the key's own default. It is not written, and observers are not
     /// notified.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)``.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         let stored = try key.stored(value)
         let name = key.definition.entryName
@@ -189,7 +189,7 @@ extension ObservableStore: KeyValueAccess {
     /// try store.register(["port": 8080, "hosts": ["localhost"]])
     /// ```
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)`` if a property list cannot represent a value; none is registered then.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)`` if a property list cannot represent a value; none is registered then.
     public nonisolated func register(_ values: [String: PropertyListValue]) throws(StorageError) {
         for (name, value) in values {
             do {

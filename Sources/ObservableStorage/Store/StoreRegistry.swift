@@ -283,7 +283,7 @@ private struct RemainingEdits {
 
     /// Reports an error, and gives up the edits that it concerns.
     mutating func noteFailure(_ error: any Error, of batch: Batch) {
-        guard case .unencodable(let key, let reason) = error as? StorageError, let refused = batch.edits[key] else {
+        guard case .unencodable(let key, let reason, _) = error as? StorageError, let refused = batch.edits[key] else {
             return giveUp(because: error)
         }
         // An edit that cannot be stored prevents no other edit from being stored, except those made with it.

@@ -42,7 +42,7 @@ public struct StoreSnapshot: Sendable {
 
     /// The value of a key: the stored value, or else the registered one, or else the key's default.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if the stored value is not of the key's type.
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
         let (value, failure) = read(key)
         if let failure { throw failure }

@@ -88,7 +88,7 @@ public struct StoreTransaction: KeyValueAccess {
 
     /// The value of a key: the stored value, or else the registered one, or else the key's default.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:)`` if the stored value is not of the key's type.
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
         let (value, failure) = read(key)
         if let failure { throw failure }
@@ -113,7 +113,7 @@ public struct StoreTransaction: KeyValueAccess {
 
     /// Sets a key's value; nil removes it.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:)``; ``StorageError/mandatory(key:)``.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/mandatory(key:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         if layers.mandatory(key.definition.entryName) != nil { throw .mandatory(key: key.name) }
         let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }

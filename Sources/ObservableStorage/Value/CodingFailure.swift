@@ -8,6 +8,8 @@ struct CodingFailure: Error, Sendable, Hashable {
     let expected: String?
     /// What was found instead, or why the value cannot be stored.
     let reason: String
+    /// What user code has thrown, if it has.
+    var underlying: UnderlyingError?
 
     /// The same, seen from one level further out.
     ///
@@ -40,7 +42,8 @@ extension CodingFailure {
         if let failure = error as? CodingFailure, failure.expected != nil {
             self = failure
         } else {
-            self.init(type, found: "\(stored.typeName), which was refused: \(error)")
+            let underlying = error is CodingFailure ? nil : UnderlyingError(error)
+            self.init(expected: "\(type)", reason: "\(stored.typeName), which was refused: \(error)", underlying: underlying)
         }
     }
 }
@@ -56,7 +59,7 @@ extension CodingFailure {
         if let failure = error as? CodingFailure, failure.expected == nil {
             self = failure
         } else {
-            self.init("\(error)")
+            self.init(expected: nil, reason: "\(error)", underlying: UnderlyingError(error))
         }
     }
 }

@@ -7,10 +7,10 @@ public import PropertyListCoding
 /// let account = StorageKey<Account?>("account", codec: .json)
 /// ```
 public struct StorageCodec<Value: Sendable>: Sendable {
-    /// What to store for a value.
-    let encode: @Sendable (Value) throws -> PropertyListValue
-    /// The value that is stored.
-    let decode: @Sendable (PropertyListValue) throws -> Value
+    /// Returns what to store for a value; throws if it cannot be stored.
+    public let encode: @Sendable (Value) throws -> PropertyListValue
+    /// Returns the value that is stored; throws if what is stored is none.
+    public let decode: @Sendable (PropertyListValue) throws -> Value
     /// Whether this is the value's own stored form, and nothing else runs than its conformance to ``Storable``: decoding it costs less
     /// than remembering.
     private(set) var isNative = false
@@ -44,8 +44,8 @@ extension StorageCodec {
             decode: { try decode(next.decode($0).propertyListValue) })
     }
 
-    /// The same for values that may be nil. Nil is never encoded: a key removes its entry.
-    func optional() -> StorageCodec<Value?> {
+    /// The same for values that may be nil. Nil is never encoded, and ``encode`` throws for it: a key removes its entry.
+    public func optional() -> StorageCodec<Value?> {
         StorageCodec<Value?>(
             encode: { value in
                 guard let value else { throw CodingFailure("a property list cannot hold nil") }

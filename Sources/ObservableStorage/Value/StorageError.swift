@@ -25,10 +25,12 @@ public enum StorageError: Error, Sendable, Hashable {
     case unwatchable(file: String, reason: String)
     /// The file is a mount point, as Kubernetes creates one for a `subPath`: a file that replaces it outside is never visible here.
     case mountedFile(file: String)
-    /// What is stored for the key is not a value of the key's type; it was not touched.
-    case undecodable(key: String, expected: String, found: String)
-    /// The value cannot be stored; what was stored before still is.
-    case unencodable(key: String, reason: String)
+    /// What is stored for the key is not a value of the key's type; it was not touched. The underlying error is what a codec, a `Decodable`
+    /// type or a validation has thrown.
+    case undecodable(key: String, expected: String, found: String, underlying: UnderlyingError? = nil)
+    /// The value cannot be stored; what was stored before still is. The underlying error is what a codec, an `Encodable` type or a validation
+    /// has thrown.
+    case unencodable(key: String, reason: String, underlying: UnderlyingError? = nil)
     /// The value, or the edits of one step or transaction together, are more than the storage accepts; nothing was changed. Without a key,
     /// they are too many, or too large together.
     case tooLarge(key: String?, reason: String)
@@ -67,6 +69,32 @@ public enum StorageError: Error, Sendable, Hashable {
     }
 }
 
+/// An error of user code, as part of a ``StorageError``.
+///
+/// Two are equal if their errors are of the same type and have the same description.
+public struct UnderlyingError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The error that was thrown.
+    public let error: any Error
+
+    /// The error as text.
+    public var description: String { "\(error)" }
+
+    /// Wraps an error.
+    public init(_ error: any Error) {
+        self.error = error
+    }
+
+    /// Whether both errors are of the same type and have the same description.
+    public static func == (left: UnderlyingError, right: UnderlyingError) -> Bool {
+        type(of: left.error) == type(of: right.error) && left.description == right.description
+    }
+
+    /// Hashes the description.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(description)
+    }
+}
+
 extension StorageError: CustomStringConvertible {
     /// The error as a message that a person can act on: file or key, position, reason and remedy.
     public var description: String {
@@ -101,9 +129,9 @@ extension StorageError: CustomStringConvertible {
             \(file): is mounted as a single file (a bind mount, such as a Kubernetes subPath): when it is replaced outside of the mount, that \
             is never seen here, only what is written into it; mount the folder that holds it instead
             """
-        case .undecodable(let key, let expected, let found):
+        case .undecodable(let key, let expected, let found, _):
             "key \"\(key)\": expected \(expected), found \(found); what is stored was left as it is"
-        case .unencodable(let key, let reason):
+        case .unencodable(let key, let reason, _):
             "key \"\(key)\": cannot be stored: \(reason); what was stored before still is"
         case .tooLarge(let key?, let reason):
             "key \"\(key)\": too large for the storage: \(reason); nothing was changed"
@@ -189,12 +217,13 @@ extension StorageError {
         key: String, as type: Any.Type, stored: PropertyListValue, because error: any Error
     ) -> StorageError {
         let failure = CodingFailure(error, decoding: stored, as: type)
-        return .undecodable(key: "\(key)\(failure.path)", expected: failure.expected ?? "\(type)", found: failure.reason)
+        return .undecodable(
+            key: "\(key)\(failure.path)", expected: failure.expected ?? "\(type)", found: failure.reason, underlying: failure.underlying)
     }
 
     /// The error that encoding threw, as an error about a key: the path inside the value is added to the key's name.
     static func unencodable(key: String, because error: any Error) -> StorageError {
         let failure = CodingFailure(encoding: error)
-        return .unencodable(key: "\(key)\(failure.path)", reason: failure.reason)
+        return .unencodable(key: "\(key)\(failure.path)", reason: failure.reason, underlying: failure.underlying)
     }
 }

@@ -51,7 +51,7 @@ struct PropertyListFileTests {
                 transaction[key] = value
             }
         }
-        guard case .unencodable(key: "value", let reason)? = error else {
+        guard case .unencodable(key: "value", let reason, _)? = error else {
             Issue.record("\(String(describing: error))")
             return
         }
@@ -148,7 +148,7 @@ struct PropertyListFileTests {
         try await store.close()
         #expect(try written() == (["value": 1, "count": 2, "note": "kept"], .xml))
         let reported = await failures.reduce(into: Set<String>()) { reported, error in
-            if case .unencodable(let key, _) = error { reported.insert(key) }
+            if case .unencodable(let key, _, _) = error { reported.insert(key) }
         }
         #expect(reported == ["value", "new"])
         let told = await changes.reduce(into: []) { $0.append($1.newValue) }

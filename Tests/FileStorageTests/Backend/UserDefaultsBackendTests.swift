@@ -119,7 +119,7 @@ struct UserDefaultsBackendTests {
                 entries["z"] = 3
             }
         }
-        guard case .unencodable(key: key, _)? = error else {
+        guard case .unencodable(key: key, _, _)? = error else {
             Issue.record("\(String(describing: error))")
             return
         }
@@ -135,7 +135,7 @@ struct UserDefaultsBackendTests {
         try store.set(1, for: key)
         for value in Self.refused {
             let error = #expect(throws: StorageError.self) { try store.set(value, for: key) }
-            guard case .unencodable(key: "key", _)? = error else {
+            guard case .unencodable(key: "key", _, _)? = error else {
                 Issue.record("\(String(describing: error))")
                 continue
             }

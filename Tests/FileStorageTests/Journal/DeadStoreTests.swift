@@ -93,7 +93,7 @@ struct DeadStoreTests {
         let backend = PropertyListFile(at: fixture.file, journal: .edits)
         #expect(try backend.load().values == ["k": 2])
         #expect(failures(backend).count == 1)
-        guard case .unencodable(key: "bad", _) = failures(backend).first else {
+        guard case .unencodable(key: "bad", _, _) = failures(backend).first else {
             Issue.record("reported: \(failures(backend))")
             return
         }

@@ -86,7 +86,10 @@ struct ValidationTests {
             if let odd = numbers.first(where: { !$0.isMultiple(of: 2) }) { throw RangeKeys.Reversed(minimum: odd, maximum: 0) }
         }
         #expect(throws: StorageError.unencodable(key: "even", reason: "it is empty")) { try store.set([], for: even) }
-        #expect(throws: StorageError.unencodable(key: "even", reason: "3 is more than 0")) { try store.set([2, 3], for: even) }
+        let refused = RangeKeys.Reversed(minimum: 3, maximum: 0)
+        #expect(throws: StorageError.unencodable(key: "even", reason: "3 is more than 0", underlying: UnderlyingError(refused))) {
+            try store.set([2, 3], for: even)
+        }
         try store.set([2], for: even)
         #expect(store[even] == [2])
     }

@@ -101,7 +101,7 @@ struct AvailabilityTests {
         #expect(store.availability == .available)
     }
 
-    @Test("A file that is repaired is opened, and keeps its content", arguments: ["", "bad"])
+    @Test("A file that is repaired is opened, and keeps its content", arguments: ["{", "bad"])
     func repaired(content: String) async throws {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")

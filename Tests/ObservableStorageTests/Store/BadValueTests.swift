@@ -38,6 +38,29 @@ struct BadValueTests {
         if case .undecodable? = error { true } else { false }
     }
 
+    @Test("The error that user code has thrown is part of the error about the key")
+    func underlying() throws {
+        struct Refusal: Error, Equatable { let number: Int }
+        let codec = StorageCodec<Int>.custom(encode: { throw Refusal(number: $0) }, decode: { _ in throw Refusal(number: 1) })
+        let store = try Fixture.memory.make(["k": "text"]).open()
+        let decoding = #expect(throws: StorageError.self) { try store.value(for: StorageKey("k", codec: codec, default: 0)) }
+        guard case .undecodable(key: "k", expected: "Int", _, let underlying?)? = decoding else {
+            Issue.record("\(String(describing: decoding))")
+            return
+        }
+        #expect(underlying.error as? Refusal == Refusal(number: 1))
+        let encoding = #expect(throws: StorageError.self) { try store.set(2, for: StorageKey("k", codec: codec.optional(), default: nil)) }
+        guard case .unencodable(key: "k", _, let underlying?)? = encoding else {
+            Issue.record("\(String(describing: encoding))")
+            return
+        }
+        #expect(underlying.error as? Refusal == Refusal(number: 2))
+        // The library's own refusals have none.
+        let own = #expect(throws: StorageError.self) { try store.value(for: StorageKey("k", default: 0)) }
+        #expect(own == .undecodable(key: "k", expected: "Int", found: "string"))
+        #expect(throws: Refusal(number: 3)) { try codec.encode(3) }
+    }
+
     @Test("A value that can be decoded later is decoded by value(for:), by modifications and by new observers", arguments: [0, 1, 2])
     func decodableLater(way: Int) async throws {
         struct Locked: Error {}

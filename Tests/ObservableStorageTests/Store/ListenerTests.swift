@@ -161,7 +161,7 @@ struct ListenerTests {
         let changes = seen.elements
         #expect(changes.map(\.newValue) == [5, 6])
         #expect(changes.map(\.oldValue) == [5, 5])
-        guard case .undecodable(.undecodable(key: "count", _, _))? = changes.first?.kind else {
+        guard case .undecodable(.undecodable(key: "count", _, _, _))? = changes.first?.kind else {
             Issue.record("\(changes)")
             return
         }

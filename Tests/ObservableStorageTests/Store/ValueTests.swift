@@ -121,7 +121,7 @@ struct ValueTests {
         let store = try storage.open()
         #expect(store[Keys.count] == 0)
         let error = #expect(throws: StorageError.self) { try store.value(for: Keys.count) }
-        guard case .undecodable(key: "count", _, found: let found)? = error else {
+        guard case .undecodable(key: "count", _, found: let found, _)? = error else {
             Issue.record("\(String(describing: error))")
             return
         }
@@ -155,10 +155,14 @@ struct ValueTests {
     func encodeFailure(fixture: Fixture) async throws {
         let store = try fixture.make(["key": .string("before")]).open()
         let key = StorageKey("key", default: Unencodable())
-        #expect(throws: StorageError.unencodable(key: "key", reason: "Refusal()")) { try store.set(Unencodable(), for: key) }
+        #expect(throws: StorageError.unencodable(key: "key", reason: "Refusal()", underlying: UnderlyingError(Unencodable.Refusal()))) {
+            try store.set(Unencodable(), for: key)
+        }
         let failures = store.failures
         store[key] = Unencodable()
-        #expect(await failures.first { _ in true } == .unencodable(key: "key", reason: "Refusal()"))
+        #expect(
+            await failures.first { _ in true }
+                == .unencodable(key: "key", reason: "Refusal()", underlying: UnderlyingError(Unencodable.Refusal())))
         #expect(store.entries == ["key": .string("before")])
         #expect(store.revision == 0)
     }

@@ -81,7 +81,7 @@ struct CodableStorableTests {
         let store = try ObservableStore(backend: InMemoryBackend())
         store[StorageKey<PropertyListValue?>("accounts")] = [stored, ["name": 1]]
         let error = #expect(throws: StorageError.self) { try store.value(for: StorageKey("accounts", default: [Account]())) }
-        guard case .undecodable(key: "accounts[1]", expected: "Account", let found)? = error else {
+        guard case .undecodable(key: "accounts[1]", expected: "Account", let found, _)? = error else {
             Issue.record("\(String(describing: error))")
             return
         }

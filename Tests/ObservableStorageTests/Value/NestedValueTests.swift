@@ -59,14 +59,16 @@ import Testing
 
     @Test("An error thrown by a user-defined type is reported with its type, kind and path")
     func ownErrors() throws {
+        let odd = UnderlyingError(Even.Odd())
         #expect(
             try failure(decoding: 3, as: Even.self)
-                == .undecodable(key: "servers", expected: "Even", found: "integer, which was refused: it is odd"))
+                == .undecodable(key: "servers", expected: "Even", found: "integer, which was refused: it is odd", underlying: odd))
         #expect(
             try failure(decoding: ["a": [2, 3]], as: [String: [Even]].self)
-                == .undecodable(key: "servers.a[1]", expected: "Even", found: "integer, which was refused: it is odd"))
-        #expect(try failure(encoding: Even(1)) == .unencodable(key: "servers", reason: "it is odd"))
-        #expect(try failure(encoding: ["a": [Even(2), Even(1)]]) == .unencodable(key: "servers.a[1]", reason: "it is odd"))
+                == .undecodable(key: "servers.a[1]", expected: "Even", found: "integer, which was refused: it is odd", underlying: odd))
+        #expect(try failure(encoding: Even(1)) == .unencodable(key: "servers", reason: "it is odd", underlying: odd))
+        #expect(
+            try failure(encoding: ["a": [Even(2), Even(1)]]) == .unencodable(key: "servers.a[1]", reason: "it is odd", underlying: odd))
     }
 
     @Test("Nil inside a collection cannot be stored")
