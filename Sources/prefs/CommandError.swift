@@ -1,4 +1,5 @@
 import FoundationSubset
+import ObservableStorage
 
 /// The reason why a command ends early.
 enum CommandError: Error, Equatable {
@@ -46,10 +47,10 @@ enum CommandError: Error, Equatable {
         }
     }
 
-    /// Prints a text on standard error, on a single line even if a file's name contains line breaks.
+    /// Prints a text on standard error, on a single line without control characters, whatever a file's name or a server's message contains.
     static func print(_ text: String) {
         do {
-            try Output(descriptor: STDERR_FILENO, isColoured: false).write(line: String(text.map { $0.isNewline ? " " : $0 }))
+            try Output(descriptor: STDERR_FILENO, isColoured: false).write(line: text.printableLine)
         } catch {
             // There is no stream left on which to report this.
         }

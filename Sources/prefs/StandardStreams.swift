@@ -14,6 +14,11 @@ struct Output: Sendable {
             isColoured: supportsColours(isTerminal: isatty(STDOUT_FILENO) == 1, environment: ProcessInfo.processInfo.environment))
     }
 
+    /// The text as it may be written to a terminal; unchanged for files and other programs.
+    func shown(_ text: String) -> String {
+        isatty(descriptor) == 1 ? text.printable : text
+    }
+
     /// Writes a line with a single system call, if the descriptor accepts all of it.
     func write(line: String) throws(CommandError) {
         try write(Array((line + "\n").utf8))

@@ -108,8 +108,7 @@ final class FailureReports: Sendable {
     extension FailureReports {
         /// Writes a line to standard error, in one write.
         static func log(_ line: String) {
-            // A file name may contain line breaks; a message must remain one line.
-            let text = String(line.map { $0.isNewline ? " " : $0 }) + "\n"
+            let text = line.printableLine + "\n"
             text.utf8.withContiguousStorageIfAvailable { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
         }
     }

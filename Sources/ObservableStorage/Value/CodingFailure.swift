@@ -83,6 +83,37 @@ extension String {
     }
 }
 
+extension String {
+    /// The text for a terminal, with escapes for what would control it or change the direction of text: names of files and keys, values and
+    /// the messages of servers are what others have written.
+    package var printable: String {
+        guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
+        return unicodeScalars.reduce(into: "") { text, scalar in
+            if scalar.isUnprintable {
+                text += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
+    /// The same on a single line.
+    package var printableLine: String {
+        String(map { $0.isNewline ? " " : $0 }).printable
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it controls a terminal or the direction of text; tabs and line feeds do no harm.
+    package var isUnprintable: Bool {
+        switch value {
+        case 0x09, 0x0A: false
+        case ..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
+
 extension PropertyListValue {
     private static let longestText = 60
 

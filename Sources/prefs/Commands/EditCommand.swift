@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
@@ -81,7 +82,7 @@ struct EditCommand: Command {
 }
 
 /// A copy of a property list in a folder that only this user can read.
-private struct EditedCopy {
+private struct EditedCopy: Sendable {
     private let folder: String
     private let bytes: Data
     let path: String
@@ -93,8 +94,13 @@ private struct EditedCopy {
         path = folder + "/" + (file.split(separator: "/").last ?? "copy.plist")
         self.bytes = bytes
         do {
-            try bytes.write(to: URL(fileURLWithPath: path))
+            // For this user only, whatever the umask.
+            let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw CommandError.failed(String(cString: strerror(errno))) }
+            defer { close(descriptor) }
+            try Output(descriptor: descriptor, isColoured: false).write(bytes)
         } catch {
+            remove()
             throw .failed("\(path): cannot be written: \(error)")
         }
     }
@@ -123,11 +129,22 @@ private struct EditedCopy {
         let editor = ["VISUAL", "EDITOR"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? "vi"
         // The shell splits a command with arguments, such as `code --wait`.
         let arguments = ["sh", "-c", "\(editor) \"$1\"", editor, path]
-        let status = try Self.run("/bin/sh", arguments)
+        let (status, signalled) = try run("/bin/sh", arguments)
+        if let signalled {
+            // The values must not stay behind.
+            remove()
+            signal(signalled, SIG_DFL)
+            // Whoever started this process may have blocked it.
+            var none = sigset_t()
+            sigemptyset(&none)
+            pthread_sigmask(SIG_SETMASK, &none, nil)
+            raise(signalled)
+        }
         guard status == 0 else { throw .failed("the editor (\(editor)) \(Self.description(ofStatus: status))") }
     }
 
-    private static func run(_ program: String, _ arguments: [String]) throws(CommandError) -> Int32 {
+    /// - Returns: the status of the program, and the signal that this process received meanwhile, if any.
+    private func run(_ program: String, _ arguments: [String]) throws(CommandError) -> (status: Int32, signalled: Int32?) {
         var child: pid_t = 0
         var list = arguments.map { strdup($0) } + [nil]
         defer { for argument in list { free(argument) } }
@@ -144,9 +161,19 @@ private struct EditedCopy {
             pthread_sigmask(SIG_SETMASK, &mask, nil)
         }
         guard error == 0 else { throw .failed("\(program): cannot be started: \(String(cString: strerror(error)))") }
+        // Not before the editor is started, which would ignore these signals as well.
+        let signalled = Lock<Int32?>(nil)
+        let sources = onSignals([SIGTERM, SIGHUP]) { [child] number in
+            signalled.withLock { $0 = number }
+            kill(child, number)
+        }
+        defer {
+            for source in sources { source.cancel() }
+            for number in [SIGTERM, SIGHUP] { signal(number, SIG_DFL) }
+        }
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
-        return status
+        return (status, signalled.withLock { $0 })
     }
 
     private static func description(ofStatus status: Int32) -> String {

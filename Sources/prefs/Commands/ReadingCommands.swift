@@ -43,7 +43,7 @@ struct ReadCommand: Command {
     func run(_ output: Output) throws {
         if let layers, let path {
             guard let (layer, value) = try layers.first(path) else { throw CommandError.noSuchKey(path.text) }
-            return try output.write(line: "\(layer.origin)\t\(layer.file.name)\t\(isJSON ? value.json : value.bareText)")
+            return try output.write(line: output.shown("\(layer.origin)\t\(layer.file.name)\t\(isJSON ? value.json : value.bareText)"))
         }
         let entries = try storage.existingEntries()
         guard let path else { return try output.write(entries.json(key: output.key)) }
@@ -51,7 +51,7 @@ struct ReadCommand: Command {
         switch value {
         case .data(let data) where isRaw: try output.write(data)
         case _ where isRaw: try output.write(Array(value.bareText.utf8))
-        default: try output.write(line: isJSON ? value.json : value.bareText)
+        default: try output.write(line: isJSON ? value.json : output.shown(value.bareText))
         }
     }
 }
@@ -111,7 +111,7 @@ struct ListCommand: Command {
         var text = ""
         if let layers {
             for (name, layer, value) in try layers.all() {
-                text += "\(output.key(name.displayName))\t\(value.typeName)\t\(layer.origin)\t\(layer.file.name)\n"
+                text += "\(output.key(name.displayName))\t\(value.typeName)\t\(layer.origin)\t\(output.shown(layer.file.name))\n"
             }
             return try output.write(Array(text.utf8))
         }

@@ -80,7 +80,7 @@ extension String {
         return isPlain && !isEmpty ? self : quoted
     }
 
-    /// The JSON of the string: in quotes, with line breaks and control characters escaped.
+    /// The JSON of the string: in quotes, with line breaks, control characters and those that change the direction of text escaped.
     var quoted: String {
         var text: [UInt8] = []
         text.append(quoted: self)
@@ -182,8 +182,13 @@ extension [UInt8] {
         case ..<0x20, 0x22, 0x5C, 0x7F: 1
         // U+0080 to U+009F.
         case 0xC2: bytes[index + 1] < 0xA0 ? 2 : 0
-        // U+2028 and U+2029, which are line breaks.
-        case 0xE2: bytes[index + 1] == 0x80 && bytes[index + 2] & 0xFE == 0xA8 ? 3 : 0
+        // U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 change the direction of text; U+2028 and U+2029 are line breaks.
+        case 0xD8: bytes[index + 1] == 0x9C ? 2 : 0
+        case 0xE2:
+            switch (bytes[index + 1], bytes[index + 2]) {
+            case (0x80, 0x8E...0x8F), (0x80, 0xA8...0xAE), (0x81, 0xA6...0xA9): 3
+            default: 0
+            }
         default: 0
         }
     }
@@ -196,10 +201,11 @@ extension [UInt8] {
         case (1, 0x0A): append(UInt8(ascii: "n"))
         case (1, 0x0D): append(UInt8(ascii: "r"))
         case (1, 0x09): append(UInt8(ascii: "t"))
-        // The last hexadecimal digits of these scalars are those of their last UTF-8 byte.
-        case (3, _): self += "u202\(String(last & 0xF, radix: 16))".utf8
-        case (_, ..<0x10): self += "u000\(String(last, radix: 16))".utf8
-        default: self += "u00\(String(last, radix: 16))".utf8
+        default:
+            for scalar in String(decoding: character, as: UTF8.self).unicodeScalars {
+                let digits = String(scalar.value, radix: 16)
+                self += "u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+            }
         }
     }
 }

@@ -37,10 +37,10 @@ final class Terminal: Sendable {
         wakeUp.yield()
     }
 
-    /// Displays a table until SIGINT or SIGTERM arrives, or the terminal is gone.
+    /// Displays a table until SIGINT, SIGTERM or SIGQUIT arrives, or the terminal is gone.
     func display(_ table: WatchTable) async {
         var table = table
-        let signals = onSignals([SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT]) { [weak self] number in
+        let signals = onSignals([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT]) { [weak self] number in
             switch number {
             case SIGWINCH: self?.send(.redraw)
             case SIGTSTP: self?.send(.suspend)

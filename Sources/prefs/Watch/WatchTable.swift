@@ -1,3 +1,4 @@
+import ObservableStorage
 import PropertyListCoding
 
 /// The table that `prefs watch` displays on a terminal: a row for each key, of which those of the last change are marked.
@@ -132,7 +133,7 @@ extension WatchTable {
 extension String {
     /// The string without control characters and line breaks.
     fileprivate var escaped: String {
-        unicodeScalars.contains { $0.properties.generalCategory == .control } ? quoted : self
+        unicodeScalars.contains { $0.isUnprintable || $0 == "\n" || $0 == "\t" } ? quoted : self
     }
 
     /// The number of columns of a terminal that the string occupies.

@@ -36,6 +36,21 @@ struct EditingTests {
             ])
     }
 
+    @Test("Ended by a signal, it leaves no copy of the values behind", arguments: [SIGTERM, SIGHUP])
+    func ended(signal number: Int32) async throws {
+        try Data("ls -l \"$1\" | cut -c1-10; echo started; read line\n".utf8).write(to: folder.file("editor"))
+        try FileManager.default.createDirectory(at: folder.file("tmp"), withIntermediateDirectories: true)
+        let program = try RunningProgram(
+            "prefs", ["edit", file],
+            environment: ["VISUAL": "", "EDITOR": "exec sh \(folder.path("editor"))", "TMPDIR": folder.path("tmp")])
+        try await program.line { $0 == "started" }
+        #expect(program.lines.elements == ["-rw-------", "started"])
+        #expect(try copies().count == 1)
+        program.signal(number)
+        #expect(try await program.status == -number)
+        #expect(try copies() == [])
+    }
+
     private func copies() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: folder.path("tmp"))
     }

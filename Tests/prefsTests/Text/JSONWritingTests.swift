@@ -28,9 +28,10 @@ struct JSONWritingTests {
                 == "{\"Z\":4,\"a\":7,\"e\u{301}a\":3,\"z\":2,\"é\":1,\"\u{FFFD}\":6,\"\u{1F600}\":5}")
     }
 
-    @Test("Line breaks and control characters are escaped, a slash is not")
+    @Test("Line breaks, control characters and those that turn text round are escaped, a slash is not")
     func escapes() {
-        #expect("a/\"\\\n\r\t\u{0}\u{1b}\u{7f}\u{85}\u{2028}é😀".quoted == #""a/\"\\\n\r\t\u0000\u001b\u007f\u0085\u2028é😀""#)
+        let text = "a/\"\\\n\r\t\u{0}\u{1b}\u{7f}\u{85}\u{2028}\u{202e}\u{2066}\u{200e}\u{61c}é😀"
+        #expect(text.quoted == #""a/\"\\\n\r\t\u0000\u001b\u007f\u0085\u2028\u202e\u2066\u200e\u061cé😀""#)
     }
 
     @Test("A property list has one entry per line")
@@ -55,7 +56,9 @@ struct JSONWritingTests {
 
     @Test("Escaped characters are found at any position, and nothing else is escaped")
     func everyCharacter() throws {
-        let isEscaped: (UInt32) -> Bool = { $0 < 0x20 || [0x22, 0x5C, 0x2028, 0x2029].contains($0) || (0x7F...0x9F).contains($0) }
+        let directions: [ClosedRange<UInt32>] = [0x61C...0x61C, 0x200E...0x200F, 0x202A...0x202E, 0x2066...0x2069]
+        let others: [ClosedRange<UInt32>] = [0...0x1F, 0x22...0x22, 0x5C...0x5C, 0x7F...0x9F, 0x2028...0x2029]
+        let isEscaped: (UInt32) -> Bool = { value in (directions + others).contains { $0.contains(value) } }
         for scalar in (0...0x2100).compactMap({ Unicode.Scalar($0 as UInt32) }) + ["\u{FFFF}", "\u{10FFFF}"] {
             for text in ["\(scalar)", "é\(scalar)", "\(scalar)\(scalar)日"] {
                 let quoted = text.quoted
