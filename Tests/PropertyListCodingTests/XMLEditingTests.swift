@@ -22,6 +22,13 @@ import Testing
         return String(text.dropFirst(start.count).dropLast(end.count))
     }
 
+    @Test(
+        "An empty dictionary whose tag ends with several slashes gets entries",
+        arguments: ["<dict//>\t\t", "<dict / //>", "<plist><dict///></plist>"])
+    func slashes(document: String) throws {
+        #expect(try PropertyListValue.decode(Data(edited(document, ["a": 1]).utf8)).value == ["a": 1])
+    }
+
     private static let byHand = """
         \u{FEFF}<?xml version='1.0' encoding='utf-8' standalone="yes" ?>
         <!DOCTYPE plist [<!ENTITY a "b">]>

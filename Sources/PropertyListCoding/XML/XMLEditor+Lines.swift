@@ -79,7 +79,9 @@ extension XMLEditor {
             text += try XMLWriter.write(child.value, for: child.key, after: isFirst ? newLine : gap(in: frame, or: newLine), in: layout)
         }
         if frame.tag.isEmpty {
-            let end = reader.bytes.startOfSpaces(before: frame.end - 2, after: frame.tag.offset)
+            var end = reader.bytes.startOfSpaces(before: frame.end - 2, after: frame.tag.offset)
+            // The reader accepts several slashes, of which each would make the tag an empty one.
+            while reader.bytes[end - 1] == 0x2F { end = reader.bytes.startOfSpaces(before: end - 1, after: frame.tag.offset) }
             text = Data(reader.bytes[frame.tag.offset..<end]) + Data([0x3E]) + text
             text += (isInline ? [] : layout.lineEnding + bytes(frame.margin)) + Array("</\(frame.tag.element.name)>".utf8)
             return replace(frame.tag.offset..<frame.end, with: text)
