@@ -99,9 +99,9 @@ actor HTTP2Connection {
     ///
     /// If the server closed the connection while nothing was asked, that is noticed before anything is sent.
     func send(_ request: HTTPRequest, maximumBodySize: Int = 64 << 20, deadline: Instant) async throws(ConnectionError) -> HTTPResponse {
-        let id = try begin(request, maximumBodySize: maximumBodySize, isStream: false, deadline: deadline)
+        let (id, earlier) = try begin(request, maximumBodySize: maximumBodySize, isStream: false, deadline: deadline)
         defer { end(id) }
-        try await wait(for: id, until: deadline) { $0.trailers != nil }
+        try await wait(for: id, since: earlier, until: deadline) { $0.trailers != nil }
         guard let exchange = requests[id], let status = exchange.status, let trailers = exchange.trailers else {
             throw error(.closed, of: id)
         }
@@ -110,9 +110,9 @@ actor HTTP2Connection {
 
     /// Sends a request whose body is continued, and returns when the head of the response is there.
     func stream(_ request: HTTPRequest, deadline: Instant) async throws(ConnectionError) -> HTTP2Stream {
-        let id = try begin(request, maximumBodySize: HTTP2Session.windowSize, isStream: true, deadline: deadline)
+        let (id, earlier) = try begin(request, maximumBodySize: HTTP2Session.windowSize, isStream: true, deadline: deadline)
         do throws(ConnectionError) {
-            try await wait(for: id, until: deadline) { $0.status != nil }
+            try await wait(for: id, since: earlier, until: deadline) { $0.status != nil }
             guard let exchange = requests[id], let status = exchange.status else { throw error(.closed, of: id) }
             return HTTP2Stream(id, of: self, status: status, fields: exchange.fields)
         } catch {
@@ -137,9 +137,12 @@ actor HTTP2Connection {
         }
     }
 
+    /// Sends a request.
+    ///
+    /// - Returns: its stream, and how often something had arrived before: others may be answered before the call begins to wait.
     private func begin(
         _ request: HTTPRequest, maximumBodySize: Int, isStream: Bool, deadline: Instant
-    ) throws(ConnectionError) -> UInt32 {
+    ) throws(ConnectionError) -> (id: UInt32, earlier: Int) {
         if let failure { throw error(failure) }
         if Task.isCancelled { throw error(.cancelled) }
         guard deadline > .now else { throw error(.deadlineExceeded) }
@@ -153,8 +156,9 @@ actor HTTP2Connection {
         let exchange = HTTP2Exchange(start: start, maximumBodySize: maximumBodySize, isStream: isStream)
         let id = requests.open(fields, request.body, exchange)
         updateAvailability()
+        let earlier = arrivals
         flush()
-        return id
+        return (id, earlier)
     }
 
     /// The next part of the body of a stream, or its end.
@@ -163,7 +167,7 @@ actor HTTP2Connection {
         guard requests[id]?.isAwaited != true else { throw error(.busy, of: id) }
         requests.setAwaited(true, id)
         defer { requests.setAwaited(false, id) }
-        try await wait(for: id, until: deadline) { !$0.body.isEmpty || $0.trailers != nil }
+        try await wait(for: id, since: arrivals, until: deadline) { !$0.body.isEmpty || $0.trailers != nil }
         guard let part = requests.takeBody(of: id) else { throw error(.closed, of: id) }
         flush()
         return part.isEmpty ? .end(trailers: requests[id]?.trailers ?? []) : .data(part)
@@ -269,8 +273,11 @@ actor HTTP2Connection {
     private static let connection = 0 as UInt32
 
     /// Waits until a condition on a response holds that events establish; the stream fails if that takes too long.
-    private func wait(for id: UInt32, until deadline: Instant, _ condition: (HTTP2Exchange) -> Bool) async throws(ConnectionError) {
-        let earlier = arrivals
+    ///
+    /// - Parameter earlier: how often something had arrived before.
+    private func wait(
+        for id: UInt32, since earlier: Int, until deadline: Instant, _ condition: (HTTP2Exchange) -> Bool
+    ) async throws(ConnectionError) {
         while true {
             guard let exchange = requests[id] else { throw error(.closed, of: id) }
             if condition(exchange) { return }
