@@ -186,12 +186,18 @@ extension CloudMirror {
         store.cache.observe(
             StorageKey<PropertyListValue?>(key.name), initial: false,
             Observer(
-                onReceive: { [weak self] change in self?.perform { $0.look(at: change.key, after: change) } },
+                // The time of the edit is taken here: the mirror's queue may come to it after a later edit elsewhere.
+                onReceive: { [weak self, clock] change in
+                    let time = clock()
+                    self?.perform { $0.look(at: change.key, after: change, of: time) }
+                },
                 onFinish: { [weak self] _ in self?.perform { $0.end() } }))
     }
 
     /// Compares the present value of a key with the last known one.
-    private func look(at name: String, after change: Change<PropertyListValue?>? = nil) {
+    ///
+    /// - Parameter time: the time of the change.
+    private func look(at name: String, after change: Change<PropertyListValue?>? = nil, of time: Int64? = nil) {
         let stampName = CloudStamp.entryName(of: name)
         let entries = store.entries(of: [name, stampName])
         let isMigration = change?.origin == .migration
@@ -201,7 +207,8 @@ extension CloudMirror {
         let isExternal = change?.origin == .external && (entries[name] == nil || entries[name] == change?.newValue)
         handle(
             .localChanged(
-                name, entries[name], CloudStamp(reading: entries[stampName]), isMigration: isMigration, isExternal: isExternal))
+                name, entries[name], CloudStamp(reading: entries[stampName]), isMigration: isMigration, isExternal: isExternal),
+            at: entries[name] == change?.newValue ? time : nil)
     }
 
     private func receive(_ change: CloudChange) {
@@ -221,10 +228,11 @@ extension CloudMirror {
 
 // Actions.
 extension CloudMirror {
-    private func handle(_ input: CloudMirrorState.Input) {
-        var inputs = [input]
+    /// - Parameter time: the time of the input; nil for now.
+    private func handle(_ input: CloudMirrorState.Input, at time: Int64? = nil) {
+        var (inputs, time) = ([input], time)
         while !inputs.isEmpty {
-            guard let actions = state?.handle(inputs.removeFirst(), now: clock()) else { return }
+            guard let actions = state?.handle(inputs.removeFirst(), now: time.take() ?? clock()) else { return }
             inputs += perform(actions)
         }
     }

@@ -372,6 +372,23 @@ struct CloudMirrorTests {
         await wait(for: 1, of: "count", in: cloud)
     }
 
+    @Test("An edit has the time when it was made, however late the mirror comes to it")
+    func timeOfEdit() async throws {
+        let (store, cloud) = (try store(), InMemoryCloud())
+        let now = Lock<Int64>(10)
+        let mirror = CloudMirror(store, [Keys.count], cloud.makeRemote(), clock: { now.withLock { $0 } })
+        defer { withExtendedLifetime(mirror) {} }
+        mirror.start()
+        await mirror.settle()
+        let gate = DispatchSemaphore(value: 0)
+        mirror.executor.queue.async { gate.wait() }
+        store[Keys.count] = 1
+        now.withLock { $0 = 1000 }
+        gate.signal()
+        await mirror.settle()
+        #expect(cloud.values == ["count": CloudEnvelope(1, at: 10).entry])
+    }
+
     @Test("Two mirrors of two stores on one file push each edit, and settle")
     func sameFile() async throws {
         let backend = InMemoryBackend()
