@@ -31,9 +31,9 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     init(_ store: ObservableStore, naming: KeyNaming) {
         let keys = Keys()
         self.init(store, KeyTable(keys, naming: naming.inside(keys.prefix), in: store.cache, store.reports))
-        var seen: Set<String> = []
-        for name in table.storageKeys.map(\.entryName.text) where !seen.insert(name).inserted {
-            store.reports.report(.repeatedName(key: name, group: String(describing: Keys.self)))
+        var seen: Set<[String]> = []
+        for name in table.storageKeys.map(\.entryName) where !seen.insert([name.own] + name.path).inserted {
+            store.reports.report(.repeatedName(key: name.text, group: String(describing: Keys.self)))
         }
     }
 
