@@ -26,7 +26,7 @@ struct JournalState: Sendable {
         self.file = file
         (end, chain, revision) = (JournalFormat.Header.size, file.header.chain, file.header.first)
         // Without those that this journal does not tell of, the entries could not be continued.
-        if let earlier, earlier.file.header.history == file.header.history, earlier.revision >= file.header.first {
+        if let earlier, file.header.continues(earlier.file.header), earlier.revision >= file.header.first {
             entries = earlier.entries
         }
         take(records)
@@ -49,8 +49,13 @@ struct JournalState: Sendable {
     }
 
     /// What identifies this state to a log of edits: the same words as for a list, but no list has these. Checkpoints do not change it.
-    var identity: FileIdentity {
-        FileIdentity(device: 0, inode: file.header.history, size: 0, modified: Int64(clamping: revision), changed: 0)
+    var identity: FileIdentity { identity(in: file.header.history) }
+
+    /// What identified this state before the system was started again, if nothing has changed since.
+    var formerIdentity: FileIdentity { identity(in: file.header.formerHistory) }
+
+    private func identity(in history: UInt64) -> FileIdentity {
+        FileIdentity(device: 0, inode: history, size: 0, modified: Int64(clamping: revision), changed: 0)
     }
 
     /// The list of the journal that a file is; nil for a file that another program has put in place.

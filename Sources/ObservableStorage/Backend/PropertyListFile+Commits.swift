@@ -117,14 +117,14 @@ extension PropertyListFile {
         switch try view(at: target) {
         case .current(let state):
             if state.hasRemainder { return try replaceDamaged(state, over: try listContent(at: target), at: target) }
-            return try state.file.isDoubtful || state.file.isTooOpen(besides: calls.statusOrNil(at: target))
-                ? renew(state, of: target) : state
+            return try state.file.header.boot != calls.boot || state.file.isDoubtful
+                || state.file.isTooOpen(besides: calls.statusOrNil(at: target)) ? renew(state, of: target) : state
         case .none:
             let content = try listContent(at: target)
             return try makeJournal(over: content, content.entries, at: target)
         case .foreign(let state, let content):
             if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
-            return try adopt(content, in: state, at: target)
+            return try adopt(content, in: state.file.header.boot == calls.boot ? state : renew(state, of: target), at: target)
         case .lost(let state, let content): return try makeJournal(over: content, restored(state, over: content), at: target)
         case .replaced(let state, let lost):
             // Then those commits that the new journal lacks are made again.
@@ -146,10 +146,13 @@ extension PropertyListFile {
     }
 
     /// Writes the records of a journal to another file: after a synchronization has failed, the system may take for written what is not.
+    ///
+    /// In a later run of the system they get a history of their own: a power failure may have removed commits that nobody waited for, whose
+    /// revisions somebody knows.
     private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
         let records = try state.file.records().records.map(\.record)
         return try makeJournal(
-            history: state.file.header.history, first: state.file.header.first, records, nil, after: state, at: target)
+            history: state.file.header.history(in: calls.boot), first: state.file.header.first, records, nil, after: state, at: target)
     }
 
     /// Appends records under the lock of the list, all of them or none.
@@ -185,7 +188,7 @@ extension PropertyListFile {
         let format = state.format ?? newFileFormat
         // Logs from before the journal was made are those of the list, if nothing has changed since.
         let list = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: calls)
-        let reports = replay(logs, in: &entries, over: [state.identity, list], as: format)
+        let reports = replay(logs, in: &entries, over: [state.identity, state.formerIdentity, list], as: format)
         let edits = current.edits(to: entries.stored(as: format))
         try append(state.commit(edits, at: calls.now()), to: &state)
         if !edits.isEmpty { try state.file.synchronize(to: state.end) }

@@ -107,7 +107,7 @@ extension PropertyListFile {
             }
             // After a power failure, the file may be newer than the log: it only counts for the list that it was made for.
             let isCurrent = identities.contains { content.list == ($0?.inode ?? 0, $0?.modified ?? 0) }
-            guard content.boot == bootIdentifier || isCurrent else {
+            guard content.boot == calls.boot || isCurrent else {
                 let keys = Set(content.edits.map { EntryName(own: $0.key, path: $0.path).text })
                 if !keys.isEmpty { reports.append(.conflict(file: name, keys: keys.sorted())) }
                 continue

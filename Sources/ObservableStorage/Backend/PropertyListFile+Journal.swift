@@ -64,8 +64,8 @@ extension PropertyListFile {
         guard try isJournaled(lock.resource ?? destination()) else { return nil }
         let target = try lock.resource ?? resolved()
         var found = try view(at: target)
-        // A process that the system may suspend locks nothing in order to read. A list that is missing may come back.
-        if found.needsWriting, !found.isGone, !isReadOnly, !isInGroupContainer {
+        // A process that the system may suspend locks nothing in order to read.
+        if !isReadOnly, !isInGroupContainer, needsWriting(found, at: target) {
             do {
                 let timeout: Duration = lock.resource == nil ? .zero : lockTimeout
                 let state = try withJournal(of: target, timeout: timeout) { _, state in try shortened(state, at: target) }
@@ -87,6 +87,13 @@ extension PropertyListFile {
             return StorageEntries(entries, with: lost.remaining { entries[$0] }.mapValues(\.newValue)).stored(at: nil)
         case .copied(let file, let content): return try copied(file, content).stored(at: nil)
         }
+    }
+
+    /// Whether reading writes the journal. A list that is missing may come back; one that there is gets its journal when it is opened, so that
+    /// there are revisions for those who only watch.
+    private func needsWriting(_ found: JournalView, at target: ResolvedPath) -> Bool {
+        guard case .none = found else { return found.needsWriting && !found.isGone }
+        return wantsJournal(target) && calls.statusOrNil(at: target) != nil
     }
 
     /// What to tell a store after the journal of a list was written; nil if there is nothing.
@@ -152,7 +159,7 @@ extension PropertyListFile {
                 // Somebody has put a copy in place, perhaps an older one: what is known counts.
                 return known.map { .lost($0, content) } ?? .copied(state.file, content)
             }
-            if let known, known.file.header.history != state.file.header.history, known.needsCheckpoint {
+            if let known, !state.file.header.continues(known.file.header), known.needsCheckpoint {
                 return .replaced(state, lost: known)
             }
             let list = state.list(identity)

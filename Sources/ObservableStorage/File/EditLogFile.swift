@@ -45,7 +45,7 @@ final class EditLogFile: @unchecked Sendable {
         other = EditLogHalf(in: start + Header.size, number: 1, size: halfSize)
         put(store, at: Header.store)
         put(UInt64(halfSize), at: Header.halfSize)
-        put(bootIdentifier, at: Header.boot)
+        put(calls.boot, at: Header.boot)
         note(identity)
         begin()
         Self.living.withLock { _ = $0.insert(path) }

@@ -69,12 +69,15 @@
         minherit(start, size, VM_INHERIT_NONE)
     }
 
-    /// Identifies the run of the system by the time at which it was started; 0 if that is not known.
+    /// Identifies the run of the system; 0 if that is not known. The time at which it was started changes when its clock is set.
     let bootIdentifier: UInt64 = {
-        var time = timeval()
-        var size = MemoryLayout<timeval>.size
-        guard sysctlbyname("kern.boottime", &time, &size, nil, 0) == 0 else { return 0 }
-        return UInt64(truncatingIfNeeded: time.tv_sec)
+        withUnsafeTemporaryAllocation(byteCount: 64, alignment: 8) { buffer in
+            var size = buffer.count
+            guard sysctlbyname("kern.bootsessionuuid", buffer.baseAddress, &size, nil, 0) == 0 else { return 0 }
+            var hash = FoldedHash(seed: 2)
+            hash.combine(UnsafeRawBufferPointer(rebasing: buffer[..<size]))
+            return hash.value
+        }
     }()
 
     /// The reason why the file system of an open file is not known to keep mapped files as written; nil if it is.

@@ -67,6 +67,8 @@ package struct FileSystemCalls: Sendable {
     var isRunning: @Sendable (_ process: pid_t) -> Bool
     /// A number that makes the name of a temporary file unique.
     var random: @Sendable () -> UInt64
+    /// Identifies the run of the system; 0 if that is not known.
+    var boot = bootIdentifier
 }
 
 /// A system call that failed.

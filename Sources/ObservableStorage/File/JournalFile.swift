@@ -219,7 +219,8 @@ final class JournalFile: Sendable {
                 calls.excludeFromBackups(descriptor)
                 let inode = try calls.status(of: descriptor).identity.inode
                 let place = JournalFormat.place(of: list, in: try calls.status(of: folder).identity)
-                let header = JournalHeader(history: history, seed: calls.random(), first: first, inode: inode, place: place)
+                let header = JournalHeader(
+                    history: history, seed: calls.random(), first: first, inode: inode, place: place, boot: calls.boot)
                 var (bytes, written) = (header.bytes, JournalRecords(from: JournalFormat.Header.size, after: header.chain))
                 for record in records {
                     do throws(PropertyListError) {

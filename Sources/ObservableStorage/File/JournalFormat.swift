@@ -14,6 +14,8 @@ enum JournalFormat {
         static let inode = 32
         /// A number for the folder and the name of the list: another name of the same journal is a copy as well.
         static let place = 40
+        /// The run of the system in which the journal was made: revisions that were given out before may have been lost since.
+        static let boot = 48
         static let checksum = 56
     }
 
@@ -85,14 +87,28 @@ struct JournalHeader: Sendable, Equatable {
     let first: UInt64
     let inode: UInt64
     let place: UInt64
+    let boot: UInt64
 
     /// The history as revisions name it.
     var historyName: String { String(history, radix: 16) }
 
+    /// The history that the same records have in a later run of the system.
+    func history(in boot: UInt64) -> UInt64 {
+        boot == self.boot ? history : history ^ boot
+    }
+
+    /// The history that the records had before the system was started, if they are as old.
+    var formerHistory: UInt64 { history ^ boot }
+
+    /// Whether the journal has what another one had, which it has replaced.
+    func continues(_ earlier: JournalHeader) -> Bool {
+        earlier.history == history || earlier.history == formerHistory
+    }
+
     /// What the first record confirms.
     var chain: UInt64 {
         var hash = FoldedHash(seed: seed)
-        for word in [history, first, inode, place] { hash.combine(word) }
+        for word in [history, first, inode, place, boot] { hash.combine(word) }
         return hash.value
     }
 
@@ -107,13 +123,14 @@ struct JournalHeader: Sendable, Equatable {
             put(first, at: Header.first)
             put(inode, at: Header.inode)
             put(place, at: Header.place)
+            put(boot, at: Header.boot)
             put(chain, at: Header.checksum)
         }
         return data
     }
 
-    init(history: UInt64, seed: UInt64, first: UInt64, inode: UInt64, place: UInt64) {
-        (self.history, self.seed, self.first, self.inode, self.place) = (history, seed, first, inode, place)
+    init(history: UInt64, seed: UInt64, first: UInt64, inode: UInt64, place: UInt64, boot: UInt64) {
+        (self.history, self.seed, self.first, self.inode, self.place, self.boot) = (history, seed, first, inode, place, boot)
     }
 
     /// - Returns: nil if the bytes are not those of a journal.
@@ -124,7 +141,7 @@ struct JournalHeader: Sendable, Equatable {
         guard word(0) == Header.magic else { return nil }
         self.init(
             history: word(Header.history), seed: word(Header.seed), first: word(Header.first), inode: word(Header.inode),
-            place: word(Header.place))
+            place: word(Header.place), boot: word(Header.boot))
         guard word(Header.checksum) == chain else { return nil }
     }
 }

@@ -242,12 +242,16 @@ struct JournalTests {
         #expect(try fixture.backend().rememberedCommits(since: nil)?.count == 2)
     }
 
-    @Test("Without a journal there are no commits, and none is made by reading")
+    @Test("Without a journal there are no commits, and only a list that is opened with one gets one, from when there are revisions")
     func none() throws {
-        let fixture = try JournalFixture(["a": 1])
+        let fixture = try JournalFixture()
+        #expect(try fixture.backend().load().revision == nil)
+        try fixture.write(["a": 1])
         #expect(try fixture.backend(.off).rememberedCommits(since: nil) == nil)
-        #expect(try fixture.backend().load().values == ["a": 1])
         #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.folder.url.path) == ["settings.plist"])
+        let opened = try #require(try fixture.backend().load().revision)
+        try fixture.backend(.off).set(["a": 2])
+        #expect(try fixture.backend(.off).rememberedCommits(since: opened)?.map(\.edits) == [["a": .init(from: 1, to: 2)]])
     }
 
     @Test("The journal has the mode of the list")

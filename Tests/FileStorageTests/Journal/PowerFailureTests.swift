@@ -256,6 +256,70 @@ struct PowerFailureTests {
         }
     }
 
+    /// The calls of processes in some run of the system.
+    private func calls(inRun boot: UInt64) -> FileSystemCalls {
+        var calls = FileSystemCalls.live
+        calls.boot = boot
+        return calls
+    }
+
+    @Test("A revision whose commit was lost is not continued by commits of the next run of the system, and those that remain are kept")
+    func lostRevision() throws {
+        let fixture = try JournalFixture(["a": 0])
+        let before = fixture.backend(calls: calls(inRun: 1))
+        let kept = try #require(try before.set(["a": 1]).revision)
+        let journal = try Data(contentsOf: fixture.journal)
+        let lost = try #require(try before.set(["a": 2]).revision)
+        #expect(try before.rememberedCommits(since: kept)?.map(\.revision) == [lost])
+        // What nobody has waited for is not on the disk.
+        try fixture.damage(at: 0, journal)
+        #expect(try fixture.backend(calls: calls(inRun: 2)).load().values == ["a": 1])
+        let after = fixture.backend(calls: calls(inRun: 2))
+        let first = try #require(try after.set(["b": 1]).revision)
+        let second = try #require(try fixture.backend(calls: calls(inRun: 2)).set(["b": 2]).revision)
+        #expect(try after.rememberedCommits(since: lost) == nil)
+        #expect(try after.rememberedCommits(since: kept) == nil)
+        #expect(try after.rememberedCommits(since: first)?.map(\.revision) == [second])
+        #expect(
+            try after.rememberedCommits(since: nil)?.map(\.edits) == [
+                ["a": .init(from: 0, to: 1)], ["b": .init(from: nil, to: 1)], ["b": .init(from: 1, to: 2)],
+            ])
+        #expect(try fixture.backend(calls: calls(inRun: 3)).load().values == ["a": 1, "b": 2])
+    }
+
+    /// The log of a store whose process was killed in the first run.
+    private func leaveLog(_ edits: [LoggedEdit], of list: ResolvedPath, in identity: FileIdentity) throws {
+        let log = try EditLogFolder(list: list, calls: calls(inRun: 1)).makeLog(halfSize: 65_536)
+        log.publish()
+        for edit in edits { precondition(log.add(edit)) }
+        log.noteCommitted(upTo: 0, in: identity)
+        withExtendedLifetime(log) {}
+    }
+
+    @Test("A log of the run before counts in the next one if nothing was committed since, also if the journal was continued first")
+    func logOfEarlierRun() throws {
+        let fixture = try JournalFixture(["a": 0])
+        let before = fixture.backend(calls: calls(inRun: 1))
+        try before.set(["a": 1])
+        let identity = try #require(before.knownJournal(of: fixture.list)).identity
+        try leaveLog(EditLogFixture.chain("a", from: 1, [5]), of: fixture.list, in: identity)
+        let after = fixture.backend(calls: calls(inRun: 2))
+        _ = try after.withJournal(of: try after.destination()) { _, _ in true }
+        #expect(try after.load().values == ["a": 5])
+        #expect(after.told.isEmpty)
+    }
+
+    @Test("A reader of the run before the first edit of the next one continues with it, without its lock")
+    func readerAcrossRuns() throws {
+        let fixture = try JournalFixture(["a": 0])
+        try fixture.backend(calls: calls(inRun: 1)).set(["a": 1])
+        let reader = fixture.backend(calls: calls(inRun: 2))
+        let old = try #require(try reader.load().revision)
+        try fixture.backend(calls: calls(inRun: 2)).set(["b": 1])
+        let found = try reader.load()
+        #expect(found.values == ["a": 1, "b": 1] && found.revision?.history != old.history && found.revision?.number == old.number + 1)
+    }
+
     @Test("An edit that finds another process's commit, which is not synchronized yet, waits until it is")
     func unchanged() throws {
         let fixture = try JournalFixture(["a": 0])
