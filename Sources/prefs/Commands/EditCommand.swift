@@ -145,35 +145,56 @@ private struct EditedCopy: Sendable {
 
     /// - Returns: the status of the program, and the signal that this process received meanwhile, if any.
     private func run(_ program: String, _ arguments: [String]) throws(CommandError) -> (status: Int32, signalled: Int32?) {
-        var child: pid_t = 0
-        var list = arguments.map { strdup($0) } + [nil]
+        let list = arguments.map { strdup($0) } + [nil]
         defer { for argument in list { free(argument) } }
-        // Keys that signal the terminal's foreground processes are for the editor, which inherits the default actions and no mask.
-        var (none, mask) = (sigset_t(), sigset_t())
-        sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, &mask)
-        signal(SIGPIPE, SIG_DFL)
-        let error = posix_spawn(&child, program, nil, nil, &list, environ)
-        signal(SIGPIPE, SIG_IGN)
+        // Keys that signal the terminal's foreground processes are for the editor.
         let handlers = [SIGINT, SIGQUIT].map { ($0, signal($0, SIG_IGN)) }
-        defer {
-            for (number, handler) in handlers { signal(number, handler) }
-            pthread_sigmask(SIG_SETMASK, &mask, nil)
-        }
-        guard error == 0 else { throw .failed("\(program): cannot be started: \(String(cString: strerror(error)))") }
-        // Not before the editor is started, which would ignore these signals as well.
-        let signalled = Lock<Int32?>(nil)
-        let sources = onSignals([SIGTERM, SIGHUP]) { [child] number in
-            signalled.withLock { $0 = number }
-            kill(child, number)
+        defer { for (number, handler) in handlers { signal(number, handler) } }
+        // Before the editor is started: whoever sees it may send them at once.
+        let state = Lock<(child: pid_t, signalled: Int32?)>((0, nil))
+        let sources = onSignals([SIGTERM, SIGHUP]) { number in
+            state.withLock { state in
+                state.signalled = number
+                if state.child > 0 { kill(state.child, number) }
+            }
         }
         defer {
             for source in sources { source.cancel() }
             for number in [SIGTERM, SIGHUP] { signal(number, SIG_DFL) }
         }
+        let (error, child) = state.withLock { state in
+            let error = Self.spawn(&state.child, program, list)
+            if error == 0, let number = state.signalled { kill(state.child, number) }
+            return (error, state.child)
+        }
+        guard error == 0 else { throw .failed("\(program): cannot be started: \(String(cString: strerror(error)))") }
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
-        return (status, signalled.withLock { $0 })
+        let signalled = state.withLock { state in
+            state.child = 0
+            return state.signalled
+        }
+        return (status, signalled)
+    }
+
+    /// Starts a program with the default actions of all signals that this one handles, and with none blocked.
+    private static func spawn(_ child: inout pid_t, _ program: String, _ arguments: [UnsafeMutablePointer<CChar>?]) -> Int32 {
+        #if canImport(Darwin)
+            var attributes: posix_spawnattr_t?
+        #else
+            var attributes = posix_spawnattr_t()
+        #endif
+        let error = posix_spawnattr_init(&attributes)
+        guard error == 0 else { return error }
+        defer { posix_spawnattr_destroy(&attributes) }
+        var (none, defaults) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        sigemptyset(&defaults)
+        for number in [SIGPIPE, SIGINT, SIGQUIT, SIGTERM, SIGHUP] { sigaddset(&defaults, number) }
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &defaults)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        return posix_spawn(&child, program, nil, &attributes, arguments, environ)
     }
 
     private static func description(ofStatus status: Int32) -> String {
