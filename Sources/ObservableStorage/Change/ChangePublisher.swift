@@ -95,7 +95,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
 // The two steps of the calls above, for an owner that determines the order under its own lock and delivers afterwards.
 extension ChangePublisher {
-    /// Queues an element for all current subscribers except the subscription `muted`.
+    /// Queues an element for all current subscribers except those of the token `muted`.
     ///
     /// - Parameter makeElement: creates the element on delivery, once for all subscribers.
     func post(muting muted: UInt64 = 0, to deliveries: inout Deliveries, _ makeElement: @escaping @Sendable () -> Element) {
@@ -155,7 +155,7 @@ extension ChangePublisher {
             return subscriber
         }
         let keeper = source.withLock { $0 == nil ? nil : self }
-        return ObservationToken(subscriber, id: subscriber.id) { [weak self] in
+        return ObservationToken(subscriber, id: subscriber.tokenID) { [weak self] in
             defer { withExtendedLifetime(keeper) {} }
             self?.state.withLock { state in
                 state.listeners.remove(subscriber)
@@ -173,7 +173,7 @@ extension ChangePublisher {
                 for subscriber in bytes.assumingMemoryBound(to: Unmanaged<Subscription>.self) {
                     subscriber._withUnsafeGuaranteedRef {
                         let subscriber = unsafeDowncast($0, to: Subscriber<Element>.self)
-                        if subscriber.id != muted { subscriber.receive(element) }
+                        if subscriber.tokenID != muted { subscriber.receive(element) }
                     }
                 }
             }

@@ -1,6 +1,6 @@
 /// Keeps an observation active until it is cancelled or released.
 public final class ObservationToken: Sendable {
-    /// The subscription that a writer skips when it passes this token; 0 is none.
+    /// Identifies the subscriptions that a writer skips when it passes this token; 0 if there are none.
     let subscriptionID: UInt64
     // Until it is cancelled: a token that is retained longer retains nothing of the subscription.
     private let running: Lock<(subscription: Subscription, onCancel: @Sendable () -> Void)?>

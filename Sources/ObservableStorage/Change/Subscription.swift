@@ -83,6 +83,8 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
 
     /// Identifies this subscription in the process; never 0.
     let id: UInt64
+    /// Identifies the token with which a writer skips this subscription; one listener of several keys has a subscription for each.
+    let tokenID: UInt64
     private let onReceive: @Sendable (Element) -> Void
     // Posts a delivery to a listener that has its own queue.
     private let post: ((@escaping DeliveryQueue.Delivery) -> Void)?
@@ -92,6 +94,7 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
 
     init(_ observer: Observer<Element>) {
         id = UniqueNumber.next()
+        tokenID = observer.tokenID ?? id
         onReceive = observer.onReceive
         post = observer.isOnMainActor ? MainActorQueue().post : observer.queue.map { Self.poster(on: $0) }
         onFinish = observer.onFinish
@@ -167,6 +170,8 @@ struct Observer<Element: Sendable>: Sendable {
     let isReader: Bool
     /// The slot in which the newest element is put for a reader, instead of a call.
     let slot: LatestSlot?
+    /// The identifier of the token to which the subscription belongs; nil for a token of its own.
+    var tokenID: UInt64?
 
     init(
         on queue: DispatchQueue? = nil, isOnMainActor: Bool = false, isReader: Bool = false,
@@ -184,8 +189,12 @@ struct Observer<Element: Sendable>: Sendable {
 
 extension Observer {
     /// Calls a closure; the subscription ends after the last delivery, and releases it.
-    static func listener(on queue: DispatchQueue? = nil, _ onReceive: @escaping @Sendable (Element) -> Void) -> Observer {
-        Observer(on: queue, onReceive: onReceive, onFinish: { $0.end() })
+    static func listener(
+        on queue: DispatchQueue? = nil, of tokenID: UInt64? = nil, _ onReceive: @escaping @Sendable (Element) -> Void
+    ) -> Observer {
+        var observer = Observer(on: queue, onReceive: onReceive, onFinish: { $0.end() })
+        observer.tokenID = tokenID
+        return observer
     }
 
     /// Calls a closure on the main actor.

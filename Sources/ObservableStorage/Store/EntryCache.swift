@@ -145,7 +145,7 @@ final class EntryCache: Sendable {
     /// Changes the state and queues the changes for observers; ``deliver(_:)`` delivers them.
     ///
     /// - Parameters:
-    ///   - muted: the subscription that does not receive the changes.
+    ///   - muted: the token whose subscriptions do not receive the changes.
     ///   - body: returns the changes that it made.
     /// - Returns: the queued deliveries, and whether a flush has to be scheduled.
     func change<Failure: Error>(

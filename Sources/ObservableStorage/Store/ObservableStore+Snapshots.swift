@@ -72,7 +72,8 @@ extension ObservableStore {
     /// Calls a closure with the values of several keys after each change of one of them, until the token is cancelled or released.
     ///
     /// The values are those of one revision: the closure is called once for a transaction that changes several of the keys, and changes
-    /// made while it runs are combined. The last values are always delivered. See ``addUpdateListener(for:initial:on:_:)``.
+    /// made while it runs are combined. The last values are always delivered. A change that is made with the listener's own token does not
+    /// call it; the next call has its values. See ``addUpdateListener(for:initial:on:_:)``.
     ///
     /// - Parameters:
     ///   - first: a key.
@@ -165,12 +166,15 @@ extension ObservableStore {
         let changed = ChangePublisher<Void>()
         let latest = LatestSnapshot(of: keys, in: cache, reports, valid)
         if !initial { _ = latest.next() }
-        let tokens = keys.map { observe($0) { changed.publish(()) } }
+        let id = UniqueNumber.next()
+        let tokens = keys.map { observe($0, for: id) { changed.publish(()) } }
         let serial = queue.map { DispatchQueue(label: "ObservableStore listener", target: $0) }
         var deliveries = Deliveries()
         let token = changed.add(
-            initial: [{}], .listener(on: serial) { if let snapshot = latest.next() { listener(snapshot) } }, to: &deliveries,
+            .listener(on: serial, of: id) { if let snapshot = latest.next() { listener(snapshot) } }, to: &deliveries,
             onCancel: { for token in tokens { token.cancel() } })
+        // The first values, or those of a change before there was a subscriber.
+        if latest.isOutdated { changed.post(to: &deliveries) {} }
         deliveries.deliver()
         return token
     }
@@ -181,8 +185,10 @@ extension ObservableStore {
         observe(key.storageKey, Observer(slot: slot, onFinish: { _ in slot.end(keepingValue: true) }))
     }
 
-    private nonisolated func observe(_ key: some AnyStorageKey, _ onChange: @escaping @Sendable () -> Void) -> ObservationToken {
-        observe(key.storageKey, .listener { _ in onChange() })
+    private nonisolated func observe(
+        _ key: some AnyStorageKey, for tokenID: UInt64, _ onChange: @escaping @Sendable () -> Void
+    ) -> ObservationToken {
+        observe(key.storageKey, .listener(of: tokenID) { _ in onChange() })
     }
 
     /// Removes the stored values of some keys, as one revision.
@@ -211,6 +217,12 @@ private final class LatestSnapshot: Sendable {
         self.cache = cache
         self.reports = reports
         self.valid = valid
+    }
+
+    /// Whether an entry of the keys was changed since the last call of ``next()``, or there was none.
+    var isOutdated: Bool {
+        let changes = cache.snapshot(countingChangesOf: names).changes
+        return last.withLock { $0?.changes != changes }
     }
 
     /// The present snapshot; nil if no entry of the keys was changed since the last call.
