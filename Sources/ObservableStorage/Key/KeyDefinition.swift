@@ -63,6 +63,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var fallback: [StorageKey<Value>] = []
         /// Whether a value that is set also becomes the fallback's value.
         var writesThrough = false
+        /// The stored form of nil, which hides the fallback's value; nil for a key that removes its entry instead.
+        var storedNil: PropertyListValue?
         let lazyDefault: Once<Value>
         let isNil: @Sendable (Value) -> Bool
     }

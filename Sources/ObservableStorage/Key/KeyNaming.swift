@@ -127,6 +127,9 @@ struct KeyScope: Sendable, Hashable {
     let prefix: KeyPrefix
     /// Whether a value set in the scope also becomes the fallback's value, with which other scopes start.
     let writesThrough: Bool
+
+    /// The stored form of nil in a scope, which is that of a keyed archive: a property list cannot represent nil.
+    static let storedNil = PropertyListValue.string("$null")
 }
 
 extension StorageKey {
@@ -145,6 +148,7 @@ extension StorageKey {
         named(scope.prefix.name).with { traits in
             traits.fallback = [self]
             traits.writesThrough = scope.writesThrough
+            traits.storedNil = KeyScope.storedNil
             traits.persistsDefault = []
         }
     }

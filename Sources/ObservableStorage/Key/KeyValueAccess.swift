@@ -5,6 +5,9 @@ public import PropertyListCoding
 public protocol KeyValueAccess {
     /// The value of a key.
     subscript<Value: Sendable>(key: StorageKey<Value>) -> Value { get nonmutating set }
+
+    /// Removes the entry of a name. A scene inherits the application's value again.
+    func removeValue(forKey name: String)
 }
 
 /// Access by name: nil if no value is stored, or one of another type; see ``StorageKey`` for values with a default.
@@ -20,12 +23,12 @@ extension KeyValueAccess {
         }
     }
 
-    /// Stores a value of any type under a name; nil removes the entry.
+    /// Stores a value of any type under a name; nil removes the entry, or hides the application's value in a scene.
     public func set<Value: Storable>(_ value: Value?, forKey name: String) {
         self[StorageKey<Value?>(name)] = value
     }
 
-    /// Removes the entry of a name.
+    /// Sets the value of the name to nil.
     public func removeValue(forKey name: String) {
         self[StorageKey<PropertyListValue?>(name)] = nil
     }

@@ -3,7 +3,7 @@ import PropertyListCoding
 
 // Conversion between values and their stored form.
 extension StorageKey {
-    /// The stored form of a value; nil if the entry is to be removed.
+    /// The stored form of a value; nil for nil, see ``KeyDefinition/Traits/storedNil``.
     ///
     /// - Parameter storable: returns the value as a backend stores it; see ``StorageBackend/storable(_:for:)``.
     func stored(
@@ -19,6 +19,9 @@ extension StorageKey {
             case .integer(let number): return .integer(number)
             case .boolean(let isTrue): return .boolean(isTrue)
             default: try stored.validate()
+            }
+            if let storedNil = definition.traits.storedNil, stored == storedNil {
+                throw CodingFailure("\(stored.briefDescription) denotes nil in a scene")
             }
         } catch {
             throw StorageError.unencodable(key: name, because: error)
@@ -40,8 +43,9 @@ extension StorageKey {
         }
     }
 
-    /// Whether the value is stored in its present type; see ``decoded(_:in:at:)``.
+    /// Whether a value of the key's own entry is stored in its present type; see ``decoded(_:in:at:)``.
     func isPresentShape(_ stored: PropertyListValue, in entry: Entry? = nil, at version: UInt64 = 0) -> Bool {
+        if stored == definition.traits.storedNil { return true }
         do {
             _ = try present(stored, in: entry, at: version)
             return true
@@ -99,20 +103,30 @@ extension StorageKey {
         orLastOf earlier: () -> (own: [PropertyListValue], fallback: [PropertyListValue])
     ) -> (value: Value, failure: StorageError?, good: PropertyListValue?) {
         guard let counting = entry.stored ?? entry.fallback ?? entry.registered else { return (defaultValue, nil, nil) }
+        if let none = nilValue(storedAs: entry.stored) { return (none, nil, nil) }
         do {
             return (try decode(counting), nil, nil)
         } catch {
             let (own, fallback) = earlier()
             let ofCounting = entry.stored == nil ? (entry.fallback == nil ? [] : fallback) : own
-            if let (value, good) = firstDecoded(ofCounting) { return (value, error, good) }
+            if let (value, good) = firstDecoded(ofCounting, areOwn: entry.stored != nil) { return (value, error, good) }
             var others: [PropertyListValue?] = [entry.registered]
             if entry.stored != nil, let next = entry.fallback { others = [next] + fallback + others }
             return (firstDecoded(others.compactMap { $0 })?.value ?? defaultValue, error, nil)
         }
     }
 
-    private func firstDecoded(_ candidates: [PropertyListValue]) -> (value: Value, stored: PropertyListValue)? {
+    /// Nil, if the stored value of the key's own entry is its stored form.
+    private func nilValue(storedAs own: PropertyListValue?) -> Value? {
+        guard let own, own == definition.traits.storedNil, let type = Value.self as? any OptionalValue.Type else { return nil }
+        return type.nilValue as? Value
+    }
+
+    private func firstDecoded(
+        _ candidates: [PropertyListValue], areOwn: Bool = false
+    ) -> (value: Value, stored: PropertyListValue)? {
         for candidate in candidates {
+            if areOwn, let none = nilValue(storedAs: candidate) { return (none, candidate) }
             do throws(StorageError) {
                 return (try decoded(candidate), candidate)
             } catch {

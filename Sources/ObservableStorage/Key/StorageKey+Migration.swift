@@ -105,7 +105,8 @@ extension StorageKey {
         var edits: EntryEdits = [entryName.own: try entryName.replacing(stored, in: current(entryName.own))]
         if let counting = entryName.counting(current), counting != entryName.own { edits.updateValue(nil, forKey: counting) }
         if definition.traits.writesThrough, let fallback {
-            edits.merge(try fallback.edits(storing: stored, over: current)) { $1 }
+            let storedThere = stored == definition.traits.storedNil ? nil : stored
+            edits.merge(try fallback.edits(storing: storedThere, over: current)) { $1 }
         }
         return edits
     }

@@ -188,12 +188,15 @@ public struct DefaultPersistence: OptionSet, Sendable, Hashable {
     public static let onFailure = DefaultPersistence(rawValue: 2)
 }
 
-/// Determines whether a value of a type known only at run time is nil.
+/// An optional whose type is known only at run time.
 protocol OptionalValue {
+    static var nilValue: Self { get }
     var isNil: Bool { get }
 }
 
 extension Optional: OptionalValue {
+    static var nilValue: Wrapped? { nil }
+
     /// Whether nothing is wrapped, at any depth.
     var isNil: Bool {
         switch self {

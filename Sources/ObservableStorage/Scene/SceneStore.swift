@@ -1,10 +1,15 @@
 public import Dispatch
+import PropertyListCoding
 
 /// The values of one scene (a window, a tab or a session), which inherits the application's values until it sets its own.
 ///
 /// Reading a key returns the scene's value, or else the application's stored value, the registered value, or the key's default.
 /// Writing and removing affect the scene only. Scenes share a store with its file, flushes and order of changes; a scene's values are
 /// stored under `scenes/ID/NAME`.
+///
+/// A key that is set to nil is nil in the scene, whatever the application's value, registered value or default is. ``remove(_:muting:)`` and
+/// ``reset()`` inherit again. Nil is stored as the string `$null`, as in a keyed archive; a string that is equal to it cannot be set in a
+/// scene.
 ///
 /// ```swift
 /// let scene = SceneStore(sceneID: "main", base: store)
@@ -17,7 +22,8 @@ public struct SceneStore: Sendable {
     public let sceneID: String
     /// The store with the values of the application and of every scene.
     public let base: ObservableStore
-    /// Whether a value set in this scene also becomes the application's value, which scenes without their own value inherit.
+    /// Whether a value set in this scene also becomes the application's value, which scenes without their own value inherit; setting nil
+    /// removes that.
     public var writesThrough: Bool { keys.scope.writesThrough }
 
     private let keys: ScopedKeys
@@ -115,6 +121,11 @@ extension SceneStore: KeyValueAccess {
         nonmutating set { base[scoped(key)] = newValue }
         nonmutating _modify { yield &base[scoped(key)] }
     }
+
+    /// Removes this scene's value of a name, so that it inherits the application's again.
+    public func removeValue(forKey name: String) {
+        remove(StorageKey<PropertyListValue?>(name))
+    }
 }
 
 extension SceneStore {
@@ -123,7 +134,7 @@ extension SceneStore {
         try base.value(for: scoped(key))
     }
 
-    /// Sets a key's value in this scene; see ``ObservableStore/set(_:for:muting:)``.
+    /// Sets a key's value in this scene; nil hides the application's. See ``ObservableStore/set(_:for:muting:)``.
     public func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
@@ -135,7 +146,7 @@ extension SceneStore {
         base.remove(scoped(key), muting: token)
     }
 
-    /// Whether this scene has set a value for a key.
+    /// Whether this scene has set a value for a key, or nil.
     public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
         base.isSet(scoped(key))
     }

@@ -107,7 +107,8 @@ extension ObservableStore: KeyValueAccess {
         return (value, failure, isReported, found.entry)
     }
 
-    /// Sets a key's value, immediately for all readers in this process; it is written soon after. Setting nil removes the entry.
+    /// Sets a key's value, immediately for all readers in this process; it is written soon after. Setting nil removes the entry, except in
+    /// a scene; see ``SceneStore``.
     ///
     /// Setting a value equal to the stored one is not a change.
     ///
@@ -119,7 +120,8 @@ extension ObservableStore: KeyValueAccess {
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
-        let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
+        let encoded = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
+        let stored = encoded ?? key.definition.traits.storedNil
         if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
         try edit(key, stored, muting: token)
     }

@@ -111,12 +111,13 @@ public struct StoreTransaction: KeyValueAccess {
         return (value, failure)
     }
 
-    /// Sets a key's value; nil removes it.
+    /// Sets a key's value; nil removes it, except in a scene.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/mandatory(key:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         if layers.mandatory(key.definition.entryName) != nil { throw .mandatory(key: key.name) }
-        let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
+        let encoded = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
+        let stored = encoded ?? key.definition.traits.storedNil
         contents.apply(try key.edits(storing: stored) { contents[$0] }, at: key.editedPaths)
     }
 

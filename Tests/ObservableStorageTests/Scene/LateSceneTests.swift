@@ -100,15 +100,18 @@ struct LateSceneTests {
         #expect(late.count == 13)
     }
 
-    @Test("Nil written before there is a scene removes the scene's value")
+    @Test("Nil written before there is a scene is set in the scene")
     func removing() {
         let scene = SceneStore(sceneID: "one", base: store)
         scene.set("Jo", forKey: "name")
+        store.set("Al", forKey: "name")
         let late = Late(store)
         late.name = nil
+        #expect(late.name == nil)
         late.sceneID = "one"
         #expect(late.name == nil)
         #expect(scene.string(forKey: "name") == nil)
+        #expect(store.string(forKey: "name") == "Al")
     }
 
     @Test("A value that never reaches a scene is reported by the application's store when its object ends")

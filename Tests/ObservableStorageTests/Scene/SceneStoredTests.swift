@@ -58,6 +58,8 @@ struct SceneStoredTests {
         #expect(again.account == ["a": 1])
         #expect(again.count == 7)
         again.name = nil
+        #expect(person.name == nil)
+        person.$name.remove()
         #expect(!person.$name.isSet)
     }
 
