@@ -2,9 +2,14 @@ public import FoundationSubset
 public import PropertyListCoding
 
 extension URL: Storable {
-    /// A stored string that is a whole URL, relative or absolute; nothing in it is escaped or left out to make it one.
+    /// A stored string that is a whole URL, relative or absolute, in which nothing is escaped or left out to make it one; or the path of a
+    /// file, as `UserDefaults` stores it, which begins with `/`, or with `~` for the user's home folder.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
+        if let file = URL(storedPath: string) {
+            self = file
+            return
+        }
         guard let url = URL(string: string, encodingInvalidCharacters: false), url.absoluteString == string else {
             throw CodingFailure(Self.self, refusing: string)
         }
@@ -12,7 +17,28 @@ extension URL: Storable {
     }
 
     /// The absolute string.
-    public var propertyListValue: PropertyListValue { .string(absoluteString) }
+    ///
+    /// Throws for a URL without a scheme that begins as a path does, which would be read as that of a file.
+    public var propertyListValue: PropertyListValue {
+        get throws {
+            let string = absoluteString
+            guard URL(storedPath: string) == nil else {
+                throw CodingFailure("\(PropertyListValue.string(string).briefDescription) would be read as the path of a file")
+            }
+            return .string(string)
+        }
+    }
+
+    /// The URL of a file whose path is stored as `UserDefaults` does; nil for text that does not begin as an absolute path.
+    init?(storedPath text: String) {
+        if text == "~" || text.hasPrefix("~/") {
+            self = URL.homeDirectory.appending(path: text.dropFirst(2))
+        } else if text.hasPrefix("/") {
+            self = URL(filePath: text)
+        } else {
+            return nil
+        }
+    }
 }
 
 extension UUID: Storable {

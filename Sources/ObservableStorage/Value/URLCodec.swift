@@ -25,12 +25,10 @@ extension StorageCodec where Value == URL {
 }
 
 extension URL {
-    /// A path, in which a leading `~` is the user's home folder, or the absolute string of a URL.
+    /// A path, or the absolute string of a URL.
     fileprivate init(storedText text: String) throws {
-        if text == "~" || text.hasPrefix("~/") {
-            self = URL.homeDirectory.appending(path: text.dropFirst(2))
-        } else if text.hasPrefix("/") {
-            self = URL(filePath: text)
+        if let file = URL(storedPath: text) {
+            self = file
         } else if let url = URL(string: text, encodingInvalidCharacters: false), url.scheme != nil {
             self = url
         } else {

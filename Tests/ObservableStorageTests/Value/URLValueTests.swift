@@ -1,5 +1,6 @@
 import Foundation
 import PropertyListCoding
+import TestSupport
 import Testing
 
 @testable import ObservableStorage
@@ -8,12 +9,12 @@ import Testing
     @Test(
         "A URL is read back equal",
         arguments: [
-            "https://user:pass@example.org:8080/a%20b/%C3%A9?q=1&r=%26#part", "a/b", "../up", "/absolute", "?query", "#fragment",
+            "https://user:pass@example.org:8080/a%20b/%C3%A9?q=1&r=%26#part", "a/b", "../up", "~a", "?query", "#fragment",
             "file:///tmp/a%20b/", "file:///tmp/a", "mailto:someone@example.org", "data:,x", "http://[::1]/",
         ])
     func whole(_ text: String) throws {
         let url = try #require(URL(string: text))
-        #expect(url.propertyListValue == .string(text))
+        #expect(try url.propertyListValue == .string(text))
         #expect(try URL(propertyListValue: .string(text)) == url)
     }
 
@@ -30,8 +31,31 @@ import Testing
     @Test("A relative URL is stored as the absolute one")
     func base() throws {
         let url = try #require(URL(string: "c?d", relativeTo: URL(string: "https://example.org/a/b")))
-        #expect(url.propertyListValue == "https://example.org/a/c?d")
+        #expect(try url.propertyListValue == "https://example.org/a/c?d")
         #expect(try URL(propertyListValue: url.propertyListValue) == url.absoluteURL)
+    }
+
+    @Test("A path is the URL of a file, as Foundation reads it in user defaults", arguments: ["/var/x", "/var/a b#é", "~/x", "//x/./y"])
+    func path(_ text: String) throws {
+        let domain = TemporaryDomain()
+        let defaults = try domain.defaults
+        defaults.set(text, forKey: "home")
+        let url = try #require(defaults.url(forKey: "home"))
+        for backend in [try domain.makeBackend(), InMemoryBackend(["home": .string(text)])] as [any BlockingStorageBackend] {
+            let store = try ObservableStore(backend: backend)
+            #expect(store.url(forKey: "home")?.absoluteString == url.absoluteString)
+            #expect(store[StorageKey<URL?>("home")]?.absoluteString == url.absoluteString)
+            #expect(store[StorageKey<URL?>("home", codec: .userDefaults)]?.absoluteString == url.absoluteString)
+            #expect(url.isFileURL)
+        }
+    }
+
+    @Test("A relative URL that would be read as a path is refused", arguments: ["/absolute?query", "~/x", "~", "//example.org/a"])
+    func refused(_ text: String) throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let url = try #require(URL(string: text))
+        let error = StorageError.unencodable(key: "url", reason: "string \"\(text)\" would be read as the path of a file")
+        #expect(throws: error) { try store.set(url, for: StorageKey<URL?>("url")) }
     }
 
     @Test(
