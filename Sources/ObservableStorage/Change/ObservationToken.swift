@@ -3,14 +3,14 @@ public final class ObservationToken: Sendable {
     /// Identifies the subscriptions that a writer skips when it passes this token; 0 if there are none.
     let subscriptionID: UInt64
     // Until it is cancelled: a token that is retained longer retains nothing of the subscription.
-    private let running: Lock<(subscription: Subscription, onCancel: @Sendable () -> Void)?>
+    private let running: Lock<(subscription: Subscription?, onCancel: @Sendable () -> Void)?>
 
     /// Creates a token that calls a closure once, when it is cancelled or released.
     public convenience init(onCancel: @escaping @Sendable () -> Void) {
-        self.init(Subscription(), id: 0, onCancel: onCancel)
+        self.init(nil, id: 0, onCancel: onCancel)
     }
 
-    init(_ subscription: Subscription, id: UInt64, onCancel: @escaping @Sendable () -> Void) {
+    init(_ subscription: Subscription?, id: UInt64, onCancel: @escaping @Sendable () -> Void) {
         subscriptionID = id
         running = Lock((subscription, onCancel))
     }
@@ -22,7 +22,7 @@ public final class ObservationToken: Sendable {
     /// Ends the observation. Nothing is delivered after this returns on the same thread; further calls have no effect.
     public func cancel() {
         let ended = running.take { $0.take() }
-        ended?.subscription.end()
+        ended?.subscription?.end()
         ended?.onCancel()
     }
 
@@ -33,22 +33,16 @@ public final class ObservationToken: Sendable {
 
     /// Keeps the observation active until an object is released. The object is not retained.
     ///
-    /// After the object is released nothing is delivered; the listener itself is released at the next change, or when the store ends. A
-    /// token created with ``init(onCancel:)`` is cancelled within about a second, on another thread: Swift does not report the release of
-    /// an object, so a timer checks. Tying the token to another object replaces the first one.
+    /// After the object is released nothing is delivered; the listener itself is released at the next change, or when the store ends. Tying
+    /// the token to another object replaces the first one.
+    ///
+    /// This is for tokens of listeners and subscribers only, whose next delivery finds that the object was released. Any other token, such as
+    /// one created with ``init(onCancel:)``, is not retained: the object has to keep it as a property.
     ///
     /// - Returns: the token, for ending the observation earlier.
     @discardableResult
     public func tie(to object: AnyObject) -> ObservationToken {
-        tie(to: object, checkedBy: .shared)
-    }
-
-    /// - Parameter polling: what detects the release of the object, if the token has no publisher.
-    @discardableResult
-    func tie(to object: AnyObject, checkedBy polling: OwnerPolling) -> ObservationToken {
-        guard let subscription = running.withLock({ $0?.subscription }) else { return self }
-        subscription.tie(self, to: object)
-        if subscriptionID == 0 { polling.add(subscription) }
+        running.withLock({ $0?.subscription })?.tie(self, to: object)
         return self
     }
 }

@@ -42,41 +42,6 @@ class Subscription: @unchecked Sendable {
     }
 }
 
-/// Checks at intervals whether the objects exist that tokens without a publisher are tied to: nothing else would detect their release.
-final class OwnerPolling: Sendable {
-    /// The instance of the process. There is a timer only while there are such tokens.
-    static let shared = OwnerPolling(every: .seconds(1))
-
-    private let interval: DispatchTimeInterval
-    private let state = Lock<(subscriptions: [ObjectIdentifier: Subscription], isTimed: Bool)>(([:], false))
-
-    init(every interval: DispatchTimeInterval) {
-        self.interval = interval
-    }
-
-    /// Checks a subscription until it has ended.
-    func add(_ subscription: Subscription) {
-        let isTimed = state.withLock { state in
-            state.subscriptions[ObjectIdentifier(subscription)] = subscription
-            defer { state.isTimed = true }
-            return state.isTimed
-        }
-        if !isTimed { lookLater() }
-    }
-
-    private func lookLater() {
-        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + interval) { [self] in
-            let ended = state.withLock { $0.subscriptions }.filter { $0.value.isEnded }
-            let isTimed = state.withLock { state in
-                for ended in ended.keys { state.subscriptions[ended] = nil }
-                state.isTimed = !state.subscriptions.isEmpty
-                return state.isTimed
-            }
-            if isTimed { lookLater() }
-        }
-    }
-}
-
 /// One observer of a publisher's elements, and its lifetime: delivery to many is faster if each is one object.
 final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     // Sendable because the superclass protects all mutable state.
