@@ -3,8 +3,27 @@ import PropertyListCoding
 /// The previous values of an entry, for readers that cannot decode the present one: they keep the last valid value.
 ///
 /// A value set with a key of the entry's type is valid. Other values are only known to be valid after a reader has decoded them: the values
-/// before them are kept until then.
+/// before them are kept until then. Values inside the entry's dictionary that have keys of their own are valid or invalid one by one.
 struct EntryHistory: Sendable {
+    /// What readers have found of a value inside the entry's dictionary.
+    private struct InnerHistory: Sendable {
+        /// The last valid value, the type as which it was decoded, and the revision up to which it is known to be so.
+        var good: PropertyListValue?
+        var type: ObjectIdentifier?
+        var goodRevision: UInt64 = 0
+        /// The invalid value that was reported last, unless a valid one was found since.
+        var reported: PropertyListValue?
+        /// The first revision whose value has not been reported as invalid.
+        var unreportedRevision: UInt64 = 0
+
+        /// The same after the entry was removed.
+        var withoutGood: InnerHistory {
+            var removed = self
+            (removed.good, removed.type) = (nil, nil)
+            return removed
+        }
+    }
+
     /// Earlier values that may be valid, the newest first: the one that was replaced last, and the last one that was found to be valid, or
     /// else the first one that was not read.
     private(set) var earlier: [PropertyListValue] = []
@@ -15,6 +34,27 @@ struct EntryHistory: Sendable {
     private var isGood = false
     // The first revision whose value has not been reported as invalid.
     private var unreportedRevision: UInt64 = 0
+    // By the path inside the dictionary.
+    private var inner: [[String]: InnerHistory] = [:]
+
+    /// Whether there is an earlier value of a key.
+    var isEmpty: Bool {
+        earlier.isEmpty && inner.isEmpty
+    }
+
+    /// Earlier values of a key that may be valid, the newest first.
+    func earlier(_ name: EntryName) -> [PropertyListValue] {
+        values(of: name, in: earlier)
+    }
+
+    /// The values of a key in earlier values of the entry, with the last one that was found to be valid.
+    func values(of name: EntryName, in earlier: [PropertyListValue]) -> [PropertyListValue] {
+        if name.path.isEmpty { return earlier }
+        // Without a value before the present one, the key had its default, whatever was valid before that.
+        if let last = earlier.first, name.leaf(last) == nil { return [] }
+        let good = inner[name.path]?.good
+        return [earlier.first.flatMap(name.leaf), good].compactMap(\.self) + earlier.dropFirst().compactMap(name.leaf)
+    }
 
     /// Records that a value was replaced.
     ///
@@ -27,6 +67,7 @@ struct EntryHistory: Sendable {
         self.revision = revision
         let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
         defer { isGood = isTyped }
+        if isRemoval, !inner.isEmpty { inner = inner.mapValues(\.withoutGood) }
         if isTyped { self.type = type }
         guard let old, !isRemoval, !(isTyped && isGood) else {
             if !earlier.isEmpty { earlier = [] }
@@ -40,34 +81,66 @@ struct EntryHistory: Sendable {
         }
     }
 
-    /// Whether the present value still has to be recorded as valid for readers of a type.
-    func isUnconfirmed(_ type: ObjectIdentifier) -> Bool {
+    /// Whether the present value of a key still has to be recorded as valid for readers of a type.
+    func isUnconfirmed(_ type: ObjectIdentifier, of name: EntryName) -> Bool {
         // A reader of another type must not remove the last valid value of the readers of the entry's type.
-        !isGood && (self.type == nil || self.type == type || earlier.isEmpty)
+        if name.path.isEmpty { return !isGood && (self.type == nil || self.type == type || earlier.isEmpty) }
+        guard let inner = inner[name.path], inner.good != nil else { return true }
+        return inner.goodRevision < revision && inner.type == type
     }
 
-    /// Records that a value is valid, if it is still present.
+    /// Records that the value of a key is valid, if it is still present.
     ///
     /// - Returns: earlier values that are no longer needed, to be released outside locks.
-    mutating func noteGood(_ type: ObjectIdentifier, revision: UInt64) -> [PropertyListValue] {
-        guard self.revision == revision, isUnconfirmed(type) else { return [] }
-        defer { (self.type, isGood, earlier) = (type, true, []) }
-        return earlier
+    mutating func noteGood(
+        _ value: PropertyListValue, of name: EntryName, as type: ObjectIdentifier, revision: UInt64
+    ) -> [PropertyListValue] {
+        guard self.revision == revision, isUnconfirmed(type, of: name) else { return [] }
+        guard !name.path.isEmpty else {
+            defer { (self.type, isGood, earlier) = (type, true, []) }
+            return earlier
+        }
+        var found = inner[name.path] ?? InnerHistory()
+        let unneeded = [found.good, found.reported].compactMap(\.self)
+        (found.good, found.type, found.goodRevision) = (value, type, revision)
+        if found.reported != value { found.reported = nil }
+        inner[name.path] = found
+        return unneeded
     }
 
-    /// Records that a value is invalid.
+    /// Records that the value of a key is invalid.
     ///
     /// - Parameters:
+    ///   - value: the value.
+    ///   - name: the names of the key.
     ///   - revision: the revision in which the value was set, or a later one, if it is still present.
     ///   - good: the earlier value that is used instead: no other one is kept.
     /// - Returns: whether this has to be reported, which is true once for each value; and earlier values that are no longer needed.
-    mutating func noteBad(revision: UInt64, insteadOf good: PropertyListValue?) -> (isNew: Bool, unneeded: [PropertyListValue]) {
+    mutating func noteBad(
+        _ value: PropertyListValue, of name: EntryName, revision: UInt64, insteadOf good: PropertyListValue?
+    ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
+        guard name.path.isEmpty else { return noteBadInside(value, at: name.path, revision: revision, insteadOf: good) }
         var unneeded: [PropertyListValue] = []
         if let good, !earlier.isEmpty, revision >= self.revision, earlier != [good] { (unneeded, earlier) = (earlier, [good]) }
         let revision = min(revision, self.revision)
         guard revision >= unreportedRevision else { return (false, unneeded) }
         unreportedRevision = revision + 1
         return (true, unneeded)
+    }
+
+    private mutating func noteBadInside(
+        _ value: PropertyListValue, at path: [String], revision: UInt64, insteadOf good: PropertyListValue?
+    ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
+        var found = inner[path] ?? InnerHistory()
+        let unneeded = [found.good, found.reported].compactMap(\.self)
+        if let good, revision >= self.revision { found.good = good }
+        let revision = min(revision, self.revision)
+        // The same value in a dictionary in which others have changed is still the one that was reported.
+        let isNew = revision >= found.unreportedRevision && value != found.reported
+        if isNew { found.reported = value }
+        found.unreportedRevision = max(found.unreportedRevision, revision + 1)
+        inner[path] = found
+        return (isNew, unneeded)
     }
 }
 

@@ -139,17 +139,17 @@ struct EntryTable: Sendable {
 struct EntryValues: Sendable {
     fileprivate(set) var revision: UInt64
     private(set) var values: [String: PropertyListValue]
-    // The values before the present ones, of those that may be invalid.
-    private var earlier: [String: [PropertyListValue]] = [:]
+    // Of entries whose values may be invalid.
+    private var histories: [String: EntryHistory] = [:]
 
     init(revision: UInt64, values: [String: PropertyListValue]) {
         self.revision = revision
         self.values = values
     }
 
-    /// The previous values of a name, for readers that cannot decode the present one.
-    func earlier(_ name: String) -> [PropertyListValue] {
-        earlier.isEmpty ? [] : earlier[name] ?? []
+    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
+    func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+        (histories[name.own]?.earlier(name) ?? [], name.fallback.flatMap { histories[$0] }?.earlier(name) ?? [])
     }
 
     /// The values after some edits; for a reader of the edited values, who needs no earlier ones.
@@ -157,15 +157,15 @@ struct EntryValues: Sendable {
         var edited = self
         for (name, value) in edits {
             edited.values[name] = value
-            edited.earlier[name] = nil
+            edited.histories[name] = nil
         }
         return edited
     }
 
     /// Sets the value of an entry to the present one, and returns the previous one.
     fileprivate mutating func set(_ entry: Entry) -> PropertyListValue? {
-        let before = entry.content.history.earlier
-        if !before.isEmpty || !earlier.isEmpty { earlier[entry.name] = before.isEmpty ? nil : before }
+        let history = entry.content.history
+        if !history.isEmpty || !histories.isEmpty { histories[entry.name] = history.isEmpty ? nil : history }
         guard let value = entry.content.value else { return values.removeValue(forKey: entry.name) }
         return values.updateValue(value, forKey: entry.name)
     }

@@ -92,20 +92,21 @@ final class EntryCache: Sendable {
             return Found(
                 entry: entry, own: own, version: own.version, fallback: fallback, fallbackVersion: fallback?.version ?? 0,
                 isComplete: name.hasEarlier ? name.leaf(own.content.value) != nil : entry.stored != nil,
-                revision: history?.revision ?? 0, isUnconfirmed: type.flatMap { history?.isUnconfirmed($0) } ?? false)
+                revision: history?.revision ?? 0, isUnconfirmed: type.flatMap { history?.isUnconfirmed($0, of: name) } ?? false)
         }
     }
 
     /// The previous stored and fallback values, the newest first.
     ///
     /// - Parameter includingPresent: whether the present values are included, for readers of newer ones.
-    func earlier(_ entryName: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+    func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
         state.withLock { state in
-            func values(_ name: String) -> [PropertyListValue] {
-                let present = includingPresent ? state.entries[name] : nil
-                return ((present.map { [$0] } ?? []) + state.earlier(name)).compactMap(entryName.leaf)
+            var (own, fallback) = state.earlier(name)
+            if includingPresent {
+                if let present = name.leaf(state.entries[name.own]) { own.insert(present, at: 0) }
+                if let present = name.fallback.flatMap({ name.leaf(state.entries[$0]) }) { fallback.insert(present, at: 0) }
             }
-            return (values(entryName.own), entryName.fallback.map { values($0) } ?? [])
+            return (own, fallback)
         }
     }
 
@@ -122,17 +123,18 @@ final class EntryCache: Sendable {
         _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
         insteadOf good: PropertyListValue?, _ reports: FailureReports
     ) -> Bool {
-        let name = entry.stored == nil ? key.definition.entryName.fallback : key.definition.entryName.own
-        guard let name, entry.stored ?? entry.fallback != nil else { return false }
+        let entryName = key.definition.entryName
+        let name = entry.stored == nil ? entryName.fallback : entryName.own
+        guard let name, let stored = entry.stored ?? entry.fallback else { return false }
         if let failure {
             let noted = state.take {
-                $0.entries.ensureEntry(name).content.history.noteBad(revision: revision, insteadOf: good)
+                $0.entries.ensureEntry(name).content.history.noteBad(stored, of: entryName, revision: revision, insteadOf: good)
             }
             if noted.isNew { reports.report(failure) }
             return noted.isNew
         }
         if let type = key.definition.type {
-            state.take { $0.entries.entry(name)?.content.history.noteGood(type, revision: revision) }
+            state.take { $0.entries.entry(name)?.content.history.noteGood(stored, of: entryName, as: type, revision: revision) }
         }
         return false
     }
@@ -250,18 +252,17 @@ extension EntryCache {
         _ change: EntryChange, among changes: [EntryChange], asSeenBy name: EntryName, _ state: EntryCacheState
     ) -> EntryChange? {
         if !state.layers.mandatory.isEmpty, state.layers.mandatory(name) != nil { return nil }
-        guard let fallback = name.fallback else { return name.path.isEmpty ? change : change.inside(name) }
+        let own = name.path.isEmpty ? change : change.inside(name, change.entry.content.history)
+        guard let fallback = name.fallback else { return own }
         let now = state.entry(name)
         if change.key == name.own {
             let old = changes.first { $0.key == fallback }.map(\.old.stored).map(name.leaf) ?? now.fallback
-            let own = name.path.isEmpty ? change : change.inside(name)
-            return own?.with(
-                fallback: (old, now.fallback), earlier: state.earlier(fallback).compactMap(name.leaf), registered: now.registered)
+            return own?.with(fallback: (old, now.fallback), earlier: state.earlier(name).fallback, registered: now.registered)
         }
         // A value of its own hides the fallback; one that was set or removed in the same step is reported instead.
         let isOwnChanged = changes.contains { $0.key == name.own && name.leaf($0.old.stored) != name.leaf($0.new.stored) }
         guard now.stored == nil, !isOwnChanged else { return nil }
-        return (name.path.isEmpty ? change : change.inside(name))?.asFallback(of: name.text)
+        return own?.asFallback(of: name.text)
     }
 
     /// Whether any entry is observed.

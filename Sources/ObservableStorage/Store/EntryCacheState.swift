@@ -37,9 +37,10 @@ struct EntryCacheState: Sendable {
         layers.entry(name) { entries[$0] }
     }
 
-    /// The previous values of a name, for readers that cannot decode the present one.
-    func earlier(_ name: String) -> [PropertyListValue] {
-        entries.entry(name)?.content.history.earlier ?? []
+    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
+    func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+        func values(_ entry: String) -> [PropertyListValue] { entries.entry(entry)?.content.history.earlier(name) ?? [] }
+        return (values(name.own), name.fallback.map(values) ?? [])
     }
 
     /// Sets the value that is used while none is stored.
@@ -185,9 +186,9 @@ struct EntryCacheState: Sendable {
     mutating func current(_ name: EntryName) -> EntryChange {
         let entry = entry(name)
         let source = entries.ensureEntry(entry.stored == nil ? name.fallback ?? name.own : name.own)
+        let earlier = earlier(name)
         return EntryChange(
-            key: name.text, old: entry, new: entry, earlier: earlier(name.own).compactMap(name.leaf),
-            earlierFallback: name.fallback.map(earlier)?.compactMap(name.leaf) ?? [],
+            key: name.text, old: entry, new: entry, earlier: earlier.own, earlierFallback: earlier.fallback,
             isRemoval: entry.stored == nil && entry.fallback == nil, origin: .local, revision: revision,
             entry: source, version: source.version)
     }

@@ -33,7 +33,7 @@ struct KeyReplay<Value: Sendable> {
     ) -> Change<Value>? {
         step += 1
         let old = layers.entry(name) { values[$0] }
-        let before = (own: own.earlier, fallback: fallback.earlier)
+        let before = (own: own.earlier(name), fallback: fallback.earlier(name))
         for name in name.all { if let edit = edits[name] { set(edit.newValue, for: name) } }
         let new = layers.entry(name) { values[$0] }
         let isOwn = old.stored != new.stored
@@ -41,9 +41,9 @@ struct KeyReplay<Value: Sendable> {
         guard isOwn || new.stored == nil && old.fallback != new.fallback else { return nil }
         return typed(
             EntryChange(
-                key: name.text, old: old, new: new, earlier: before.own.compactMap(name.leaf),
+                key: name.text, old: old, new: new, earlier: before.own,
                 // A fallback that is used from now on may have become invalid while it was hidden, or just now.
-                earlierFallback: (isOwn ? fallback.earlier : before.fallback).compactMap(name.leaf),
+                earlierFallback: isOwn ? fallback.earlier(name) : before.fallback,
                 isRemoval: (isOwn ? new.stored : new.fallback) == nil, origin: origin, revision: revision,
                 storageRevision: storageRevision, entry: entry, version: 0))
     }
@@ -65,24 +65,26 @@ struct KeyReplay<Value: Sendable> {
                 return try key.decoded(stored)
             }, decodingNew: { stored throws(StorageError) in try key.decoded(stored) })
         self.last = failure == nil ? (change.new.stored ?? change.new.fallback).map { ($0, typed.newValue) } : nil
-        if change.new.stored != nil {
-            own.note(failure, as: key.definition.type, revision: step, insteadOf: good)
-        } else if change.new.fallback != nil {
-            fallback.note(failure, as: key.definition.type, revision: step, insteadOf: good)
+        if let stored = change.new.stored {
+            own.note(stored, of: key, failure, revision: step, insteadOf: good)
+        } else if let stored = change.new.fallback {
+            fallback.note(stored, of: key, failure, revision: step, insteadOf: good)
         }
         return typed
     }
 }
 
 extension EntryHistory {
-    /// Records whether the present value is valid, as the store does for the changes that it tells live.
-    fileprivate mutating func note(
-        _ failure: StorageError?, as type: ObjectIdentifier?, revision: UInt64, insteadOf good: PropertyListValue?
+    /// Records whether the present value of a key is valid, as the store does for the changes that it tells live.
+    fileprivate mutating func note<Value>(
+        _ stored: PropertyListValue, of key: StorageKey<Value>, _ failure: StorageError?, revision: UInt64,
+        insteadOf good: PropertyListValue?
     ) {
+        let name = key.definition.entryName
         if failure != nil {
-            _ = noteBad(revision: revision, insteadOf: good)
-        } else if let type {
-            _ = noteGood(type, revision: revision)
+            _ = noteBad(stored, of: name, revision: revision, insteadOf: good)
+        } else if let type = key.definition.type {
+            _ = noteGood(stored, of: name, as: type, revision: revision)
         }
     }
 }

@@ -58,10 +58,7 @@ public struct StoreSnapshot: Sendable {
         let name = key.definition.entryName
         let entry = layers.entry(name) { stored.values[$0] }
         let (value, failure, _) = key.value(
-            of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
-            orLastOf: {
-                (stored.earlier(name.own).compactMap(name.leaf), name.fallback.map(stored.earlier)?.compactMap(name.leaf) ?? [])
-            })
+            of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) }, orLastOf: { stored.earlier(name) })
         if let failure {
             let present = cache.read(name, as: nil)
             // A value that was replaced meanwhile was reported when it was stored, if anyone was told of it.

@@ -159,6 +159,83 @@ struct NestedKeyTests {
         #expect(store[server] == ["host": "c", "port": "no number"])
     }
 
+    @Test(
+        "Each value of a dictionary that cannot be decoded is reported once, and leaves its own last valid one",
+        arguments: Fixture.allCases)
+    func severalUndecodable(fixture: Fixture) async throws {
+        let storage = try fixture.make(["server": ["host": "a", "port": 1]])
+        let store = try storage.open()
+        let settings = KeyedStore<ServerKeys>(store)
+        #expect((settings.host, settings.port, settings.level) == ("a", 1, nil))
+        var changes = store.allChanges.makeAsyncIterator()
+        let steps: [(server: PropertyListValue, host: String, port: Int, level: Int?)] = [
+            (["host": "b", "port": 2, "log": ["level": 0]], "b", 2, 0),
+            (["host": 7, "port": "no", "log": ["level": 1]], "b", 2, 1),
+            // The first two are the same ones as before.
+            (["host": 7, "port": "no", "log": ["level": 2]], "b", 2, 2),
+            (["host": 7, "port": "none", "log": ["level": "debug"]], "b", 2, 2),
+            (["host": "c", "port": 3, "log": ["level": 3]], "c", 3, 3),
+            (["host": 7, "port": 4, "log": ["level": 4]], "c", 4, 4),
+            // It was removed.
+            (["port": 4, "log": ["level": 4]], "localhost", 4, 4),
+            (["host": 8, "port": 4, "log": ["level": 4]], "localhost", 4, 4),
+        ]
+        for step in steps {
+            _ = try storage.edit { $0["server"] = step.server }
+            _ = await changes.next()
+            for _ in 0..<2 {
+                #expect((settings.host, settings.port, settings.level) == (step.host, step.port, step.level))
+                #expect(KeyedStore<ServerKeys>(store).port == step.port)
+                #expect(settings.snapshot.host == step.host)
+            }
+        }
+        let failures = store.failures
+        try await store.close()
+        let reported = await failures.reduce(into: [String]()) { reported, error in
+            guard case .undecodable(let key, _, _, _) = error else { return reported.append("\(error)") }
+            reported.append(key)
+        }
+        #expect(
+            reported == [
+                "server.host", "server.port", "server.port", "server.log.level", "server.host", "server.host",
+            ])
+    }
+
+    @Test("Observers of several values of a dictionary that cannot be decoded have the last valid ones, and each is reported")
+    func observedUndecodable() async throws {
+        let backend = InMemoryBackend(["server": ["host": "a", "port": 1]])
+        let store = try ObservableStore(backend: backend)
+        let settings = KeyedStore<ServerKeys>(store)
+        let seen = Recorder<String>()
+        let tokens = [
+            settings.addUpdateListener(for: \.host) { seen.record("\($0.oldValue) \($0.newValue)") },
+            settings.addUpdateListener(for: \.port) { seen.record("\($0.oldValue) \($0.newValue)") },
+        ]
+        let servers: [PropertyListValue] = [
+            ["host": "b", "port": 2], ["host": 7, "port": "no"], ["host": 8, "port": "none"], ["host": 9, "port": 5],
+        ]
+        let revision = try #require(store.storageRevision)
+        for (index, server) in servers.enumerated() {
+            _ = try backend.edit { $0["server"] = server }
+            _ = try await seen.elements(count: 2 * (index + 1))
+        }
+        let live = seen.elements
+        #expect(Set(live.prefix(2)) == ["a b", "1 2"])
+        #expect(Set(live[2..<4]) == ["b b", "2 2"])
+        #expect(Set(live[4..<6]) == ["b b", "2 2"])
+        #expect(Set(live.suffix(2)) == ["b b", "2 5"])
+        var later: [Int] = []
+        for await change in try #require(await settings.store.changes(of: StorageKey("server", "port", default: 80), since: revision)) {
+            later.append(change.newValue)
+            if change.newValue == 5 { break }
+        }
+        #expect(later == [2, 2, 2, 5])
+        let failures = store.failures
+        try await store.close()
+        #expect(await failures.reduce(0) { count, _ in count + 1 } == 5)
+        withExtendedLifetime(tokens) {}
+    }
+
     @Test("A flat key moves into a dictionary, registered values and scenes apply", arguments: Fixture.allCases)
     func migration(fixture: Fixture) async throws {
         let storage = try fixture.make(["serverPort": 8_080, "server": ["host": "a"]])
