@@ -28,11 +28,7 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
 
     /// Throws an error if the values of a snapshot are not valid.
     func check(_ snapshot: StoreSnapshot) throws(StorageError) {
-        do {
-            try table.keys.validate(KeyedSnapshot(snapshot, table))
-        } catch {
-            throw .invalidGroup(group: "\(Keys.self)", reason: "\(error)")
-        }
+        try table.check(snapshot)
     }
 
     /// Throws an error if the present values would not be valid after a key was set.
@@ -56,7 +52,7 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
                 return (state.lastValid, state.reported != error)
             }
             if isNew { reports.report(error) }
-            return lastValid
+            return lastValid.replacing(error)
         }
     }
 

@@ -11,6 +11,9 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     private let cache: EntryCache
     private let reports: FailureReports
     private let rule: GroupRule<Keys>?
+    // The entries on which the rule may depend; none without a rule.
+    private let ruleEntries: [Entry]
+    private let isChecked: Bool
     private let made = KeyPathTable()
 
     init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, _ reports: FailureReports) {
@@ -19,21 +22,47 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         let named = keys.storageKeys(naming)
         self.cache = cache
         self.reports = reports
+        isChecked = true
         rule = GroupRule(KeyTable(withoutRule: keys, naming: naming, named, in: cache, reports), in: cache, reports)
+        ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
         (storageKeys, byNumber) = Self.index(named)
     }
 
-    private init(withoutRule keys: Keys, naming: KeyNaming, _ named: [NamedKey], in cache: EntryCache, _ reports: FailureReports) {
+    /// Creates the keys for values that are checked, or that are not the stored ones: neither the rule nor those of nested groups replace
+    /// them.
+    init(withoutRule keys: Keys, naming: KeyNaming, _ named: [NamedKey], in cache: EntryCache, _ reports: FailureReports) {
         self.keys = keys
         self.naming = naming
         self.cache = cache
         self.reports = reports
+        isChecked = false
         rule = nil
+        ruleEntries = []
         (storageKeys, byNumber) = Self.index(named)
     }
 
     private static func index(_ named: [NamedKey]) -> ([any AnyStorageKey], [UInt64: any AnyStorageKey]) {
         (named.map(\.named), Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first })
+    }
+
+    /// Whether the group has a rule for values that depend on each other.
+    var hasRule: Bool { rule != nil }
+
+    /// Throws an error if the values of a snapshot are not valid by the group's rule.
+    func check(_ snapshot: StoreSnapshot) throws(StorageError) {
+        do {
+            try keys.validate(KeyedSnapshot(snapshot, self))
+        } catch {
+            throw .invalidGroup(group: "\(Keys.self)", reason: "\(error)")
+        }
+    }
+
+    /// The value of a key in the valid snapshot of a group with a rule, tracked.
+    func validValue<Value>(_ path: KeyPath<Keys, StorageKey<Value>>, in store: ObservableStore) -> Value {
+        let key: StorageKey<Value> = key(path).key()
+        for entry in ruleEntries + key.definition.entryName.all.map(cache.entry) { entry.access() }
+        store.migrateIfNeeded(key)
+        return valid(store.snapshot)[key]
     }
 
     /// The snapshot, or the last one that was valid by the group's rule.
@@ -86,7 +115,10 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         unsafeDowncast(
             made.group(path) {
                 let group = keys[keyPath: path]
-                return KeyTable<Group>(group, naming: naming.inside(group.prefix), in: cache, reports)
+                let naming = naming.inside(group.prefix)
+                return isChecked
+                    ? KeyTable<Group>(group, naming: naming, in: cache, reports)
+                    : KeyTable<Group>(withoutRule: group, naming: naming, group.storageKeys(naming), in: cache, reports)
             }, to: KeyTable<Group>.self)
     }
 }

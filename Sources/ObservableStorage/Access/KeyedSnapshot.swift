@@ -15,14 +15,19 @@ public struct KeyedSnapshot<Keys: KeyGroup>: Sendable {
         self.probe = probe
     }
 
+    /// Why the stored values are not valid together, if these are the last valid ones, or the defaults, instead; nil if they are. See
+    /// ``KeyGroup/validate(_:)``.
+    public var groupFailure: StorageError? { snapshot.groupFailure }
+
     /// The value of a key; see ``StoreSnapshot/subscript(_:)``.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
         snapshot[table.key(path).key()]
     }
 
-    /// The values of a nested group, at the same revision.
+    /// The values of a nested group: at the same revision, if they are valid by its own rule.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyedSnapshot<Group> {
-        KeyedSnapshot<Group>(snapshot, table.group(path))
+        let group = table.group(path)
+        return KeyedSnapshot<Group>(group.valid(snapshot), group)
     }
 
     /// Whether a value is stored for a key.

@@ -31,10 +31,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     init(_ store: ObservableStore, naming: KeyNaming) {
         let keys = Keys()
         self.init(store, KeyTable(keys, naming: naming.inside(keys.prefix), in: store.cache, store.reports))
-        var seen: Set<[String]> = []
-        for name in table.storageKeys.map(\.entryName) where !seen.insert([name.own] + name.path).inserted {
-            store.reports.report(.repeatedName(key: name.text, group: String(describing: Keys.self)))
-        }
+        for failure in table.repeatedNames { store.reports.report(failure) }
     }
 
     init(_ store: ObservableStore, _ table: KeyTable<Keys>) {
@@ -42,16 +39,27 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
         self.table = table
     }
 
-    /// The value of a key; see ``ObservableStore/subscript(_:)``. Observation tracks reads.
+    /// The value of a key; see ``ObservableStore/subscript(_:)``, and ``KeyGroup/validate(_:)`` for a group with a rule. Observation tracks
+    /// reads.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
         // Without a `StoredValue`, which would retain the store: that would double the time.
         get {
+            if table.hasRule { return table.validValue(path, in: store) }
             guard let bits = table.withKey(path, { $0.plainBits }) else { return store.observed(table.key(path)) }
             return SeqLock.value(of: bits)
         }
         // Inlined: otherwise the setter consumes the key path, which costs a tenth of the time of a write.
         @inlinable nonmutating set { store[key(path)] = newValue }
-        nonmutating _modify { yield &store[key(path)] }
+        nonmutating _modify {
+            if table.hasRule, let failure = table.valid(store.snapshot).groupFailure {
+                var value = self[dynamicMember: path]
+                yield &value
+                // What was read is not what is stored.
+                store.reports.report(failure)
+            } else {
+                yield &store[key(path)]
+            }
+        }
     }
 
     /// Access to the same store through a nested group.
@@ -77,8 +85,11 @@ extension KeyedStore {
     }
 
     /// The value of a key; see ``ObservableStore/value(for:)``.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)``; ``StorageError/invalidGroup(group:reason:)``.
     public func value<Value>(for path: KeyPath<Keys, StorageKey<Value>>) throws(StorageError) -> Value {
-        try store.value(for: key(path))
+        if table.hasRule, let failure = table.valid(store.snapshot).groupFailure { throw failure }
+        return try store.value(for: key(path))
     }
 
     /// Sets a key's value; see ``ObservableStore/set(_:for:muting:)``.

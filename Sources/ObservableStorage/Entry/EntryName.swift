@@ -13,8 +13,10 @@ struct EntryName: Sendable, Hashable {
     /// Earlier names of the fallback.
     var earlierFallback: [String] = []
 
+    /// The beginning of the names of this library's own entries.
+    static let reservedPrefix = "ObservableStorage."
     /// The beginning of the names of entries that observers of all entries do not see: they only describe other entries.
-    static let hiddenPrefix = "ObservableStorage.cloud/"
+    static let hiddenPrefix = reservedPrefix + "cloud/"
 
     /// The name under which default values are registered.
     var registered: String {

@@ -31,6 +31,14 @@ struct KeyNaming: Sendable {
         scope?.prefix.name(fallbackName(own)) ?? fallbackName(own)
     }
 
+    /// Whether a stored name is one of this naming, whether a key has it or not. Those of scenes are only in their own namings.
+    func contains(_ name: String) -> Bool {
+        guard let scope else { return prefix.contains(name) && !KeyPrefix([KeyScope.folder]).contains(name) }
+        guard scope.prefix.contains(name) else { return false }
+        let own = String(Substring(name.utf8.dropFirst(scope.prefix.beginning.utf8.count)))
+        return KeyPrefix.unescaped(own).map(prefix.contains) ?? false
+    }
+
     /// A key with its transformed name and earlier names.
     func apply<Value>(to key: StorageKey<Value>) -> StorageKey<Value> {
         let key = prefix.components.isEmpty && transform == nil ? key : key.named(fallbackName)
@@ -127,6 +135,9 @@ struct KeyScope: Sendable, Hashable {
     let prefix: KeyPrefix
     /// Whether a value set in the scope also becomes the fallback's value, with which other scopes start.
     let writesThrough: Bool
+
+    /// The first component of the names of all scenes' values.
+    static let folder = "scenes"
 
     /// The stored form of nil in a scope, which is that of a keyed archive: a property list cannot represent nil.
     static let storedNil = PropertyListValue.string("$null")

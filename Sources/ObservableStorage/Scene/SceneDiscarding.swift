@@ -36,7 +36,7 @@ extension SceneStore {
     static func sceneID(ofEntry name: String) -> String? {
         // By bytes: the text after a separator can begin with a combining mark, which forms one character with it.
         let parts = name.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].elementsEqual(folder.utf8) else { return nil }
+        guard parts.count == 3, parts[0].elementsEqual(KeyScope.folder.utf8) else { return nil }
         let sceneID = KeyPrefix.unescaped(String(Substring(parts[1])))
         // A name that this library does not write belongs to no scene.
         return sceneID.flatMap { prefix($0).contains(name) ? $0 : nil }

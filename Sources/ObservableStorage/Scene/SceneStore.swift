@@ -40,11 +40,8 @@ public struct SceneStore: Sendable {
         keys = ScopedKeys(KeyScope(prefix: Self.prefix(sceneID), writesThrough: writesThrough))
     }
 
-    /// The first component of the names of all scenes' values.
-    static let folder = "scenes"
-
     static func prefix(_ sceneID: String) -> KeyPrefix {
-        KeyPrefix([folder, sceneID])
+        KeyPrefix([KeyScope.folder, sceneID])
     }
 
     /// A key in the scope of this scene.

@@ -8,6 +8,8 @@ public struct StoreSnapshot: Sendable {
     private let layers: ValueLayers
     private let cache: EntryCache
     private let reports: FailureReports
+    /// Why the present values of a group are not valid together, if the group has those of this snapshot instead.
+    private(set) var groupFailure: StorageError?
 
     init(_ stored: EntryValues, _ layers: ValueLayers, of cache: EntryCache, _ reports: FailureReports) {
         self.stored = stored
@@ -25,6 +27,13 @@ public struct StoreSnapshot: Sendable {
     /// The snapshot after some edits.
     func applying(_ edits: EntryEdits) -> StoreSnapshot {
         StoreSnapshot(stored.applying(edits), layers, of: cache, reports)
+    }
+
+    /// The snapshot in place of one whose values are not valid together.
+    func replacing(_ failure: StorageError) -> StoreSnapshot {
+        var replacement = self
+        replacement.groupFailure = failure
+        return replacement
     }
 
     /// The store's revision at that time; see ``ObservableStore/revision``.

@@ -49,6 +49,10 @@ public enum StorageError: Error, Sendable, Hashable {
     case repeatedName(key: String, group: String)
     /// The values of a group are not valid together, by its own rule.
     case invalidGroup(group: String, reason: String)
+    /// A name is stored that no key of a group has.
+    case unknownName(key: String, group: String)
+    /// Several errors, which a check has found.
+    case several([StorageError])
     /// `update` was called from inside an `update` of the same store.
     case nestedUpdate
     /// A value is not kept equal on the user's devices; without a key, none is at present.
@@ -149,6 +153,10 @@ extension StorageError: CustomStringConvertible {
             "key \"\(key)\": two keys of \(group) have this name; give one of them another name or its group a prefix"
         case .invalidGroup(let group, let reason):
             "the values of \(group) are not valid together: \(reason); the last valid ones are used, and what is stored was left as it is"
+        case .unknownName(let key, let group):
+            "key \"\(key)\": stored, but no key of \(group) has this name; correct the name, or remove it"
+        case .several(let errors):
+            errors.map(\.description).joined(separator: "\n")
         case .nestedUpdate:
             "update was called from inside update; use the transaction that was passed to it"
         case .unmirrored(let key?, let reason):

@@ -1,5 +1,6 @@
 import Dispatch
 import ObservableStorage
+import Observation
 import Synchronization
 import TestSupport
 import Testing
@@ -169,6 +170,9 @@ struct ValidationTests {
         for await minimum in minimums where minimum == 99 { break }
         let snapshot = settings.snapshot
         #expect((snapshot.minimum, snapshot.maximum, snapshot.note) == (3, 10, nil))
+        #expect(snapshot.groupFailure == reversed(99, 10))
+        #expect((settings.minimum, settings.maximum, settings.note) == (3, 10, nil))
+        #expect(settings.stored(\.minimum).value == 99)
         #expect(settings.read { $0.minimum } == 3)
         var failures = store.failures.makeAsyncIterator()
         #expect(await failures.next() == reversed(99, 10))
@@ -178,6 +182,8 @@ struct ValidationTests {
         _ = try storage.edit { $0["maximum"] = 100 }
         #expect(try #require(await values.next()) == (99, 100, "external"))
         #expect(settings.snapshot.note == "external")
+        #expect(settings.snapshot.groupFailure == nil)
+        #expect(settings.note == "external")
     }
 
     @Test("The last valid snapshot has what was set, also if no snapshot was taken meanwhile", arguments: Fixture.quick)
@@ -199,8 +205,43 @@ struct ValidationTests {
         let settings = KeyedStore<RangeKeys>(store)
         let snapshot = settings.snapshot
         #expect((snapshot.minimum, snapshot.maximum, snapshot.note) == (0, 10, nil))
-        #expect(settings.minimum == 30)
+        #expect(snapshot.groupFailure == reversed(30, 10))
+        #expect((settings.minimum, settings.note) == (0, nil))
+        #expect(throws: reversed(30, 10)) { try settings.value(for: \.note) }
+        settings.maximum += 50
+        #expect(store.entries == ["minimum": 30, "note": "n"])
         settings.maximum = 40
-        #expect(settings.snapshot.note == "n")
+        #expect((settings.minimum, settings.snapshot.note, settings.snapshot.groupFailure) == (30, "n", nil))
+        settings.maximum += 1
+        #expect(settings.maximum == 41)
+    }
+
+    @Test("A read of a key is tracked by all keys of a group with a rule")
+    func tracking() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["minimum": 30]))
+        let settings = KeyedStore<RangeKeys>(store)
+        let woken = Recorder<Void>()
+        withObservationTracking {
+            _ = settings.minimum
+        } onChange: {
+            woken.record(())
+        }
+        settings.maximum = 40
+        #expect(woken.elements.count == 1)
+        #expect(settings.minimum == 30)
+    }
+
+    @Test("A nested group with a rule has its own last valid values in a snapshot, too")
+    func nested() throws {
+        struct Outer: KeyGroup {
+            let range = RangeKeys()
+            let title = StorageKey("title", default: "")
+        }
+        let store = try ObservableStore(backend: InMemoryBackend(["minimum": 30, "title": "t"]))
+        let settings = KeyedStore<Outer>(store)
+        let snapshot = settings.snapshot
+        #expect((snapshot.title, snapshot.range.minimum) == ("t", 0))
+        #expect((settings.title, settings.range.minimum) == ("t", 0))
+        #expect((snapshot.groupFailure, snapshot.range.groupFailure) == (nil, reversed(30, 10)))
     }
 }

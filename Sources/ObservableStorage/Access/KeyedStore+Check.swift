@@ -1,0 +1,95 @@
+import PropertyListCoding
+
+extension KeyedStore {
+    /// Checks all that is stored for the group, for the start of a program: afterwards, a value that is not valid is replaced by the last
+    /// valid one.
+    ///
+    /// Each key must have a value that can be decoded, and each group, also a nested one, values that are valid together; and each stored
+    /// name must be that of a key. Names outside the prefix of the group are not checked, nor are those of scenes and of this library's own
+    /// entries. Inside a dictionary, the names are checked if keys have single values of it.
+    ///
+    /// ```swift
+    /// do {
+    ///     try settings.check()
+    /// } catch {
+    ///     fatalError("\(error)")
+    /// }
+    /// ```
+    ///
+    /// - Parameter isAllowed: whether a name is allowed that no stored property of the group has, as of a computed key or another group.
+    /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``.
+    public func check(allowing isAllowed: (String) -> Bool = { _ in false }) throws(StorageError) {
+        let snapshot = store.snapshot
+        let failures =
+            table.repeatedNames + table.storageKeys.compactMap { snapshot.failure(of: $0) }
+            + keys.failures(of: snapshot, table.naming, store) + table.unknownNames(in: snapshot, allowing: isAllowed)
+        guard let first = failures.first else { return }
+        throw failures.count == 1 ? first : .several(failures)
+    }
+}
+
+extension StoreSnapshot {
+    /// Why the value of a key cannot be decoded; nil if it can.
+    fileprivate func failure(of key: some AnyStorageKey) -> StorageError? {
+        do {
+            _ = try value(for: key.storageKey)
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
+extension KeyGroup {
+    /// The errors of the rules of this group and of nested ones.
+    fileprivate func failures(of snapshot: StoreSnapshot, _ naming: KeyNaming, _ store: ObservableStore) -> [StorageError] {
+        let table = KeyTable(withoutRule: self, naming: naming, storageKeys(naming), in: store.cache, store.reports)
+        var failures: [StorageError] = []
+        do throws(StorageError) {
+            try table.check(snapshot)
+        } catch {
+            failures.append(error)
+        }
+        return Mirror(reflecting: self).children.reduce(into: failures) { failures, child in
+            guard let group = child.value as? any KeyGroup else { return }
+            failures += group.failures(of: snapshot, naming.inside(group.prefix), store)
+        }
+    }
+}
+
+extension KeyTable {
+    /// The names that several keys have.
+    var repeatedNames: [StorageError] {
+        var seen: Set<[String]> = []
+        return storageKeys.map(\.entryName).filter { !seen.insert([$0.own] + $0.path).inserted }
+            .map { .repeatedName(key: $0.text, group: String(describing: Keys.self)) }
+    }
+
+    /// The stored names that no key has.
+    fileprivate func unknownNames(in snapshot: StoreSnapshot, allowing isAllowed: (String) -> Bool) -> [StorageError] {
+        // The paths of the keys inside each entry.
+        let paths = storageKeys.map(\.entryName).reduce(into: [String: Set<[String]>]()) { paths, name in
+            paths[name.own, default: []].insert(name.path)
+            for earlier in name.earlier { paths[earlier, default: []].insert([]) }
+        }
+        return snapshot.entries.sorted { $0.key < $1.key }.flatMap { name, value in
+            guard naming.contains(name), !name.hasPrefix(EntryName.reservedPrefix) else { return [StorageError]() }
+            return failures(of: value, EntryName(own: name), in: paths[name] ?? [], allowing: isAllowed)
+        }
+    }
+
+    private func failures(
+        of value: PropertyListValue, _ name: EntryName, in paths: Set<[String]>, allowing isAllowed: (String) -> Bool
+    ) -> [StorageError] {
+        if paths.contains(name.path) || isAllowed(name.text) { return [] }
+        guard paths.contains(where: { $0.starts(with: name.path) }) else {
+            return [.unknownName(key: name.text, group: String(describing: Keys.self))]
+        }
+        guard case .dictionary(let inner) = value else {
+            return [.undecodable(key: name.text, expected: "dictionary", found: value.typeName)]
+        }
+        return inner.sorted { $0.key < $1.key }.flatMap { step, value in
+            failures(of: value, EntryName(own: name.own, path: name.path + [step]), in: paths, allowing: isAllowed)
+        }
+    }
+}

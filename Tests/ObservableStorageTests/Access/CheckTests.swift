@@ -1,0 +1,88 @@
+import ObservableStorage
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@Suite("Checks of all settings", .timeLimit(.minutes(10)))
+struct CheckTests {
+    private struct AppKeys: KeyGroup {
+        let port = StorageKey("port", default: 80).validated(in: 1...65_535)
+        let host = StorageKey("server", "host", default: "localhost").renamed(from: "serverHost")
+        let level = StorageKey<Int?>("server", "log", "level")
+        let window = WindowKeys()
+        var computed: StorageKey<Int?> { StorageKey("computed") }
+    }
+
+    private struct WindowKeys: KeyGroup {
+        let prefix: String? = "window"
+        let minimum = StorageKey("minimum", default: 0)
+        let maximum = StorageKey("maximum", default: 10)
+
+        struct Reversed: Error {}
+
+        func validate(_ snapshot: KeyedSnapshot<WindowKeys>) throws {
+            if snapshot.minimum > snapshot.maximum { throw Reversed() }
+        }
+    }
+
+    private func failures(
+        _ entries: [String: PropertyListValue], allowing isAllowed: (String) -> Bool = { _ in false }
+    ) throws -> [StorageError] {
+        let settings = KeyedStore<AppKeys>(try ObservableStore(backend: InMemoryBackend(entries)))
+        do {
+            try settings.check(allowing: isAllowed)
+            return []
+        } catch .several(let errors) {
+            return errors
+        } catch {
+            return [error]
+        }
+    }
+
+    @Test("What is valid passes: values, earlier names, scenes, and names that are allowed")
+    func valid() throws {
+        #expect(try failures([:]) == [])
+        let entries: [String: PropertyListValue] = [
+            "port": 8080, "server": ["host": "a", "log": ["level": 1]], "serverHost": "b", "window/minimum": 1, "window/maximum": 1,
+            "scenes/one/prot": 1, "ObservableStorage.version": 1,
+        ]
+        #expect(try failures(entries) == [])
+        #expect(try failures(["computed": 1, "other/name": 1]) { $0 == "computed" || $0.hasPrefix("other/") } == [])
+    }
+
+    @Test("Every value, every group and every name that is not valid is found")
+    func all() throws {
+        let found = try failures([
+            "port": 0, "prot": 1, "server": ["hots": "a", "log": ["level": "debug"]], "window/minimum": 11, "window/size": 1,
+        ])
+        let names = found.map { error in
+            switch error {
+            case .undecodable(let key, _, _, _): key
+            case .unknownName(let key, "AppKeys"): "unknown \(key)"
+            case .invalidGroup(let group, _): group
+            default: "\(error)"
+            }
+        }
+        #expect(
+            names == [
+                "port", "server.log.level", "WindowKeys", "unknown prot", "unknown server.hots", "unknown window/size",
+            ])
+        #expect("\(StorageError.several(found))".split(separator: "\n").count == 6)
+    }
+
+    @Test("A value in the place of a dictionary of which keys have values is found")
+    func noDictionary() throws {
+        #expect(try failures(["server": "a:80"]) == [.undecodable(key: "server", expected: "dictionary", found: "string")])
+    }
+
+    @Test("Only the names of its own prefix or scene are checked")
+    func prefixes() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["prot": 1, "scenes/one/window~1size": 1, "scenes/two/prot": 1]))
+        try KeyedStore<WindowKeys>(store).check()
+        try KeyedStore<AppKeys>(SceneStore(sceneID: "three", base: store)).check()
+        let scene = SceneStore(sceneID: "one", base: store)
+        #expect(throws: StorageError.unknownName(key: "scenes/one/window~1size", group: "WindowKeys")) {
+            try KeyedStore<WindowKeys>(scene).check()
+        }
+    }
+}
