@@ -318,27 +318,39 @@ import Testing
     }
 
     #if os(Linux)
+        /// A dying process does not unlock: its descriptors are closed.
+        private var callsOfDying: FileSystemCalls {
+            var calls = FileSystemCalls.live
+            calls.unlock = { _ throws(SystemError) in }
+            return calls
+        }
+
         @Test("A forked child does not keep the lock of a parent that died")
         func forked() throws {
             let path = try folder.make("list")
-            // Swift does not provide the call, which is safe for a child that only waits and exits.
-            let fork = try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "fork"))
-            var calls = FileSystemCalls.live
-            // A dying process does not unlock: its descriptors are closed.
-            calls.unlock = { _ throws(SystemError) in }
-            var child: pid_t = 0
-            try FileLock.withLock(for: path, timeout: .zero, calls: calls) { () throws in
-                child = unsafeBitCast(fork, to: (@convention(c) () -> pid_t).self)()
-                if child == 0 {
-                    while true { Glibc.pause() }
-                }
+            let child = try FileLock.withLock(for: path, timeout: .zero, calls: callsOfDying) { () throws in
+                let child = try ForkedChild()
                 #expect(try !isFree(".list.lock"))
+                return child
             }
-            defer {
-                kill(child, SIGKILL)
-                waitpid(child, nil, 0)
-            }
+            // Another test may just be forking a child, which closes it soon.
             while try !isFree(".list.lock") { try #require(!Task.isCancelled) }
+            withExtendedLifetime(child) {}
+        }
+
+        @Test("A forked child closes locked files whose descriptors have large numbers", arguments: [5_000, 9_000])
+        func forkedWithLargeDescriptor(least: Int32) throws {
+            let opened = open(try folder.make("file"), O_RDWR | O_CLOEXEC)
+            let descriptor = fcntl(opened, F_DUPFD_CLOEXEC, least)
+            close(opened)
+            // The limit of this process may be lower.
+            guard descriptor >= 0 else { return }
+            try #require(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+            FileLock.register(descriptor)
+            let child = try ForkedChild()
+            FileLock.release(descriptor, calls: callsOfDying)
+            while try !isFree("file") { try #require(!Task.isCancelled) }
+            withExtendedLifetime(child) {}
         }
     #endif
 }

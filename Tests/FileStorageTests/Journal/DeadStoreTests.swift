@@ -168,6 +168,27 @@ struct DeadStoreTests {
         #expect(recorder.openDescriptors.count < 5, "\(recorder.openDescriptors.count)")
     }
 
+    #if os(Linux)
+        @Test("The logs of a dead process count although its forked child lives, however many there are")
+        func forked() throws {
+            let fixture = try EditLogFixture(["k": 1])
+            var calls = FileSystemCalls.live
+            // A dying process does not unlock: its descriptors are closed.
+            calls.unlock = { _ throws(SystemError) in }
+            let folder = EditLogFolder(list: fixture.list, calls: calls)
+            var logs = try (0..<300).map { _ in try folder.makeLog(halfSize: 4_096) }
+            #expect(fixture.logNames.count == logs.count)
+            let child = try ForkedChild()
+            logs = []
+            // Another test may just be forking a child, which closes them soon.
+            while !fixture.logNames.isEmpty {
+                #expect(try fixture.backend().load().values == ["k": 1])
+                try #require(!Task.isCancelled)
+            }
+            withExtendedLifetime(child) {}
+        }
+    #endif
+
     @Test("A failure while the edits are made leaves the log, and the file can be opened", arguments: ["rename", "synchronize", "write"])
     func failure(call: String) throws {
         let fixture = try EditLogFixture(["k": 1])
