@@ -9,17 +9,19 @@ extension PropertyListFile {
     ///   - preparations: how many times the edit may still run before the lock is taken, on the entries that are known, if nobody has added
     ///     others to the journal. It runs again if they are not the latest ones then, under the lock if others wait for it.
     ///   - format: the format that the list is to have; nil to keep it.
+    ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
     /// - Returns: nil if it has to be tried again.
     func commitToJournal(
         _ body: (inout StorageEntries) throws -> Void, preparing preparations: inout Int, as format: PropertyListFormat? = nil,
-        at target: ResolvedPath
+        at target: ResolvedPath, timeout: Duration? = nil
     ) throws -> StorageEntries? {
         var draft: StorageEntries?
         if preparations > 0, let known = knownJournal(of: target), try known.file.isEnd(known.end) {
             preparations -= 1
             draft = known.entries.flatMap { edited($0, by: body) }
         }
-        let committed = try withJournal(of: target) { lock, state -> (entries: StorageEntries, state: JournalState, isBehind: Bool)? in
+        typealias Committed = (entries: StorageEntries, state: JournalState, isBehind: Bool)
+        let committed = try withJournal(of: target, timeout: timeout) { lock, state -> Committed? in
             try forDeadLogs(of: target) { logs in
                 try store(logs, at: target, in: &state)
                 return true

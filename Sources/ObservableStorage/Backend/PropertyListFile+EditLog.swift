@@ -78,17 +78,43 @@ extension PropertyListFile {
         }
     }
 
+    /// Whether the edits of dead stores are still to be made.
+    var needsReplay: Bool { isReplayDue.load(ordering: .relaxed) }
+
     /// Makes the edits of dead stores when the file is read for the first time. If that fails, the next edit tries again.
-    func replayAtOpening() {
-        guard !isReadOnly, lock.resource == nil, !wasReplayed.exchange(true, ordering: .relaxed) else { return }
+    ///
+    /// It does not wait for the lock, whose holder may be stopped: if it is held, the next reading tries again.
+    func replayWhenReading() {
+        guard lock.resource == nil, isReplayDue.exchange(false, ordering: .relaxed) else { return }
         do {
             let folder = EditLogFolder(list: try resolved(), calls: calls)
             let logs = try folder.deadLogs()
             folder.release(logs)
-            if !logs.isEmpty { _ = try editReplaying() }
+            if !logs.isEmpty { _ = try editReplaying(timeout: .zero) }
+        } catch StorageError.locked, StorageError.suspended {
+            isReplayDue.store(true, ordering: .relaxed)
         } catch {
             // The content can be read nevertheless.
             report([.writing(name, error)])
+        }
+    }
+
+    /// The entries with the edits of dead stores, which are still to be made: these are not the entries of a revision.
+    func withDeadEdits(_ entries: StorageEntries) -> StorageEntries {
+        guard lock.resource == nil else { return entries }
+        do {
+            let target = try resolved()
+            let folder = EditLogFolder(list: target, calls: calls)
+            let logs = try folder.deadLogs()
+            defer { folder.release(logs) }
+            let list = try FileIdentity(at: target, calls: calls)
+            let format: PropertyListFormat = isXML.load(ordering: .relaxed) ? .xml : .binary
+            var edited = entries
+            _ = replay(logs, in: &edited, over: [knownJournal(of: target)?.identity ?? list, list], as: format)
+            return edited.editedKeys.isEmpty ? entries : edited.stored(as: format).stored(at: nil)
+        } catch {
+            // Making them has the same error.
+            return entries
         }
     }
 

@@ -52,15 +52,19 @@ extension PropertyListFile {
     }
 
     /// Makes the edits of dead stores.
-    func editReplaying() throws -> StorageEntries {
-        try edit(as: nil, isLocked: true) { _ in }
+    ///
+    /// - Parameter timeout: how long others may hold the lock; nil for as long as an edit waits.
+    func editReplaying(timeout: Duration? = nil) throws -> StorageEntries {
+        try edit(as: nil, isLocked: true, timeout: timeout) { _ in }
     }
 
     /// - Parameters:
     ///   - newFormat: the format to write; nil for that of the file.
     ///   - isLocked: whether it is prepared under the lock only.
+    ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
     private func edit(
-        as newFormat: PropertyListFormat?, isLocked: Bool = false, _ body: (inout StorageEntries) throws -> Void
+        as newFormat: PropertyListFormat?, isLocked: Bool = false, timeout: Duration? = nil,
+        _ body: (inout StorageEntries) throws -> Void
     ) throws -> StorageEntries {
         if isReadOnly { throw StorageError.readOnly(file: name) }
         var draft: Draft?
@@ -72,7 +76,8 @@ extension PropertyListFile {
             try calls.requireOwnLinks(of: target)
             if try isJournaled(target) {
                 drop(&draft)
-                guard let entries = try commitToJournal(body, preparing: &preparations, as: newFormat, at: target) else { continue }
+                let committed = try commitToJournal(body, preparing: &preparations, as: newFormat, at: target, timeout: timeout)
+                guard let entries = committed else { continue }
                 if let newFormat { try checkpoint(as: newFormat) }
                 return entries
             }
@@ -86,7 +91,7 @@ extension PropertyListFile {
                 case .failed: continue
                 }
             }
-            let unchanged = try withFileLock(of: target) { lock -> StorageEntries? in
+            let unchanged = try withFileLock(of: target, timeout: timeout) { lock -> StorageEntries? in
                 // Somebody may just have made a journal.
                 guard try !isJournaled(target) else { return nil }
                 return try replaceFile(&draft, body, as: newFormat, at: target, lock)

@@ -33,8 +33,8 @@ public final class PropertyListFile: BlockingStorageBackend {
     let reports = ChangePublisher<StorageError>()
     /// Reports for the first store that watches.
     let unreported = Lock<[StorageError]>([])
-    /// Whether the edits of dead stores were looked for.
-    let wasReplayed = Atomic(false)
+    /// Whether the edits of dead stores were not looked for yet, or could not be made because another writer had the file locked.
+    let isReplayDue: Atomic<Bool>
     let journal: JournalMode
     /// Nil if this backend makes no journal; one that stands beside the file is used nevertheless.
     let journalOptions: JournalOptions?
@@ -125,6 +125,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path
         isReadOnly = access == .readOnly
+        isReplayDue = Atomic(access != .readOnly)
         self.protection = protection
         self.journal = isReadOnly ? .off : journal
         self.onCorruption = isReadOnly ? .refuse : onCorruption
@@ -143,7 +144,12 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// - Throws: ``StorageError`` naming the file, the offset and the reason.
     public func load() throws -> StorageEntries {
         try restoreIfNeeded()
-        replayAtOpening()
+        replayWhenReading()
+        let entries = try loadStored()
+        return needsReplay ? withDeadEdits(entries) : entries
+    }
+
+    private func loadStored() throws -> StorageEntries {
         if let entries = try loadJournaled() { return entries }
         if let content = try contentUnlessCorrupt(at: ResolvedPath(splitting: path.get().text)) { return content.entries }
         while true {

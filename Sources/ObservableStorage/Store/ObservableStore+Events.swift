@@ -101,8 +101,17 @@ extension ObservableStore {
         adopt(latest.isOlder(than: base) ? base : latest)
         loadBackoff.succeed()
         noteCheckpointNeeded(isOwn: false)
+        noteReplayNeeded()
         // If edits are pending, writing them determines whether the storage is available.
         if !cache.update({ $0.entries.hasPending }) { noteAvailable() }
+    }
+
+    /// Reads the storage again later if edits of dead stores could not be made, because another process has the file locked.
+    private func noteReplayNeeded() {
+        guard let file = backend as? PropertyListFile, file.needsReplay else { return replayBackoff.succeed() }
+        guard !isLookTimed, !isSuspended else { return }
+        isLookTimed = true
+        lookLater(after: replayBackoff.fail())
     }
 
     /// Records that the storage can be used at present.

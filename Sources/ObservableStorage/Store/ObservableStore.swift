@@ -30,8 +30,9 @@ public actor ObservableStore {
     var flushBackoff = Backoff()
     var loadBackoff = Backoff()
     var checkpointBackoff = Backoff()
+    var replayBackoff = Backoff()
     var checkpoints = CheckpointSchedule()
-    /// Whether another read, after a failed one, is already scheduled.
+    /// Whether another read, after a failed or incomplete one, is already scheduled.
     var isLookTimed = false
     /// Whether the storage has to be read again after the present operation of it.
     var isLookPending = false

@@ -13,6 +13,11 @@ struct DeadStoreTests {
         backend.unreported.withLock { $0 }
     }
 
+    /// A storage that, if it does wait for the lock, waits for less than the time limit of the tests.
+    private func impatient(_ fixture: EditLogFixture, _ mode: JournalMode = .edits) -> PropertyListFile {
+        PropertyListFile(at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(5), journal: mode, calls: .live)
+    }
+
     @Test("Whoever opens the file next makes the edits of a dead store, and removes its log", arguments: PropertyListFormat.allCases)
     func opening(format: PropertyListFormat) throws {
         let fixture = try EditLogFixture(["k": 1], format: format)
@@ -166,6 +171,62 @@ struct DeadStoreTests {
         #expect(failures(backend).isEmpty)
         #expect(fixture.logNames.isEmpty)
         #expect(recorder.openDescriptors.count < 5, "\(recorder.openDescriptors.count)")
+    }
+
+    @Test("Reading does not wait for a writer that has the file locked: it has the edits of a dead store, and the next one makes them")
+    func locked() throws {
+        for (mode, format) in [(JournalMode.edits, PropertyListFormat.binary), (.edits, .xml), (.full(), .binary)] {
+            let fixture = try EditLogFixture(["k": 1], format: format)
+            try impatient(fixture, mode).set(["other": 1])
+            try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2, 3]))
+            let opened = impatient(fixture, mode)
+            try FileLock.withLock(for: fixture.file.path, timeout: .zero) { () throws in
+                let entries = try opened.load()
+                #expect(entries.values == ["k": 3, "other": 1])
+                // No storage has them: whoever resumes reads everything.
+                #expect(entries.revision == nil)
+                #expect(try impatient(fixture, mode).load().values == entries.values)
+                #expect(fixture.logNames.count == 1)
+            }
+            let entries = try opened.load()
+            #expect(entries.values == ["k": 3, "other": 1])
+            #expect((entries.revision != nil) == (mode == .full()))
+            #expect(fixture.logNames.isEmpty)
+            #expect(try PropertyListFile(at: fixture.file, access: .readOnly).load().values == ["k": 3, "other": 1])
+            #expect(failures(opened).isEmpty)
+        }
+    }
+
+    @Test("What wins over an edit of a dead store is also read while the file is locked, and reported once, after that")
+    func lockedConflict() throws {
+        let fixture = try EditLogFixture(["k": 9])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let backend = impatient(fixture)
+        try FileLock.withLock(for: fixture.file.path, timeout: .zero) { () throws in
+            #expect(try backend.load().values == ["k": 9])
+            #expect(failures(backend).isEmpty)
+        }
+        #expect(try backend.load().values == ["k": 9])
+        #expect(try backend.load().values == ["k": 9])
+        #expect(failures(backend) == [.conflict(file: fixture.file.path, keys: ["k"])])
+    }
+
+    @Test("A store that is opened while the file is locked stores the edits of a dead one as soon as it can, also if it makes none")
+    func storedLater() async throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let holder = open(fixture.list.lockFile.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(flock(holder, LOCK_EX | LOCK_NB) == 0)
+        let store = try ObservableStore(at: fixture.file, lockTimeout: .seconds(5), journal: .edits)
+        #expect(store[key] == 2)
+        #expect(try fixture.stored() == ["k": 1])
+        unlockAndClose(holder)
+        for await _ in FileWatcher.events(at: fixture.file.path) {
+            if try fixture.stored() == ["k": 2] { break }
+        }
+        try await store.close()
+        #expect(fixture.logNames.isEmpty)
+        #expect(try fixture.stored() == ["k": 2])
     }
 
     #if os(Linux)
