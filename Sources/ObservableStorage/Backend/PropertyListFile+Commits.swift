@@ -120,14 +120,18 @@ extension PropertyListFile {
         case .current(let state):
             if state.hasRemainder { return try replaceDamaged(state, over: try listContent(at: target), at: target) }
             return try state.file.header.boot != calls.boot || state.file.isDoubtful
-                || state.file.isTooOpen(besides: calls.statusOrNil(at: target)) ? renew(state, of: target) : state
+                || state.file.isMisfit(besides: calls.statusOrNil(at: target)) ? renew(state, of: target) : state
         case .none:
             let content = try listContent(at: target)
             return try makeJournal(over: content, content.entries, at: target)
         case .foreign(let state, let content):
             if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
             return try adopt(content, in: state.file.header.boot == calls.boot ? state : renew(state, of: target), at: target)
-        case .lost(let state, let content): return try makeJournal(over: content, restored(state, over: content), at: target)
+        case .lost(let state, let content):
+            let entries = restored(state, over: content)
+            guard try isJournalPathTaken(target) else { return try makeJournal(over: content, entries, at: target) }
+            try leaveJournal(state, entries, over: content)
+            return nil
         case .replaced(let state, let lost):
             // Then those commits that the new journal lacks are made again.
             remember(state)

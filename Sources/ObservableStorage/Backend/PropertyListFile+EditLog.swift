@@ -158,6 +158,11 @@ extension PropertyListFile {
         reportUnreported()
     }
 
+    /// Reports an error, unless it was reported before.
+    func reportOnce(_ error: StorageError) {
+        if reportedOnce.withLock({ $0.insert(error).inserted }) { report([error]) }
+    }
+
     /// Reports to watching stores what was found before they watched.
     func reportUnreported() {
         guard !reports.isIdle else { return }

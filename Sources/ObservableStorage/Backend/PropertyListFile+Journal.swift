@@ -23,9 +23,14 @@ extension PropertyListFile {
     private static let mostLooks = 100
 
     /// Whether a journal stands beside the list, or this backend is to make one.
+    ///
+    /// What stands in the place of a journal and is none is reported: the list is read and written without one then.
     func isJournaled(_ target: ResolvedPath) throws(StorageError) -> Bool {
-        if wantsJournal(target) || knownJournal(of: target) != nil { return true }
-        return try journalStatus(of: target) != nil
+        if knownJournal(of: target) != nil { return true }
+        guard let entry = try journalEntry(of: target) else { return wantsJournal(target) }
+        guard let objection = entry.objection else { return true }
+        reportOnce(.unreadable(file: target.journal.path, reason: objection))
+        return false
     }
 
     /// What is known of the journal of a list: a link may have led to another list before.
@@ -33,15 +38,23 @@ extension PropertyListFile {
         journalState.withLock { $0?.file.path == target.journal ? $0 : nil }
     }
 
-    /// The status of the file that stands where the journal is; nil if there is none that a user who may write the list can have made.
-    private func journalStatus(of target: ResolvedPath) throws(StorageError) -> FileStatus? {
+    /// The status of what stands where the journal is, and the reason why it is none; nil if there is nothing.
+    private func journalEntry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, objection: String?)? {
         do throws(SystemError) {
-            guard let status = try calls.status(at: target.journal), status.kind == .file else { return nil }
-            if status.isTrusted(besides: nil, in: nil) { return status }
-            return status.isTrusted(besides: try calls.status(at: target), in: try calls.folderStatus(of: target)) ? status : nil
+            guard let status = try calls.status(at: target.journal) else { return nil }
+            let remedy = "it is not used as the journal of \(target.name), which is read and written without one; remove it"
+            if let objection = status.kind.objection { return (status, "it \(objection); \(remedy)") }
+            if status.isTrusted(besides: nil, in: nil) { return (status, nil) }
+            if status.isTrusted(besides: try calls.status(at: target), in: try calls.folderStatus(of: target)) { return (status, nil) }
+            return (status, "it belongs to user \(status.owner), who may not write the property list; \(remedy)")
         } catch {
             throw .unreadable(file: name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
         }
+    }
+
+    /// Whether something stands where the journal would be, and is none.
+    func isJournalPathTaken(_ target: ResolvedPath) throws(StorageError) -> Bool {
+        try journalEntry(of: target)?.objection != nil
     }
 
     /// Whether this backend makes a journal: not on file systems on which it is not known to be safe, which is reported once.
@@ -63,6 +76,18 @@ extension PropertyListFile {
     func loadJournaled() throws -> StorageEntries? {
         guard try isJournaled(lock.resource ?? destination()) else { return nil }
         let target = try lock.resource ?? resolved()
+        do {
+            return try loadJournaled(target)
+        } catch let error as StorageError {
+            // This user may read the list, and not its journal.
+            guard case .unreadable(target.journal.path, _, _) = error else { throw error }
+            reportOnce(error)
+            guard let known = knownJournal(of: target), known.list(try FileIdentity(at: target, calls: calls)) != nil else { return nil }
+            return known.entries
+        }
+    }
+
+    private func loadJournaled(_ target: ResolvedPath) throws -> StorageEntries? {
         var found = try view(at: target)
         // A process that the system may suspend locks nothing in order to read.
         if !isReadOnly, !isInGroupContainer, needsWriting(found, at: target) {
@@ -133,6 +158,7 @@ extension PropertyListFile {
         case .current(let state) where !state.hasRemainder: return state
         case .current, .foreign, .lost, .replaced, .copied:
             for _ in 0..<Self.mostLooks {
+                guard try isJournaled(target) else { return nil }
                 if let state = try withJournal(of: target, { _, state in state }) { return state }
             }
             throw StorageError.unwritable(file: name, reason: "its lock file or its journal is replaced again and again")
@@ -183,7 +209,7 @@ extension PropertyListFile {
 
     /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
     private func currentJournal(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
-        guard let status = try journalStatus(of: target) else { return nil }
+        guard let (status, objection) = try journalEntry(of: target), objection == nil else { return nil }
         if var known, known.file.inode == status.identity.inode {
             guard let records = try known.file.records(from: known.end, after: known.chain) else { return nil }
             known.take(records)

@@ -85,6 +85,21 @@ extension PropertyListFile {
         }
     }
 
+    /// Stores the entries of a journal in the list itself, because something else stands in its place, and continues without one.
+    func leaveJournal(_ state: JournalState, _ entries: StorageEntries, over content: FileContent) throws {
+        let base = content.identity == nil ? StorageEntries() : content.entries
+        let edits = base.edits(to: entries)
+        remember(nil)
+        do {
+            _ = try edit { entries in
+                for (key, edit) in edits { entries[key] = edit.newValue }
+            }
+        } catch {
+            remember(state)
+            throw error
+        }
+    }
+
     /// Makes a new journal with a history of its own.
     func makeJournal(over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath) throws -> JournalState {
         try synchronize(content, at: target)

@@ -33,6 +33,8 @@ public final class PropertyListFile: BlockingStorageBackend {
     let reports = ChangePublisher<StorageError>()
     /// Reports for the first store that watches.
     let unreported = Lock<[StorageError]>([])
+    /// The reports that are not made again.
+    let reportedOnce = Lock<Set<StorageError>>([])
     /// Whether the edits of dead stores were not looked for yet, or could not be made because another writer had the file locked.
     let isReplayDue: Atomic<Bool>
     let journal: JournalMode

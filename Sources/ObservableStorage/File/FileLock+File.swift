@@ -62,19 +62,7 @@ extension FileLock {
 
     /// Whether a lock file has the access permissions of a new one created by this user.
     private func fits(_ lock: FileStatus, _ list: FileStatus) -> Bool {
-        let isOfGroup = lock.group == list.group
-        let needed = permissions(besides: list)
-        let attainable = isOfGroup || maySet(list.group) ? needed : FileStatus.commonPermissions(needed)
-        let needsGroup = !isOfGroup && attainable & 0o060 != 0 && maySet(list.group)
-        guard lock.permissions & attainable == attainable, !needsGroup else { return false }
-        return lock.owner == list.owner || geteuid() != 0
-    }
-
-    private func maySet(_ group: gid_t) -> Bool {
-        guard geteuid() != 0, group != getegid() else { return true }
-        return [gid_t](unsafeUninitializedCapacity: Int(max(0, getgroups(0, nil)))) { groups, count in
-            count = Int(max(0, getgroups(Int32(groups.count), groups.baseAddress)))
-        }.contains(group)
+        lock.hasAccess(permissions(besides: list), besides: list)
     }
 
     private func openExisting() throws(SystemError) -> Int32? {

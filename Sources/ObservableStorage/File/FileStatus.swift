@@ -114,6 +114,25 @@ struct FileStatus: Sendable, Hashable {
         (owner, group, permissions) == (other.owner, other.group, other.permissions)
     }
 
+    /// Whether this file beside a property list has the owner, the group and the permissions of one that this user would make.
+    ///
+    /// - Parameter needed: the permissions that it has to have if it belongs to the group of the list.
+    func hasAccess(_ needed: mode_t, besides list: FileStatus) -> Bool {
+        let isOfGroup = group == list.group
+        let attainable = isOfGroup || Self.maySet(list.group) ? needed : Self.commonPermissions(needed)
+        let needsGroup = !isOfGroup && attainable & 0o060 != 0 && Self.maySet(list.group)
+        guard permissions & attainable == attainable, !needsGroup else { return false }
+        return owner == list.owner || geteuid() != 0
+    }
+
+    /// Whether this user may make a group that of its own files.
+    static func maySet(_ group: gid_t) -> Bool {
+        guard geteuid() != 0, group != getegid() else { return true }
+        return [gid_t](unsafeUninitializedCapacity: Int(max(0, getgroups(0, nil)))) { groups, count in
+            count = Int(max(0, getgroups(Int32(groups.count), groups.baseAddress)))
+        }.contains(group)
+    }
+
     /// Permissions that grant group and others only what both have, so that no user gains access, whichever group a file gets.
     static func commonPermissions(_ permissions: mode_t) -> mode_t {
         let common = (permissions >> 3) & permissions & 0o7

@@ -10,14 +10,17 @@ final class JournalFile: Sendable {
     let inode: UInt64
     private let descriptor: Int32
     private let calls: FileSystemCalls
+    /// The list besides which this process has made the file.
+    private let model: FileStatus?
     /// Up to where it is known to be on the medium.
     private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
 
     /// - Parameter end: up to where it is on the medium, together with its name.
     private init(
         of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, place: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
-        synchronizedTo end: Int? = nil, calls: FileSystemCalls
+        madeBesides model: FileStatus? = nil, synchronizedTo end: Int? = nil, calls: FileSystemCalls
     ) {
+        self.model = model
         isCopy = header.inode != inode || header.place != place
         self.isReadOnly = isReadOnly
         (path, self.list, self.header, self.inode) = (list.journal, list.path, header, inode)
@@ -34,11 +37,14 @@ final class JournalFile: Sendable {
     /// Whether this user may not write it.
     private let isReadOnly: Bool
 
-    /// Whether more users may read it than the list, or this one may not write it.
-    func isTooOpen(besides list: FileStatus?) throws(StorageError) -> Bool {
+    /// Whether other users may read or write it than the list, or this one may not write it, which making it again would change.
+    func isMisfit(besides list: FileStatus?) throws(StorageError) -> Bool {
         guard let list, !isReadOnly else { return isReadOnly }
+        // A file system may determine owners and permissions itself.
+        if model?.hasSameAccess(as: list) == true { return false }
         do throws(SystemError) {
-            return try calls.status(of: descriptor).permissions & ~list.permissions != 0
+            let own = try calls.status(of: descriptor)
+            return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
         } catch {
             throw .unreadable(file: self.list, reason: "\(error.reason) (reading its journal \(path.path))")
         }
@@ -50,7 +56,8 @@ final class JournalFile: Sendable {
     /// Opens the journal of a list; returns nil if there is none that a user who may write the list can have made.
     ///
     /// - Throws: ``StorageError/malformed(file:offset:line:column:reason:)`` if it is damaged;
-    ///   ``StorageError/unreadable(file:reason:edits:)`` if it cannot be read, or is one of a later version.
+    ///   ``StorageError/unreadable(file:reason:edits:)`` if it cannot be read, or is one of a later version. The error names the journal, and
+    ///   not the list, if this user may not read the journal.
     static func open(of list: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> JournalFile? {
         let path = list.journal
         do throws(SystemError) {
@@ -78,6 +85,12 @@ final class JournalFile: Sendable {
             }
         } catch let error where error.code == EILSEQ {
             throw .malformed(file: path.path, offset: 0, reason: "it does not begin like a journal")
+        } catch let error where error.code == EACCES || error.code == EPERM {
+            let reason = """
+                \(error.reason); until it has the permissions of the property list, which the next edit of its owner gives it, the list is read \
+                without the edits that only the journal has, and is not written
+                """
+            throw .unreadable(file: path.path, reason: reason)
         } catch let error where error.code == ENOTSUP {
             throw .unreadable(file: list.path, reason: "its journal \(path.path) is that of a later version of this library")
         } catch {
@@ -235,7 +248,9 @@ final class JournalFile: Sendable {
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path) }
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
-                let file = JournalFile(of: list, header, inode: inode, place: place, descriptor, synchronizedTo: written.end, calls: calls)
+                let file = JournalFile(
+                    of: list, header, inode: inode, place: place, descriptor, madeBesides: status, synchronizedTo: written.end,
+                    calls: calls)
                 return (file, written)
             } catch {
                 calls.discardFile(temporary)

@@ -21,6 +21,81 @@ struct JournalAccessTests {
         #expect(mode == 0o600)
     }
 
+    @Test("A list whose mode is loosened has a journal of that mode after the next commits, which continues its history")
+    func loosened() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: fixture.file.path)
+        let (backend, other) = (fixture.backend(), fixture.backend(.off))
+        let first = try #require(try backend.set(["a": 2]).revision)
+        #expect(try other.load().values == ["a": 2])
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: fixture.file.path)
+        try backend.set(["a": 3])
+        #expect(try FileManager.default.attributesOfItem(atPath: fixture.journal.path)[.posixPermissions] as? Int == 0o644)
+        #expect(try other.load().values == ["a": 3])
+        #expect(try other.rememberedCommits(since: first)?.map { $0.edits["a"]?.newValue } == [3])
+        // Once is enough.
+        let inode = try FileIdentity(path: fixture.journal.path)?.inode
+        try backend.set(["a": 4])
+        try other.set(["a": 5])
+        #expect(try FileIdentity(path: fixture.journal.path)?.inode == inode)
+    }
+
+    /// Denies a user to open the journal.
+    private final class Denial: Sendable {
+        let isOn: Lock<Bool>
+
+        init(isOn: Bool) {
+            self.isOn = Lock(isOn)
+        }
+
+        func calls(_ fixture: JournalFixture) -> FileSystemCalls {
+            var calls = FileSystemCalls.live
+            calls.openDescriptor = { [journal = fixture.list.journal.name] path, flags, mode throws(SystemError) in
+                if path.name == journal, self.isOn.withLock({ $0 }) { throw SystemError(EACCES) }
+                return try FileSystemCalls.live.openDescriptor(path, flags, mode)
+            }
+            return calls
+        }
+    }
+
+    @Test("Who may read a list and not its journal reads the list, and is told once", arguments: [StorageAccess.readOnly, .readWrite])
+    func denied(access: StorageAccess) throws {
+        let fixture = try JournalFixture(["a": 1])
+        let writer = fixture.backend()
+        try writer.set(["a": 2])
+        try writer.checkpoint()
+        let denial = Denial(isOn: true)
+        let reader = PropertyListFile(
+            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(500), access: access, calls: denial.calls(fixture))
+        for _ in 0..<2 { #expect(try reader.load().values == ["a": 2]) }
+        #expect(reader.told.count == 1)
+        #expect(reader.told.allSatisfy { "\($0)".contains(fixture.journal.path) && "\($0)".contains("permissions of the property list") })
+        try writer.set(["a": 3])
+        #expect(try reader.load().values == ["a": 2])
+        // It does not know what the list lacks, and could undo it.
+        #expect(throws: StorageError.self) { try reader.set(["b": 1]) }
+        #expect(try fixture.stored() == ["a": 2])
+        denial.isOn.withLock { $0 = false }
+        #expect(try reader.load().values == ["a": 3])
+        #expect(reader.told.count == 1)
+    }
+
+    @Test("Who may not read a journal any more does not go back to an older list")
+    func deniedLater() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let denial = Denial(isOn: false)
+        let (writer, reader) = (fixture.backend(), fixture.backend(.off, calls: denial.calls(fixture)))
+        try writer.set(["b": 2])
+        #expect(try reader.load().values == ["a": 1, "b": 2])
+        denial.isOn.withLock { $0 = true }
+        // The journal is made again.
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: fixture.file.path)
+        try writer.set(["c": 3])
+        #expect(try reader.load().values == ["a": 1, "b": 2])
+        try writer.checkpoint()
+        #expect(try reader.load().values == ["a": 1, "b": 2, "c": 3])
+    }
+
     @Test("A list that is marked as read-only takes no commit", arguments: [JournalMode.off, .full()])
     func readOnly(mode: JournalMode) throws {
         let fixture = try JournalFixture(["a": 1])
@@ -29,31 +104,63 @@ struct JournalAccessTests {
         #expect(try fixture.backend().load().values == ["a": 1])
     }
 
+    /// Checks that a backend has told what stands at the journal's path, once, with the remedy.
+    private func expectTold(_ backend: PropertyListFile, _ reason: String) {
+        #expect(backend.told.count == 1)
+        #expect(backend.told.allSatisfy { "\($0)".contains(reason) && "\($0)".contains("remove it") }, "\(backend.told)")
+    }
+
+    private static let occupants = ["a symbolic link", "a link to itself", "a named pipe", "a folder"]
+
+    private func occupy(_ path: String, by occupant: String) throws {
+        switch occupant {
+        case "a symbolic link": try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/none/at/all")
+        case "a link to itself": try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
+        case "a named pipe": #expect(mkfifo(path, 0o600) == 0)
+        default: try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+    }
+
     @Test(
-        "What is no file at the journal's path keeps nobody from reading and writing",
-        arguments: ["loop", "dangling", "FIFO"], [JournalMode.off, .full()])
-    func planted(kind: String, mode: JournalMode) throws {
+        "What is no file at the journal's path keeps nobody from reading and writing, and is told with the remedy",
+        arguments: occupants, [JournalMode.off, .full()])
+    func occupied(occupant: String, mode: JournalMode) throws {
         let fixture = try JournalFixture(["a": 1])
         let path = fixture.journal.path
-        switch kind {
-        case "loop": try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
-        case "dangling": try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/none/at/all")
-        default: #expect(mkfifo(path, 0o600) == 0)
-        }
+        try occupy(path, by: occupant)
         let backend = fixture.backend(mode)
         #expect(try backend.load().values == ["a": 1])
         #expect(try backend.set(["a": 2]).values == ["a": 2])
-        if mode == .off { #expect(try fixture.stored() == ["a": 2]) }
+        try backend.checkpoint()
+        #expect(try fixture.stored() == ["a": 2])
+        expectTold(backend, "is not used as the journal")
+        let reader = PropertyListFile(at: fixture.file, access: .readOnly)
+        #expect(try reader.load().values == ["a": 2])
+        expectTold(reader, "is not used as the journal")
+        // What is in the way is not removed.
+        #expect(try FileSystemCalls.live.status(at: path)?.kind != .file)
     }
 
-    @Test("A folder at the journal's path is an error for commits that need a journal, and for no others")
-    func folder() throws {
+    @Test(
+        "A store whose journal is replaced by something else has its commits stored in the list, and continues without one",
+        arguments: occupants, ["load", "edit", "checkpoint"])
+    func occupiedLater(occupant: String, step: String) throws {
         let fixture = try JournalFixture(["a": 1])
-        try FileManager.default.createDirectory(atPath: fixture.journal.path, withIntermediateDirectories: true)
-        #expect(try fixture.backend().load().values == ["a": 1])
-        #expect(throws: StorageError.self) { try fixture.backend().set(["a": 2]) }
-        try fixture.backend(.off).set(["a": 2])
-        #expect(try fixture.stored() == ["a": 2])
+        let backend = fixture.backend()
+        try backend.set(["b": 2])
+        #expect(try fixture.stored() == ["a": 1])
+        try FileManager.default.removeItem(at: fixture.journal)
+        try occupy(fixture.journal.path, by: occupant)
+        switch step {
+        case "load": #expect(try backend.load().values == ["a": 1, "b": 2])
+        case "edit": #expect(try backend.set(["a": 1]).values == ["a": 1, "b": 2])
+        default: try backend.checkpoint()
+        }
+        #expect(try fixture.stored() == ["a": 1, "b": 2])
+        try backend.set(["c": 3])
+        #expect(try fixture.stored() == ["a": 1, "b": 2, "c": 3])
+        #expect(!backend.needsCheckpoint)
+        expectTold(backend, "is not used as the journal")
     }
 
     @Test("A hard link to another list's journal is not written")
@@ -65,15 +172,18 @@ struct JournalAccessTests {
         #expect(try other.backend().load().values == ["a": 1, "x": 1])
     }
 
-    @Test("Another user's journal does not count, and the list is written without it", .enabled(if: geteuid() == 0))
-    func untrusted() throws {
+    @Test(
+        "Another user's journal does not count, which is told, and the list is written without it", .enabled(if: geteuid() == 0),
+        arguments: [JournalMode.off, .full()])
+    func untrusted(mode: JournalMode) throws {
         let fixture = try JournalFixture(["a": 1])
         try fixture.backend().set(["a": 2])
         #expect(chown(fixture.journal.path, 12_345, 12_345) == 0)
-        let backend = fixture.backend(.off)
+        let backend = fixture.backend(mode)
         #expect(try backend.load().values == ["a": 1])
         try backend.set(["b": 3])
         #expect(try fixture.stored() == ["a": 1, "b": 3])
+        expectTold(backend, "user 12345")
     }
 
     @Test("A list that is a layer of a store is only read, and so is its journal")

@@ -1,4 +1,5 @@
 import Foundation
+import ObservableStorage
 import TestSupport
 import Testing
 
@@ -84,6 +85,18 @@ struct HostilePlaceTests {
         try #require(chmod(folder.url.path, 0o755) == 0)
         let answers = try await PeerSession(path, by: Self.nobody).answers(to: ["open"])
         #expect(answers == ["failed: \(path): cannot be read: Permission denied"])
+    }
+
+    @Test("Who may read a list reads it although its journal is accessible to its owner only", .enabled(if: hasNobody))
+    func deniedJournal() async throws {
+        let store = try ObservableStore(at: folder.file("settings.plist"), journal: .full())
+        store[StorageKey("key", default: 0)] = 1
+        try await store.close()
+        try #require(FileManager.default.fileExists(atPath: folder.path(".settings.plist.journal")))
+        try #require(chmod(path, 0o644) == 0 && chmod(folder.url.path, 0o755) == 0)
+        let answers = try await PeerSession(path, by: Self.nobody).answers(to: ["open", "keys", "set more 1", "flush"])
+        #expect(answers.prefix(3) == ["done", "key", "done"], "\(answers)")
+        #expect(answers.last?.contains("Permission denied") == true, "\(answers)")
     }
 
     @Test("A file that can be read but not written is not replaced, whatever the access to its folder", .enabled(if: hasNobody))
