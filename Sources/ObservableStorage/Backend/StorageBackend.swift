@@ -127,23 +127,26 @@ package protocol NameObservingBackend: StorageBackend {
 
 // MARK: - Nested edits
 
-/// Records which thread holds a lock, and for which resource, so that the thread can continue under it without locking again.
+/// Records which threads hold a lock, and for which resource, so that they can continue under it without locking again.
+///
+/// Several threads may hold one: the locks of different files, as after a link was turned, or after a lock file was removed.
 package final class LockOwner<Resource: Sendable>: Sendable {
-    private let current = Lock<(thread: ObjectIdentifier, resource: Resource)?>(nil)
+    private let resources = Lock<[UInt64: Resource]>([:])
 
     package init() {}
 
     /// The resource whose lock this thread holds; nil if it holds none.
     package var resource: Resource? {
-        let thread = ObjectIdentifier(DeliveryThread.current)
-        return current.withLock { $0?.thread == thread ? $0?.resource : nil }
+        let thread = DeliveryThread.current.number
+        return resources.withLock { $0[thread] }
     }
 
     /// Runs a closure while this thread holds the lock of a resource.
     package func own<Result>(_ resource: Resource, _ body: () throws -> Result) rethrows -> Result {
-        let thread = ObjectIdentifier(DeliveryThread.current)
-        current.withLock { $0 = (thread, resource) }
-        defer { current.withLock { $0 = nil } }
+        let thread = DeliveryThread.current.number
+        resources.withLock { $0[thread] = resource }
+        // The caller keeps the resource until it has left the lock.
+        defer { resources.withLock { $0[thread] = nil } }
         return try body()
     }
 }

@@ -13,6 +13,8 @@ final class DeliveryThread {
         return key
     }()
 
+    /// Identifies the thread among all of the process, also after it has ended: the address of this object may be used again.
+    let number = UniqueNumber.next()
     private var frames: [Frame] = []
     private var excess: DeliveryQueue.Ticket?
     /// Whether the thread waits for space when it has made its deliveries.
