@@ -51,6 +51,8 @@ struct EtcdAttempts: Sendable {
             if failure.isOutcomeUnknown, !isRepeatable { throw EtcdClientError.outcomeUnknown(failure) }
             guard failure.isOutcomeUnknown || failure.isUnavailable else { throw failure }
             if failure.isOutcomeUnknown { mayHaveArrived = true }
+            // Another member would answer the same.
+            if failure.isAnswerTooLarge { throw failure }
         case let error as ConnectionError:
             if error.reason == .invalidRequest { throw error }
             if error.delivery == .perhapsSent, !isRepeatable { throw EtcdClientError.outcomeUnknown(error) }

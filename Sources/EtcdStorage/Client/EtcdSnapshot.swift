@@ -65,7 +65,7 @@ private struct PageRequest: EtcdRequest {
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
             switch field {
             case 1: header = try reader.message()
-            case 2: unread.append(try reader.laterMessage())
+            case 2: unread.append(try reader.laterElement(KeyValue.self))
             case 3: hasMore = try reader.boolean()
             case 4: count = try reader.integer()
             default: try reader.skip()
@@ -159,10 +159,17 @@ extension EtcdClient {
         while true {
             do {
                 return try await call(request, isRepeatable: true, deadline: .now + timeout)
-            } catch let error as ConnectionError where error.reason == .responseTooLarge {
+            } catch let error where error.isAnswerTooLarge {
                 guard let smaller = request.smaller else { throw error }
                 request = smaller
             }
         }
+    }
+}
+
+extension Error {
+    /// Whether an answer has too many bytes, or takes too much memory: a smaller one can be read.
+    fileprivate var isAnswerTooLarge: Bool {
+        (self as? ConnectionError)?.reason == .responseTooLarge || (self as? EtcdFailure)?.isAnswerTooLarge == true
     }
 }

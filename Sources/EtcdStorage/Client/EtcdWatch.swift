@@ -84,7 +84,11 @@ struct EtcdWatch: Sendable {
                     isConnected = false
                     receive(.disconnected(error))
                 }
-                if let failure = error as? EtcdFailure { await refreshToken(after: failure) }
+                if let failure = error as? EtcdFailure {
+                    await refreshToken(after: failure)
+                    // The events would be the same again, but the keys are read in pages.
+                    if failure.isAnswerTooLarge { progress = nil }
+                }
             }
             await waitAfterFailures()
         }

@@ -39,13 +39,15 @@ extension EtcdRequest {
             throw EtcdFailure(code: nil, message: "an answer that is none of etcd's", httpStatus: response.status)
         }
         var splitter = GRPCMessageSplitter()
-        let messages = try splitter.append(response.body)
+        // An answer of many small messages is not worth its memory.
+        let messages = try splitter.append(response.body, limit: 2)
         try splitter.check()
         guard splitter.isEmpty else {
             throw EtcdFailure(code: nil, message: "an answer that ends within a message", httpStatus: response.status)
         }
         guard let message = messages.first, messages.count == 1 else {
-            throw EtcdFailure(code: nil, message: "an answer with \(messages.count) messages instead of one", httpStatus: response.status)
+            let count = messages.isEmpty ? "0 messages" : "2 messages or more"
+            throw EtcdFailure(code: nil, message: "an answer with \(count) instead of one", httpStatus: response.status)
         }
         return try Self.response(from: message)
     }

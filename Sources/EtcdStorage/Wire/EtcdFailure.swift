@@ -8,10 +8,12 @@ struct EtcdFailure: Error, Sendable, Hashable {
     let message: String
     /// The status of HTTP; nil if it says nothing, as that of gRPC's answers, which is always 200.
     let httpStatus: Int?
+    /// Whether the answer takes more memory than one may: a smaller one can be read.
+    let isAnswerTooLarge: Bool
 
     /// Creates a failure.
-    init(code: Int?, message: String, httpStatus: Int? = nil) {
-        (self.code, self.message, self.httpStatus) = (code, message, httpStatus)
+    init(code: Int?, message: String, httpStatus: Int? = nil, isAnswerTooLarge: Bool = false) {
+        (self.code, self.message, self.httpStatus, self.isAnswerTooLarge) = (code, message, httpStatus, isAnswerTooLarge)
     }
 
     /// Creates the failure of a call, from the fields `grpc-status` and `grpc-message` of its answer.
@@ -22,7 +24,7 @@ struct EtcdFailure: Error, Sendable, Hashable {
 
     /// An answer with a status of success whose message is not what etcd answers.
     init(malformed error: ProtobufError) {
-        self.init(code: nil, message: "the answer cannot be read: \(error)")
+        self.init(code: nil, message: "the answer cannot be read: \(error)", isAnswerTooLarge: error.isMemoryExceeded)
     }
 
     /// The text with its escapes, a percent sign and two hexadecimal digits each, replaced by the bytes of UTF-8 that they stand for.

@@ -21,11 +21,12 @@ package struct GRPCMessageSplitter: Sendable {
     ///
     /// Takes memory for bytes that have arrived only, whatever length is announced.
     ///
+    /// - Parameter limit: the number of messages after which the rest of the bytes is dropped.
     /// - Throws: ``EtcdFailure`` if a message is compressed or too large, after those before it were returned; at each further call as well.
-    mutating func append(_ bytes: [UInt8]) throws(EtcdFailure) -> [[UInt8]] {
+    mutating func append(_ bytes: [UInt8], limit: Int = .max) throws(EtcdFailure) -> [[UInt8]] {
         var messages: [[UInt8]] = []
         var remaining = bytes[...]
-        while true {
+        while messages.count < limit {
             Self.move(5 - prefix.count, from: &remaining, to: &prefix)
             guard prefix.count == 5 else { return messages }
             let length: Int
@@ -41,11 +42,12 @@ package struct GRPCMessageSplitter: Sendable {
             messages.append(message)
             (prefix, message) = ([], [])
         }
+        return messages
     }
 
     /// Checks that what has arrived of the next message, behind those that were returned, is not damaged.
     ///
-    /// - Throws: what the next call of ``append(_:)`` would.
+    /// - Throws: what the next call of ``append(_:limit:)`` would.
     func check() throws(EtcdFailure) {
         if prefix.count == 5 { _ = try announcedLength() }
     }

@@ -50,7 +50,7 @@ extension RangeRequest.Response: ProtobufMessage {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: header = try reader.message()
-        case 2: keyValues.append(try reader.message())
+        case 2: keyValues.append(try reader.element())
         case 3: hasMore = try reader.boolean()
         case 4: count = try reader.integer()
         default: try reader.skip()

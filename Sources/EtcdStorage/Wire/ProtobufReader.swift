@@ -4,6 +4,8 @@ struct ProtobufError: Error, Sendable, Hashable, CustomStringConvertible {
     let offset: Int
     /// The reason, as a phrase that may follow a colon.
     let reason: String
+    /// Whether the message can be read, but would take more memory than it may.
+    var isMemoryExceeded = false
 
     /// The reason with the offset.
     var description: String { "\(reason) (at byte \(offset))" }
@@ -26,10 +28,15 @@ enum ProtobufWireType: UInt8, Sendable, Hashable {
 /// The caller reads the value of each field as what it expects it to be, or skips it. Takes linear time whatever the bytes are, and no
 /// memory for what is skipped. Messages are nested as deep as the types that are read, and groups, which nest freely, are an error.
 ///
+/// An element of two bytes takes a hundred in memory. So what is read is counted as it is in memory, and has the limit ``memoryLimit``.
+///
 ///     while let field = try reader.nextField() {
 ///         if field == 3 { revision = try reader.integer() } else { try reader.skip() }
 ///     }
 struct ProtobufReader: Sendable {
+    /// The number of bytes of memory that everything may take that is read from one message: as many as the message may have.
+    static let memoryLimit = 64 << 20
+
     /// The offset of what is read next.
     private(set) var offset = 0
     private let bytes: [UInt8]
@@ -37,6 +44,8 @@ struct ProtobufReader: Sendable {
     private var end: Int
     // The field whose value is read next.
     private var field = (offset: 0, number: 0, wireType: ProtobufWireType.varint)
+    // The number of bytes of memory that what is still unread may take.
+    private var memory = Self.memoryLimit
 
     /// Creates a reader at the beginning of a message.
     init(_ bytes: [UInt8]) {
@@ -75,15 +84,25 @@ struct ProtobufReader: Sendable {
 
     /// Reads bytes.
     mutating func byteArray() throws(ProtobufError) -> [UInt8] {
-        Array(bytes[try content()])
+        let content = try content()
+        try reserve([UInt8].memorySize(count: content.count))
+        return Array(bytes[content])
     }
 
     /// Reads a string; what is not valid UTF-8 in it is replaced.
     mutating func string() throws(ProtobufError) -> String {
-        String(decoding: bytes[try content()], as: UTF8.self)
+        let content = try content()
+        try reserve([UInt8].memorySize(count: content.count))
+        return String(decoding: bytes[content], as: UTF8.self)
     }
 
-    /// Reads a message, or an element of a repeated field of messages.
+    /// Reads an element of a repeated field of messages, which is kept in an array.
+    mutating func element<Message: ProtobufReadable>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
+        try reserve(Self.memorySize(ofElement: Message.self))
+        return try message()
+    }
+
+    /// Reads a message.
     ///
     /// A message that occurs again is a new value, rather than merged with the one before: etcd writes none in parts.
     mutating func message<Message: ProtobufReadable>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
@@ -95,11 +114,15 @@ struct ProtobufReader: Sendable {
         return message
     }
 
-    /// Passes over a message, which can be read later by the reader that is returned.
-    mutating func laterMessage() throws(ProtobufError) -> ProtobufReader {
+    /// Passes over an element of a repeated field, which can be read later as a message by the reader that is returned.
+    ///
+    /// The memory of both counts now.
+    mutating func laterElement<Message: ProtobufReadable>(_ type: Message.Type) throws(ProtobufError) -> ProtobufReader {
         let content = try content()
+        let elements = Self.memorySize(ofElement: Self.self) + Self.memorySize(ofElement: Message.self)
+        try reserve(elements + [UInt8].memorySize(count: content.count))
         var later = self
-        (later.offset, later.end) = (content.lowerBound, content.upperBound)
+        (later.offset, later.end, later.memory) = (content.lowerBound, content.upperBound, Self.memoryLimit)
         return later
     }
 
@@ -112,6 +135,30 @@ struct ProtobufReader: Sendable {
         case .fixed32: _ = try next(4)
         }
     }
+}
+
+// MARK: - Memory
+
+extension ProtobufReader {
+    /// What an element takes in an array, which has room for twice as many after it has grown.
+    private static func memorySize<Element>(ofElement type: Element.Type) -> Int {
+        2 * MemoryLayout<Element>.stride
+    }
+
+    private mutating func reserve(_ size: Int) throws(ProtobufError) {
+        memory -= size
+        guard memory < 0 else { return }
+        let reason = """
+            it takes more than \(Self.memoryLimit) bytes of memory, the limit of an answer; check that etcd serves at the address, or \
+            change fewer keys at once
+            """
+        throw ProtobufError(offset: offset, reason: reason, isMemoryExceeded: true)
+    }
+}
+
+extension [UInt8] {
+    /// The number of bytes of memory that an array of some bytes takes, with what precedes them.
+    static func memorySize(count: Int) -> Int { count > 0 ? count + 32 : 0 }
 }
 
 // MARK: - Bytes

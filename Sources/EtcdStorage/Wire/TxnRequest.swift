@@ -134,7 +134,7 @@ extension TxnRequest.Response: ProtobufMessage {
         switch field {
         case 1: header = try reader.message()
         case 2: succeeded = try reader.boolean()
-        case 3: results.append(try reader.message())
+        case 3: results.append(try reader.element())
         default: try reader.skip()
         }
     }

@@ -114,7 +114,7 @@ extension WatchResponse: ProtobufMessage {
         case 5: compactRevision = try reader.integer()
         case 6: cancelReason = try reader.string()
         case 7: isFragment = try reader.boolean()
-        case 11: events.append(try reader.message())
+        case 11: events.append(try reader.element())
         default: try reader.skip()
         }
     }

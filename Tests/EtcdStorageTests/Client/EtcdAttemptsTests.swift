@@ -67,6 +67,18 @@ struct EtcdAttemptsTests {
         }
     }
 
+    @Test("An answer that takes too much memory is not asked for again; the request may have taken effect", arguments: [false, true])
+    func largeAnswer(isRepeatable: Bool) {
+        var attempts = EtcdAttempts(members: 3, isRepeatable: isRepeatable)
+        let failure = EtcdFailure(code: nil, message: "the answer cannot be read", isAnswerTooLarge: true)
+        let thrown = #expect(throws: (any Error).self) { try attempts.retry(after: failure, renewsToken: false) }
+        if isRepeatable {
+            #expect(thrown as? EtcdFailure == failure && attempts.mayHaveArrived)
+        } else {
+            #expect(thrown is EtcdClientError)
+        }
+    }
+
     @Test("A refused token is renewed at once, then after a delay, and then no more")
     func tokens() throws {
         var attempts = EtcdAttempts(members: 3, isRepeatable: false)

@@ -127,6 +127,21 @@ import Testing
         #expect(await watch.nextReset()?.revision == 3)
     }
 
+    @Test("Instead of events that take too much memory, everything is read anew")
+    func tooManyEvents() async throws {
+        let event: [UInt8] = [11 << 3 | 2, 0]
+        let message = GRPCMessageSplitter.framed(Array(repeating: event, count: 400_000).flatMap(\.self))
+        let member = try ScriptedMember(range: range(["a": 8], at: 9)) { number, connection in
+            connection.create()
+            if number == 0 { connection.send(bytes: message) } else { connection.events(["a": 10]) }
+            connection.receiveEnd()
+        }
+        let watch = try watch(member)
+        #expect(await watch.nextReset()?.keyValues.map(\.modRevision) == [8])
+        #expect(await watch.nextEvents()?.revision == 10)
+        #expect(member.startRevisions == [6, 10])
+    }
+
     @Test("A member that is late is waited for, if the cluster has the revision")
     func lateMember() async throws {
         let member = try ScriptedMember(range: range(at: 9)) { _, connection in

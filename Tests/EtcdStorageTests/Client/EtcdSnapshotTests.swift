@@ -1,0 +1,81 @@
+import ObservableStorage
+import TestSupport
+import Testing
+
+@testable import EtcdStorage
+
+/// What real members never answer to a request for keys.
+@Suite("A snapshot and the faults of members", .timeLimit(.minutes(10))) struct EtcdSnapshotTests {
+    /// A member that answers each request for keys with a page.
+    private func member(
+        _ page: @escaping @Sendable (_ request: RangeRequest, _ number: Int) -> RangeRequest.Response
+    ) throws -> (endpoint: String, requests: Recorder<RangeRequest>) {
+        let requests = Recorder<RangeRequest>()
+        let server = try GRPCServer { call in
+            guard let message = call.receive(), let request = try? RangeRequest(message: message) else { return }
+            let number = requests.elements.count
+            requests.record(request)
+            var response = page(request, number)
+            response.header = ResponseHeader(clusterID: 7, revision: 5)
+            // It gives in at last, so that a client without limits ends as well.
+            if number >= 2_000 { response.hasMore = false }
+            call.respond(response.message)
+        }
+        return (server.endpoint.description, requests)
+    }
+
+    private func client(_ endpoints: [String]) throws -> EtcdClient {
+        try EtcdClient(
+            EtcdConfiguration(endpoints: endpoints, prefix: "", requestTimeout: .seconds(30), connectTimeout: .seconds(30)))
+    }
+
+    private func snapshot(_ client: EtcdClient, pageSize: Int64 = 10) async throws -> EtcdSnapshot {
+        try await client.snapshot(from: [1], to: [9], pageSize: pageSize, pageTimeout: .seconds(300))
+    }
+
+    private func failure(of client: EtcdClient) async throws -> EtcdFailure? {
+        await #expect(throws: EtcdFailure.self) { _ = try await snapshot(client) }
+    }
+
+    private static func keys(_ keys: [[UInt8]], hasMore: Bool = true) -> RangeRequest.Response {
+        RangeRequest.Response(keyValues: keys.map { KeyValue(key: $0) }, hasMore: hasMore, count: Int64(keys.count))
+    }
+
+    @Test("An answer that takes too much memory is asked for in smaller pages, down to one key")
+    func smallerPages() async throws {
+        let count = 300_000
+        let (endpoint, requests) = try member { request, _ in
+            let start = request.key == [1] ? 0 : Self.number(request.key)
+            let end = min(start + Int(request.limit), count)
+            return Self.keys((start..<end).map(Self.key), hasMore: end < count)
+        }
+        let snapshot = try await snapshot(client([endpoint]), pageSize: 1_000_000)
+        let isWhole = snapshot.keyValues.map(\.key) == (0..<count).map(Self.key)
+        #expect(isWhole)
+        #expect(requests.elements.first?.limit == 1_000_000 && requests.elements.dropFirst().first?.limit == 125_000)
+
+        let empty = ProtobufWriter.emptyKeys(2_000_000)
+        let server = try GRPCServer { call in
+            _ = call.receive()
+            call.respond(empty)
+        }
+        let failure = try await failure(of: client([server.endpoint.description]))
+        #expect(failure?.isAnswerTooLarge == true)
+    }
+
+    private static func key(_ number: Int) -> [UInt8] {
+        [2, UInt8(number >> 16), UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF)]
+    }
+
+    /// The number of the first key that is not before another one, which is one with a NUL.
+    private static func number(_ key: [UInt8]) -> Int {
+        key[1...3].reduce(0) { $0 << 8 | Int($1) } + 1
+    }
+}
+
+extension ProtobufWriter {
+    /// The answer with keys without any field.
+    fileprivate static func emptyKeys(_ count: Int) -> [UInt8] {
+        Array(repeating: [2 << 3 | 2, 0] as [UInt8], count: count).flatMap(\.self)
+    }
+}
