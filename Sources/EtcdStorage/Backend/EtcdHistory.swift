@@ -8,7 +8,8 @@ struct EtcdHistory {
     /// How long a member may be silent.
     let timeout: Duration
 
-    /// The commits after a revision up to another one; nil if they have been compacted, or if the history is another one.
+    /// The commits after a revision up to another one; nil if they have been compacted, if they take more memory than
+    /// ``EtcdConfiguration/memoryLimit``, or if the history is another one.
     ///
     /// - Parameters:
     ///   - revision: the revision after which they begin; nil for the oldest that is remembered.
@@ -20,7 +21,7 @@ struct EtcdHistory {
             switch try await read(since: first, upTo: last, of: replica) {
             case .commits(let commits): return commits
             case .compacted(let oldest) where revision == nil && oldest > first: first = oldest
-            case .compacted, .otherHistory: return nil
+            case .compacted, .tooLarge, .otherHistory: return nil
             }
         }
     }
@@ -28,6 +29,7 @@ struct EtcdHistory {
     private enum Outcome {
         case commits([StorageCommit])
         case compacted(Int64)
+        case tooLarge
         case otherHistory
     }
 
@@ -36,14 +38,18 @@ struct EtcdHistory {
         (request.allowsFragments, request.includesPrevious) = (true, true)
         let (stream, _) = try await client.watch(request, deadline: .now + timeout)
         defer { stream.close() }
-        var progress = WatchProgress(after: EtcdSnapshot(clusterID: replica.clusterID, revision: first, keyValues: []))
+        let start = EtcdSnapshot(clusterID: replica.clusterID, revision: first, keyValues: [])
+        var progress = WatchProgress(after: start, memoryLimit: client.memoryLimit)
         var commits: [StorageCommit] = []
+        var memorySize = 0
         while true {
             for response in try await stream.next(deadline: .now + timeout) {
                 if response.compactRevision > 0 { return .compacted(response.compactRevision) }
                 switch progress.receive(response) {
                 case .events(let revisions):
                     for revision in revisions {
+                        memorySize += revision.events.reduce(0) { $0 + $1.memorySize }
+                        guard memorySize <= client.memoryLimit else { return .tooLarge }
                         if let commit = commit(revision, of: replica) { commits.append(commit) }
                         if revision.number >= last { return .commits(commits) }
                     }

@@ -26,6 +26,8 @@ actor EtcdClient {
     nonisolated let endpointCount: Int
     /// The number of bytes that a response may have at most.
     nonisolated let largestResponse: Int
+    /// The number of bytes of memory that the keys of a snapshot may take.
+    nonisolated let memoryLimit: Int
     /// The queue, which tasks should prefer whose calls of the client should change no thread.
     nonisolated let executor = DispatchQueueExecutor(label: "EtcdClient", isPreferred: true)
     private let configuration: EtcdConfiguration
@@ -48,7 +50,7 @@ actor EtcdClient {
     /// - Parameter largestResponse: the number of bytes that a response may have at most.
     /// - Throws: ``EtcdConfigurationError`` if an endpoint is not valid; ``TLSError`` if a certificate or key cannot be used.
     init(_ configuration: EtcdConfiguration, largestResponse: Int = 64 << 20) throws {
-        (self.configuration, self.largestResponse) = (configuration, largestResponse)
+        (self.configuration, self.largestResponse, memoryLimit) = (configuration, largestResponse, configuration.memoryLimit)
         members = try configuration.parsedEndpoints().map { Member(endpoint: $0) }
         endpointCount = members.count
         tls = try configuration.tls.map { try TLSContext($0) }
@@ -128,6 +130,11 @@ actor EtcdClient {
     /// Makes the next member the preferred one, if this one still is.
     func markFailed(_ member: Int) {
         if member == preferred { preferred = (member + 1) % endpointCount }
+    }
+
+    /// Makes the next member the preferred one.
+    func leavePreferred() {
+        markFailed(preferred)
     }
 
     /// Waits before what has failed is tried again: for a time, or until a member serves another request after none has served since an

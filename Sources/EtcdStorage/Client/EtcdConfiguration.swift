@@ -33,6 +33,11 @@ public struct EtcdConfiguration: Sendable, Hashable {
     public var requestTimeout: Duration
     /// How long it may take to connect to a member, with the handshake of TLS; no longer than a response. Two seconds by default.
     public var connectTimeout: Duration
+    /// How many bytes of memory the keys under the prefix may take with their values as they are stored; 1 GB by default.
+    ///
+    /// What a member answers never ends if it is broken, or none of etcd's. Beyond the limit, reading fails with an error, and commits are
+    /// taken for those that are not remembered.
+    public var memoryLimit = 1 << 30
 
     /// Describes a cluster. The endpoints are checked when the configuration is used.
     public init(

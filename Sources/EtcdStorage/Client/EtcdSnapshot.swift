@@ -6,6 +6,28 @@ struct EtcdSnapshot: Sendable, Hashable {
     var revision: Int64
     /// The keys in the order of their bytes; without values if only keys were asked for.
     var keyValues: [KeyValue]
+
+    /// Adds a page of a range, whose keys have to follow those before.
+    fileprivate mutating func append(_ page: [KeyValue], of range: RangeRequest) throws(EtcdFailure) {
+        var last = keyValues.last?.key
+        for keyValue in page {
+            let isNext = last.map { $0.lexicographicallyPrecedes(keyValue.key) } ?? !keyValue.key.lexicographicallyPrecedes(range.key)
+            guard isNext else { throw EtcdFailure(page: "its keys are not in their order, each once") }
+            last = keyValue.key
+        }
+        // A NUL stands for no end.
+        if let last, let end = range.rangeEnd, end != [0], !last.lexicographicallyPrecedes(end) {
+            throw EtcdFailure(page: "it has keys that are not in the range")
+        }
+        keyValues += page
+    }
+}
+
+extension EtcdFailure {
+    /// A page that is not what was asked for.
+    fileprivate init(page reason: String) {
+        self.init(code: nil, message: "the answer is none of etcd's: \(reason); check what serves at the address")
+    }
 }
 
 extension EtcdSnapshot {
@@ -46,6 +68,14 @@ private struct PageRequest: EtcdRequest {
         request.range.limit = page.nextCount(growingTo: size)
         request.range.revision = revision
         return request
+    }
+
+    /// Checks that a page has as many keys as were asked for at most, and is not empty if there are more.
+    func check(_ page: Response) throws(EtcdFailure) {
+        guard page.unread.count <= range.limit else {
+            throw EtcdFailure(page: "it has \(page.unread.count) keys instead of \(range.limit) at most")
+        }
+        guard !page.hasMore || !page.unread.isEmpty else { throw EtcdFailure(page: "it has no keys, although there are more") }
     }
 
     /// The request for an eighth of the keys; nil if it is for one.
@@ -104,7 +134,8 @@ extension EtcdClient {
     /// Reads all keys of a range at one revision, the newest one, in pages, which become smaller where values are too large for them, and
     /// larger while they are small.
     ///
-    /// Begins anew if that revision is compacted meanwhile, or if another cluster answers.
+    /// Begins anew if that revision is compacted meanwhile, or if another cluster answers. Ends with an error if the pages do not go on, or
+    /// take more memory than ``EtcdConfiguration/memoryLimit``: a member may never say that it was the last.
     ///
     /// - Parameters:
     ///   - pageTimeout: how long one page may take, and each attempt with a smaller one.
@@ -121,6 +152,10 @@ extension EtcdClient {
                 return try await snapshot(from: first, pageTimeout: pageTimeout, receive)
             } catch let failure as EtcdFailure where (failure.isCompacted || failure.isFutureRevision) && restarts < 3 {
                 restarts += 1
+            } catch let failure as EtcdFailure where failure.code == nil {
+                // Another member may answer as etcd does.
+                await leavePreferred()
+                throw failure
             }
         }
     }
@@ -130,12 +165,18 @@ extension EtcdClient {
     ) async throws -> EtcdSnapshot {
         var response = try await page(first, timeout: pageTimeout)
         var snapshot = EtcdSnapshot(clusterID: response.header.clusterID, revision: response.header.revision, keyValues: [])
+        var memorySize = 0
         func add(_ response: PageRequest.Response) throws(EtcdFailure) {
             let isFirst = snapshot.keyValues.isEmpty
             let page = EtcdSnapshot.Page(
                 clusterID: snapshot.clusterID, revision: snapshot.revision, keyValues: try response.keyValues(), isFirst: isFirst,
                 keyCount: Int(clamping: response.count))
-            snapshot.keyValues += page.keyValues
+            memorySize += page.keyValues.reduce(0) { $0 + $1.memorySize }
+            guard memorySize <= memoryLimit else {
+                let reason = "take more than \(memoryLimit) bytes of memory; choose a longer prefix, or raise EtcdConfiguration.memoryLimit"
+                throw EtcdFailure(code: nil, message: "the keys under the prefix \(reason)")
+            }
+            try snapshot.append(page.keyValues, of: first.range)
             receive(page)
         }
         // Half a megabyte of the 64 that a store allows: far from what one member could not send in time.
@@ -158,7 +199,9 @@ extension EtcdClient {
         var request = request
         while true {
             do {
-                return try await call(request, isRepeatable: true, deadline: .now + timeout)
+                let response = try await call(request, isRepeatable: true, deadline: .now + timeout)
+                try request.check(response)
+                return response
             } catch let error where error.isAnswerTooLarge {
                 guard let smaller = request.smaller else { throw error }
                 request = smaller

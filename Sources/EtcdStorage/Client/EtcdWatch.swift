@@ -66,7 +66,7 @@ struct EtcdWatch: Sendable {
         self.client = client
         self.timing = timing
         range = (start, end)
-        progress = snapshot.map(WatchProgress.init)
+        progress = snapshot.map { WatchProgress(after: $0, memoryLimit: client.memoryLimit) }
         nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
     }
 
@@ -97,7 +97,7 @@ struct EtcdWatch: Sendable {
     private nonisolated(nonsending) mutating func reset(_ receive: (WatchStep) -> Void) async throws {
         let snapshot = try await client.snapshot(from: range.start, to: range.end, pageTimeout: timing.page) { receive(.page($0)) }
         receive(.reset(snapshot))
-        progress = WatchProgress(after: snapshot)
+        progress = WatchProgress(after: snapshot, memoryLimit: client.memoryLimit)
     }
 
     private nonisolated(nonsending) func refreshToken(after failure: EtcdFailure) async {

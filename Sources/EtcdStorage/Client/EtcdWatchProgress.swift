@@ -31,22 +31,28 @@ struct WatchProgress: Sendable {
     private(set) var revision: Int64
     // The revision of each key as it was delivered, to be compared with what etcd has.
     private var modRevisions: [[UInt8]: Int64] = [:]
-    // Events of a message that continues in the next one.
-    private var fragments: [WatchEvent] = []
+    // The last revision of a message that continues in the next one, and the bytes of memory that its events take.
+    private var incomplete: Revision?
+    private var incompleteSize = 0
+    // How many these may be.
+    private let memoryLimit: Int
     // The keys that differed in the last comparison, with what was delivered of them then.
     private var suspects: [[UInt8]: Int64?] = [:]
 
     /// Begins at everything that etcd had at one revision.
-    init(after snapshot: EtcdSnapshot) {
+    ///
+    /// - Parameter memoryLimit: how many bytes of memory the events of one revision may take; everything is read anew instead.
+    init(after snapshot: EtcdSnapshot, memoryLimit: Int = .max) {
         clusterID = snapshot.clusterID
         revision = snapshot.revision
+        self.memoryLimit = memoryLimit
         modRevisions.reserveCapacity(snapshot.keyValues.count)
         for keyValue in snapshot.keyValues { modRevisions[keyValue.key] = keyValue.modRevision }
     }
 
     /// Prepares for the messages of a new connection, which begin after ``revision``.
     mutating func reconnect() {
-        fragments = []
+        incomplete = nil
     }
 
     /// Decides what a message means, and notes what will be delivered.
@@ -56,24 +62,26 @@ struct WatchProgress: Sendable {
         if let failure = response.failure { return failure.isCompacted ? .reset : .ended(failure) }
         if response.isCreated { return .created }
         if response.isProgress { return response.header.revision < revision ? .isBehind : .events([]) }
-        fragments += response.events
-        if response.isFragment { return .events([]) }
-        let events = fragments
-        fragments = []
-        return deliver(events)
+        return deliver(response.events, isFragment: response.isFragment)
     }
 
-    private mutating func deliver(_ events: [WatchEvent]) -> Outcome {
+    private mutating func deliver(_ events: [WatchEvent], isFragment: Bool) -> Outcome {
         var revisions: [Revision] = []
         for event in events {
             let number = event.keyValue.modRevision
-            if number == revisions.last?.number {
-                revisions[revisions.count - 1].events.append(event)
-            } else if let last = revisions.last, number < last.number {
-                return .reset
-            } else if number > revision {
-                revisions.append(Revision(number: number, events: [event]))
+            if let last = incomplete?.number, number < last { return .reset }
+            guard number > revision else { continue }
+            if number != incomplete?.number {
+                if let complete = incomplete { revisions.append(complete) }
+                (incomplete, incompleteSize) = (Revision(number: number, events: []), 0)
             }
+            incomplete?.events.append(event)
+            incompleteSize += event.memorySize
+            guard incompleteSize <= memoryLimit else { return .reset }
+        }
+        if !isFragment, let complete = incomplete {
+            revisions.append(complete)
+            incomplete = nil
         }
         for revision in revisions { note(revision) }
         return .events(revisions)

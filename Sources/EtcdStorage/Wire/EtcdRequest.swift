@@ -71,6 +71,9 @@ struct KeyValue: Sendable, Hashable {
     var version: Int64 = 0
     /// The lease with which the key ends; 0 if there is none.
     var lease: Int64 = 0
+
+    /// The number of bytes of memory that it takes.
+    var memorySize: Int { MemoryLayout<Self>.stride + key.memorySize + value.memorySize }
 }
 
 extension KeyValue: ProtobufMessage {

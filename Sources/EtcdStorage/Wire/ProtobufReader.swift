@@ -159,6 +159,9 @@ extension ProtobufReader {
 extension [UInt8] {
     /// The number of bytes of memory that an array of some bytes takes, with what precedes them.
     static func memorySize(count: Int) -> Int { count > 0 ? count + 32 : 0 }
+
+    /// The number of bytes of memory that the array takes, with what precedes them.
+    var memorySize: Int { Self.memorySize(count: count) }
 }
 
 // MARK: - Bytes

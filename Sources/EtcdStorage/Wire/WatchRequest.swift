@@ -58,6 +58,12 @@ struct WatchEvent: Sendable, Hashable {
     var keyValue = KeyValue()
     /// The key as it was before, if the watch asked for it and etcd still has it.
     var previous: KeyValue?
+
+    /// The number of bytes of memory that it takes.
+    var memorySize: Int {
+        let arrays = keyValue.key.memorySize + keyValue.value.memorySize
+        return MemoryLayout<Self>.stride + arrays + (previous.map { $0.key.memorySize + $0.value.memorySize } ?? 0)
+    }
 }
 
 extension WatchEvent: ProtobufMessage {

@@ -138,6 +138,22 @@
             withExtendedLifetime(cluster) {}
         }
 
+        @Test("Commits that take more memory than the limit are not remembered")
+        func largeCommits() async throws {
+            let fixture = try await EtcdFixture()
+            var configuration = fixture.configuration
+            configuration.memoryLimit = 100_000
+            let backend = try EtcdBackend(configuration, timing: .patient)
+            var revisions: [StorageRevision] = []
+            for number in 0..<20 {
+                let value = PropertyListValue.data(Data(repeating: UInt8(number), count: 10_000))
+                revisions.append(try #require(try await backend.set(["a": value]).revision))
+            }
+            #expect(try await backend.commits(since: revisions[0]) == nil)
+            // Each has the value before as well.
+            #expect(try await backend.commits(since: revisions[15])?.count == 4)
+        }
+
         @Test("A service that is cancelled stores its edits before it ends")
         func run() async throws {
             let fixture = try await EtcdFixture()

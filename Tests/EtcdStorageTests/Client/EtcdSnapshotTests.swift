@@ -24,9 +24,11 @@ import Testing
         return (server.endpoint.description, requests)
     }
 
-    private func client(_ endpoints: [String]) throws -> EtcdClient {
-        try EtcdClient(
-            EtcdConfiguration(endpoints: endpoints, prefix: "", requestTimeout: .seconds(30), connectTimeout: .seconds(30)))
+    private func client(_ endpoints: [String], memoryLimit: Int = 1 << 30) throws -> EtcdClient {
+        var configuration = EtcdConfiguration(
+            endpoints: endpoints, prefix: "", requestTimeout: .seconds(30), connectTimeout: .seconds(30))
+        configuration.memoryLimit = memoryLimit
+        return try EtcdClient(configuration)
     }
 
     private func snapshot(_ client: EtcdClient, pageSize: Int64 = 10) async throws -> EtcdSnapshot {
@@ -39,6 +41,38 @@ import Testing
 
     private static func keys(_ keys: [[UInt8]], hasMore: Bool = true) -> RangeRequest.Response {
         RangeRequest.Response(keyValues: keys.map { KeyValue(key: $0) }, hasMore: hasMore, count: Int64(keys.count))
+    }
+
+    /// Pages of which none is the last one.
+    private static let pages: [(keys: [[UInt8]], reason: String)] = [
+        ([[2]], "not in their order"), ([[2], [2]], "not in their order"), ([[3], [2]], "not in their order"), ([], "no keys"),
+        ([[0]], "not in their order"), ([[9]], "not in the range"), ((2..<13).map { [$0] }, "11 keys instead of 10"),
+    ]
+
+    @Test("Pages that do not go on are an error that says so, and another member is asked next", arguments: pages)
+    func endless(keys: [[UInt8]], reason: String) async throws {
+        let (endless, requests) = try member { _, _ in Self.keys(keys) }
+        let (other, _) = try member { _, _ in Self.keys([[3], [4]], hasMore: false) }
+        let client = try client([endless, other])
+        let failure = try await failure(of: client)
+        #expect(failure?.message.contains(reason) == true, "\(failure as Any)")
+        #expect(failure?.message.contains("check what serves at the address") == true)
+        // The next page was perhaps asked for already.
+        #expect(requests.elements.count <= 3)
+        #expect(try await snapshot(client).keyValues.map(\.key) == [[3], [4]])
+    }
+
+    @Test("Keys that rise for ever are read up to the limit, which the error names with the remedy")
+    func rising() async throws {
+        let (endpoint, requests) = try member { request, _ in Self.keys((1...8).map { request.key + [$0] }) }
+        let failure = try await failure(of: client([endpoint], memoryLimit: 100_000))
+        let message = """
+            the keys under the prefix take more than 100000 bytes of memory; choose a longer prefix, or raise \
+            EtcdConfiguration.memoryLimit
+            """
+        #expect(failure?.message == message)
+        // Each page takes at least 400 bytes.
+        #expect(requests.elements.count <= 250)
     }
 
     @Test("An answer that takes too much memory is asked for in smaller pages, down to one key")

@@ -39,19 +39,36 @@ import Testing
         #expect(revisions(progress.receive(message([event(6), event(7)]))) == [7])
     }
 
-    @Test("Fragments are joined, wherever they end", arguments: 0...6)
+    @Test("Fragments are joined, wherever they end, and only the last revision of one waits for the next", arguments: 0...6)
     func fragments(end: Int) {
         let events = [6, 6, 7, 8, 8, 8].map { event($0) }
         var progress = progress()
-        #expect(revisions(progress.receive(message(Array(events[..<end]), isFragment: true))) == [])
-        #expect(progress.revision == 5)
+        let complete: [Int64] = end < 3 ? [] : end == 3 ? [6] : [6, 7]
+        let first = progress.receive(message(Array(events[..<end]), isFragment: true))
+        #expect(revisions(first) == complete)
+        #expect(progress.revision == complete.last ?? 5)
         let header = ResponseHeader(clusterID: 7, revision: 8)
         #expect(revisions(progress.receive(WatchResponse(header: header, watchID: -1))) == [])
-        let outcome = progress.receive(message(Array(events[end...])))
         guard end < 6 else { return }
-        #expect(revisions(outcome) == [6, 7, 8])
-        guard case .events(let delivered) = outcome else { return }
-        #expect(delivered.map(\.events.count) == [2, 1, 3])
+        guard case .events(let before) = first, case .events(let after) = progress.receive(message(Array(events[end...]))) else {
+            return #expect(Bool(false))
+        }
+        #expect((before + after).map(\.number) == [6, 7, 8])
+        #expect((before + after).map(\.events.count) == [2, 1, 3])
+    }
+
+    @Test("A revision whose fragments never end is no longer kept than its limit: everything is read anew")
+    func endlessRevision() {
+        let limit = 100_000
+        var progress = WatchProgress(after: EtcdSnapshot(clusterID: 7, revision: 5, keyValues: []), memoryLimit: limit)
+        var count = 0
+        while count < 10_000, progress.receive(message([event(6)], isFragment: true)) == .events([]) { count += 1 }
+        #expect(count == limit / event(6).memorySize)
+        // Those of other revisions are delivered.
+        progress = WatchProgress(after: EtcdSnapshot(clusterID: 7, revision: 5, keyValues: []), memoryLimit: limit)
+        for number in 6..<10_000 as Range<Int64> {
+            #expect(revisions(progress.receive(message([event(number)], isFragment: true))) == (number == 6 ? [] : [number - 1]))
+        }
     }
 
     @Test("Fragments of a connection that was lost are not joined with those of the next")
@@ -121,7 +138,10 @@ import Testing
                 rest = rest.dropFirst(count)
                 while part.count > 1, Bool.random(using: &generator) {
                     let size = Int.random(in: 1..<part.count, using: &generator)
-                    #expect(progress.receive(message(Array(part.prefix(size)), isFragment: true)) == .events([]))
+                    guard case .events(let revisions) = progress.receive(message(Array(part.prefix(size)), isFragment: true)) else {
+                        return #expect(Bool(false))
+                    }
+                    delivered += revisions.flatMap(\.events)
                     part = part.dropFirst(size)
                 }
                 guard case .events(let revisions) = progress.receive(message(Array(part))) else { return #expect(Bool(false)) }
