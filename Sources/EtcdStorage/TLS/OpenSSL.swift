@@ -51,6 +51,8 @@ struct OpenSSL: Sendable {
     let sessionShutDown: @convention(c) @Sendable (Object) -> Int32
     let sessionError: @convention(c) @Sendable (Object, Int32) -> Int32
     let sessionVerifyResult: @convention(c) @Sendable (Object) -> Int
+    let sessionProtocol:
+        @convention(c) @Sendable (Object, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>) -> Void
 
     // Buffers.
     let memoryMethod: @convention(c) @Sendable () -> Object
@@ -106,6 +108,7 @@ struct OpenSSL: Sendable {
         sessionShutDown = try library.function("SSL_shutdown")
         sessionError = try library.function("SSL_get_error")
         sessionVerifyResult = try library.function("SSL_get_verify_result")
+        sessionProtocol = try library.function("SSL_get0_alpn_selected")
 
         memoryMethod = try library.function("BIO_s_mem")
         bufferNew = try library.function("BIO_new")

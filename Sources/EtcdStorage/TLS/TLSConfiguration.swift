@@ -1,7 +1,7 @@
 /// How connections to etcd are encrypted, whom they trust, and how they identify themselves.
 ///
-/// Servers need TLS 1.2 or later and a certificate for the host name or address of the endpoint. The files are read for each
-/// connection, so that renewed certificates need no restart. Linux only: it uses the OpenSSL of the system, version 3 or 1.1.1.
+/// Servers need TLS 1.2 or later, HTTP/2 (ALPN), and a certificate for the host name or address of the endpoint. The files are read for
+/// each connection, so that renewed certificates need no restart. Linux only: it uses the OpenSSL of the system, version 3 or 1.1.1.
 public struct TLSConfiguration: Sendable, Hashable {
     /// Certificates or a private key in the PEM format: base64 between lines `-----BEGIN` and `-----END`.
     public enum PEM: Sendable, Hashable {

@@ -4,6 +4,9 @@ import FoundationSubset
 ///
 /// `@unchecked Sendable`: OpenSSL counts the references to its context atomically and only reads from it once the initializer returned.
 final class TLSContext: @unchecked Sendable {
+    /// The name of HTTP/2 over TLS, the only protocol that servers are offered (ALPN).
+    static let protocolName = "h2"
+
     /// The functions to use with ``pointer``.
     let openSSL: OpenSSL
     /// OpenSSL's context, valid for as long as this object.
@@ -41,9 +44,9 @@ final class TLSContext: @unchecked Sendable {
         let noRenegotiation: UInt64 = 1 << 30
         // Idle connections then keep no buffers for records: 34 KB less for each.
         let releaseBuffers = 0x10
-        let http2: [UInt8] = [2] + Array("h2".utf8)
+        let protocols = [UInt8(Self.protocolName.utf8.count)] + Array(Self.protocolName.utf8)
         // Unlike the other functions, this one returns 0 on success.
-        let isProtocolSet = openSSL.contextSetProtocols(pointer, http2, UInt32(http2.count)) == 0
+        let isProtocolSet = openSSL.contextSetProtocols(pointer, protocols, UInt32(protocols.count)) == 0
         guard openSSL.contextControl(pointer, Control.setMinimumVersion, tls12, nil) == 1, isProtocolSet else {
             throw .unavailable("OpenSSL does not support TLS 1.2: \(openSSL.takeErrorReason().text)")
         }

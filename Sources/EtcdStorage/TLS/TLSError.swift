@@ -10,6 +10,8 @@ public enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     case refused(peer: String, code: Int, reason: String)
     /// The server's bytes are not TLS, were changed on their way, or use something unsupported.
     case malformed(peer: String, reason: String)
+    /// The server has not selected HTTP/2 in the handshake (ALPN), but another protocol or none, so that nothing was sent to it.
+    case noHTTP2(peer: String, selected: String?)
     /// The connection ended without TLS's closing alert: what was received may not be all.
     case truncated(peer: String, isReady: Bool)
 
@@ -26,6 +28,11 @@ public enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
             "\(peer) refused the TLS session: \(reason). \(Self.remedy(forAlert: code))."
         case .malformed(let peer, let reason):
             "The TLS session with \(peer) failed: \(reason). Check that the server uses TLS 1.2 or later on this port."
+        case .noHTTP2(let peer, let selected):
+            """
+            \(peer) does not agree to speak HTTP/2 in the TLS handshake: it has selected \(selected.map { "\"\($0)\"" } ?? "no protocol"). \
+            Check that etcd serves its clients on this port, and that a proxy before it selects "h2" (ALPN).
+            """
         case .truncated(let peer, true):
             "\(peer) ended the connection without ending the TLS session, so data may be missing. Look for a crash or a proxy's timeout."
         case .truncated(let peer, false):

@@ -137,7 +137,19 @@ final class TLSSession: ByteFilter {
 
     private func advanceHandshake() throws(TLSError) {
         guard case .handshake = state else { return }
-        if try didSucceed(openSSL.sessionHandshake(session)) { state = .open }
+        guard try didSucceed(openSSL.sessionHandshake(session)) else { return }
+        // A server of another protocol could take a request for one of its own: nothing is sent to it (RFC 9113, section 3.2).
+        guard selectedProtocol == TLSContext.protocolName else { throw fail(.noHTTP2(peer: peer, selected: selectedProtocol)) }
+        state = .open
+    }
+
+    /// The protocol that the server has selected; nil if it has selected none.
+    private var selectedProtocol: String? {
+        var start: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        openSSL.sessionProtocol(session, &start, &count)
+        guard let start, count > 0 else { return nil }
+        return String(decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
     }
 
     /// Whether a function of the session did what it should; otherwise it needs more of the server's bytes, or there are no more.

@@ -99,7 +99,8 @@ final class Peer {
         setsockopt(socket.descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    private func receive() -> [UInt8]? {
+    /// Receives what comes next; nil if the client closed the connection.
+    func receive() -> [UInt8]? {
         let bytes = try? socket.read()
         return bytes?.isEmpty == false ? bytes : nil
     }

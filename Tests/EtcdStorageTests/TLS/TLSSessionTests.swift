@@ -8,6 +8,7 @@
     @Suite("TLS sessions", .needsTLS, .timeLimit(.minutes(10)))
     struct TLSSessionTests {
         private static let versions = [0x0303, 0x0304]
+        private static let protocols = [TLSTestServer.Selection.http1, .nothing]
 
         private let certificates: TestCertificates
         private let context: TLSContext
@@ -90,6 +91,45 @@
             _ = try client.received(server.takeOutput())
             try client.exchange(with: server)
             #expect(server.requestedName == "localhost")
+        }
+
+        @Test("A server that selects another protocol than HTTP/2, or none, is refused", arguments: versions, protocols)
+        func otherProtocol(version: Int, selection: TLSTestServer.Selection) throws {
+            let options = TLSTestServer.Options(version: version, selection: selection)
+            let (client, server) = try (client(), TLSTestServer(certificates, options))
+            let error = #expect(throws: TLSError.self) { try client.exchange(with: server) }
+            #expect(!client.isReady)
+            #expect(throws: TLSError.self) { try client.send([1]) }
+            guard selection == .nothing else { return }
+            #expect(error == .noHTTP2(peer: "localhost:2379", selected: nil))
+            #expect(
+                error?.description == """
+                    localhost:2379 does not agree to speak HTTP/2 in the TLS handshake: it has selected no protocol. Check that etcd serves \
+                    its clients on this port, and that a proxy before it selects "h2" (ALPN).
+                    """)
+        }
+
+        @Test("Nothing of HTTP/2 is sent to a server that does not select it", arguments: versions, protocols)
+        func noRequest(version: Int, selection: TLSTestServer.Selection) async throws {
+            let options = TLSTestServer.Options(version: version, selection: selection)
+            let contents = Recorder<[UInt8]>()
+            let server = try LoopbackServer { [certificates] _, peer in
+                guard let session = try? TLSTestServer(certificates, options) else { return }
+                var content: [UInt8] = []
+                while content.isEmpty, let bytes = peer.receive() {
+                    content += (try? session.received(bytes)) ?? []
+                    peer.send(session.takeOutput())
+                }
+                contents.record(content)
+            }
+            let error = await #expect(throws: ConnectionError.self) {
+                _ = try await HTTP2Connection.open(server.endpoint, scheme: "https", deadline: .distant) { [context] in
+                    try TLSSession(context, host: "localhost", port: 2379)
+                }
+            }
+            #expect(error?.delivery == .nothingSent)
+            if case .filter? = error?.reason {} else { Issue.record("\(error as Any)") }
+            #expect(try await contents.elements(count: 1) == [[]])
         }
 
         @Test("No name is requested of an address")

@@ -28,6 +28,27 @@
             /// The only version it speaks, such as 0x0303 for TLS 1.2.
             var version: Int?
             var demandsClientCertificate = false
+            var selection = Selection.http2
+        }
+
+        /// Which protocol a server selects, whatever the client offers (ALPN).
+        enum Selection {
+            case http2, http1, nothing
+
+            // The number of bytes and the name, as OpenSSL refers to it.
+            nonisolated(unsafe) private static let names = ["h2", "http/1.1"].map { name in
+                let bytes = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: name.utf8.count + 1)
+                _ = bytes.initialize(from: [UInt8(name.utf8.count)] + name.utf8)
+                return UnsafeMutableRawPointer(bytes.baseAddress!)
+            }
+
+            fileprivate var name: UnsafeMutableRawPointer? {
+                switch self {
+                case .http2: Self.names[0]
+                case .http1: Self.names[1]
+                case .nothing: nil
+                }
+            }
         }
 
         /// What several servers share: making it takes longer than a handshake.
@@ -47,6 +68,16 @@
                 guard functions.useCertificateFile(pointer, certificates.certificate(options.certificate)) == 1,
                     functions.useKeyFile(pointer, certificates.key(options.certificate), 1) == 1
                 else { throw Failed(reason: openSSL.takeErrorReason().text) }
+                if let name = options.selection.name {
+                    functions.setProtocolSelection(
+                        pointer,
+                        { _, selected, count, _, _, name in
+                            guard let name else { return 3 }
+                            count.pointee = name.load(as: UInt8.self)
+                            selected.pointee = UnsafeRawPointer(name + 1).assumingMemoryBound(to: UInt8.self)
+                            return 0
+                        }, name)
+                }
                 if options.demandsClientCertificate {
                     _ = functions.loadVerifyLocations(pointer, certificates.certificate(.authority), nil)
                     // SSL_VERIFY_PEER and SSL_VERIFY_FAIL_IF_NO_PEER_CERT.
@@ -136,11 +167,19 @@
             functions.getServerName(session, 0).map { String(cString: $0) }
         }
 
+        /// Selects a protocol: of a session, with the name, its length, what the client offers, and the argument of the context.
+        fileprivate typealias ProtocolSelection =
+            @convention(c) (
+                OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt8>, UnsafePointer<UInt8>?, UInt32,
+                UnsafeMutableRawPointer?
+            ) -> Int32
+
         fileprivate struct Functions {
             let serverMethod: @convention(c) () -> OpaquePointer?
             let useCertificateFile: @convention(c) (OpaquePointer?, UnsafePointer<CChar>) -> Int32
             let useKeyFile: @convention(c) (OpaquePointer?, UnsafePointer<CChar>, Int32) -> Int32
             let loadVerifyLocations: @convention(c) (OpaquePointer?, UnsafePointer<CChar>, UnsafePointer<CChar>?) -> Int32
+            let setProtocolSelection: @convention(c) (OpaquePointer?, ProtocolSelection, UnsafeMutableRawPointer?) -> Void
             let setAcceptState: @convention(c) (OpaquePointer?) -> Void
             let updateKeys: @convention(c) (OpaquePointer?, Int32) -> Int32
             let renegotiate: @convention(c) (OpaquePointer?) -> Int32
@@ -151,6 +190,7 @@
                 useCertificateFile = try library.function("SSL_CTX_use_certificate_chain_file")
                 useKeyFile = try library.function("SSL_CTX_use_PrivateKey_file")
                 loadVerifyLocations = try library.function("SSL_CTX_load_verify_locations")
+                setProtocolSelection = try library.function("SSL_CTX_set_alpn_select_cb")
                 setAcceptState = try library.function("SSL_set_accept_state")
                 updateKeys = try library.function("SSL_key_update")
                 renegotiate = try library.function("SSL_renegotiate")
