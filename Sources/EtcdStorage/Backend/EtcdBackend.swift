@@ -288,3 +288,8 @@ public final class EtcdBackend: StorageBackend {
         throw EtcdFailure(code: nil, message: "what has changed is not told: no member can be watched")
     }
 }
+
+extension EtcdBackend: CustomReflectable {
+    /// The name, as `dump(_:)` prints it, without what the connections to the cluster hold.
+    public var customMirror: Mirror { Mirror(self, children: ["name": name], displayStyle: .class) }
+}

@@ -3,7 +3,7 @@ import FoundationSubset
 /// Where an etcd cluster is, how to connect to it, and which of its keys belong to a store.
 public struct EtcdConfiguration: Sendable, Hashable {
     /// The name and password of a user of etcd.
-    public struct Credentials: Sendable, Hashable, CustomStringConvertible {
+    public struct Credentials: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
         /// The name of the user.
         public var user: String
         /// The password of the user.
@@ -16,6 +16,9 @@ public struct EtcdConfiguration: Sendable, Hashable {
 
         /// The name of the user, without the password.
         public var description: String { "user \(user)" }
+
+        /// The name of the user, without the password, as `dump(_:)` prints it.
+        public var customMirror: Mirror { Mirror(self, children: ["user": user], displayStyle: .struct) }
     }
 
     /// The addresses for clients of one or more members of the cluster.

@@ -6,6 +6,17 @@ struct HTTPField: Hashable, Sendable {
     let value: String
 }
 
+extension HTTPField: CustomStringConvertible, CustomReflectable {
+    // The fields whose values are secrets.
+    private static let secretNames: Set = ["authorization", "token"]
+
+    /// The name and the value, unless that is a secret.
+    var description: String { Self.secretNames.contains(name) ? name : "\(name): \(value)" }
+
+    /// Nothing but the description.
+    var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
+}
+
 extension [HTTPField] {
     /// The value of the first field of a name in lower case.
     subscript(name: String) -> String? {
@@ -34,6 +45,14 @@ struct HTTPRequest: Sendable {
         let target = [(":method", "POST"), (":scheme", scheme), (":path", path), (":authority", endpoint.description)]
         return target.map { HTTPField(name: $0, value: $1) } + fields
     }
+}
+
+extension HTTPRequest: CustomStringConvertible, CustomReflectable {
+    /// The path. The body may have a password.
+    var description: String { "POST \(path), \(body.count) bytes" }
+
+    /// The path and the fields.
+    var customMirror: Mirror { Mirror(self, children: ["path": path, "fields": fields], displayStyle: .struct) }
 }
 
 /// A complete response.

@@ -4,11 +4,22 @@
 /// each connection, so that renewed certificates need no restart. Linux only: it uses the OpenSSL of the system, version 3 or 1.1.1.
 public struct TLSConfiguration: Sendable, Hashable {
     /// Certificates or a private key in the PEM format: base64 between lines `-----BEGIN` and `-----END`.
-    public enum PEM: Sendable, Hashable {
+    public enum PEM: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
         /// A file with this path.
         case file(String)
         /// The content of such a file.
         case bytes([UInt8])
+
+        /// The path, or the number of bytes, which may be those of a private key.
+        public var description: String {
+            switch self {
+            case .file(let path): "file \(path)"
+            case .bytes(let bytes): "\(bytes.count) bytes"
+            }
+        }
+
+        /// Nothing but the description, as `dump(_:)` prints it.
+        public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .enum) }
     }
 
     /// The authorities whose certificates are trusted.

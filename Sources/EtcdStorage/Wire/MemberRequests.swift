@@ -21,6 +21,23 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
     }
 }
 
+// Neither the password nor the token is printed.
+extension AuthenticateRequest: CustomStringConvertible, CustomReflectable {
+    /// The user.
+    var description: String { "authentication of \(name)" }
+
+    /// The user.
+    var customMirror: Mirror { Mirror(self, children: ["name": name], displayStyle: .struct) }
+}
+
+extension AuthenticateRequest.Response: CustomStringConvertible, CustomReflectable {
+    /// The header.
+    var description: String { "a token at revision \(header.revision)" }
+
+    /// The header.
+    var customMirror: Mirror { Mirror(self, children: ["header": header], displayStyle: .struct) }
+}
+
 extension AuthenticateRequest.Response: ProtobufMessage {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {

@@ -54,4 +54,33 @@ struct EtcdConfigurationTests {
         #expect(!String(describing: configuration).contains("secret"))
         #expect(!String(reflecting: configuration).contains("secret"))
     }
+
+    /// What is printed of a value, dumped and mirrored.
+    private func texts(of value: Any) -> String {
+        var text = "\(value) \(String(reflecting: value)) "
+        dump(value, to: &text)
+        for child in Mirror(reflecting: value).children { text += " \(child.value)" }
+        return text
+    }
+
+    @Test("Neither a password, nor a token, nor the bytes of a private key are in what is printed, dumped or mirrored")
+    func secrets() throws {
+        let credentials = EtcdConfiguration.Credentials(user: "root", password: "secret")
+        let key: [UInt8] = [201, 202, 203]
+        let tls = TLSConfiguration(identity: .init(certificate: .file("/client.crt"), key: .bytes(key)))
+        var configuration = EtcdConfiguration(endpoints: ["a"], prefix: "", credentials: credentials, tls: tls)
+        let text = texts(of: configuration)
+        #expect(!text.contains("secret") && !text.contains("201"))
+        #expect(text.contains("root") && text.contains("/client.crt") && text.contains("3 bytes"))
+        configuration.tls = nil
+        let request = AuthenticateRequest(name: "root", password: "secret")
+        let call = HTTPRequest(calling: AuthenticateRequest.path, request.message, token: "secret")
+        let bytes = "secret".utf8.map { "\($0)" }.joined(separator: ", ")
+        for value in [
+            try EtcdBackend(configuration), try EtcdClient(configuration), request, AuthenticateRequest.Response(token: "secret"), call,
+        ] as [Any] {
+            let text = texts(of: value)
+            #expect(!text.contains("secret") && !text.contains(bytes), "\(type(of: value))")
+        }
+    }
 }
