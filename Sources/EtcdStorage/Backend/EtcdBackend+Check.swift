@@ -17,7 +17,7 @@ extension EtcdBackend {
         let snapshot = try await reading {
             try await client.snapshot(from: keys.entriesStart, to: keys.rangeEnd, pageTimeout: callTimeout)
         }
-        let refused = EtcdReplica(of: snapshot, keys, named: name, generation: 0).failures
+        let refused = EtcdReplica(of: snapshot, keys, named: name).failures
         var check = Check()
         for keyValue in snapshot.keyValues {
             switch keys.meaning(of: keyValue.key) {

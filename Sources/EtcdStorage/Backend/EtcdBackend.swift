@@ -14,12 +14,12 @@ import PropertyListCoding
 public final class EtcdBackend: StorageBackend {
     // What etcd takes by default, less what a request has besides names and values.
     private static let requestSize = 1_572_864 - 65_536
-    // The operations of a transaction, less those of the token and the fence.
-    private static let operations = 126
+    // The operations of a transaction, less those of the token, the fence and the history.
+    private static let operations = 125
 
     /// The name of the storage in errors: the members and the prefix.
     public let name: String
-    /// What etcd takes in one transaction by default: 128 operations, two of which are the backend's own, and 1.5 MB.
+    /// What etcd takes in one transaction by default: 128 operations, three of which are the backend's own, and 1.5 MB.
     public let limits: StorageLimits
     let keys: EntryKeys
     let client: EtcdClient
@@ -122,14 +122,16 @@ public final class EtcdBackend: StorageBackend {
         return token
     }
 
-    /// The commits after a revision, as far as etcd has not compacted its history; nil also for a user who may not write, because their end
-    /// is found by a write under the prefix.
+    /// The commits after a revision, as far as etcd has not compacted its history; nil also if the cluster has lost its data since, or was
+    /// restored, and for a user who may not write, because their end is found by a write under the prefix.
     public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
         try await reading {
             do {
                 let replica = try await followed()
                 if let revision, revision.history != replica.history { return nil }
-                let last = try await withTransaction { try await $0.mark(client, callTimeout) }
+                let (last, identity) = try await withTransaction { try await $0.mark(client, callTimeout) }
+                // The watch may not have noticed it yet.
+                guard replica.identity.isContinued(by: identity, since: replica.revision) else { return nil }
                 let history = EtcdHistory(client: client, keys: keys, timeout: callTimeout)
                 guard let revision else { return try await history.commits(since: nil, upTo: last, of: replica) }
                 guard let number = Int64(exactly: revision.number), number < last else { return nil }

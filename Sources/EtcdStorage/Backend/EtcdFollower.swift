@@ -9,7 +9,8 @@ final class EtcdFollower: Sendable {
         var replica: EtcdReplica?
         /// What is being read, page by page.
         var builder: EtcdReplica.Builder?
-        var generation = 0
+        /// The names of the histories that were followed before.
+        var histories: Set<String> = []
         /// The newest revision that was read besides, and that stores may know.
         var lastRead: Int64 = 0
         /// Why no member serves at present; nil if one does, or if that is not known yet.
@@ -107,9 +108,9 @@ final class EtcdFollower: Sendable {
     private func replica(of snapshot: EtcdSnapshot, _ state: inout State) -> EtcdReplica {
         defer { state.builder = nil }
         guard let builder = state.builder, builder.isOf(snapshot) else {
-            return EtcdReplica(of: snapshot, keys, named: name, generation: state.generation)
+            return EtcdReplica(of: snapshot, keys, named: name, after: state.replica?.view, besides: state.histories)
         }
-        return builder.replica(generation: state.generation)
+        return builder.replica(after: state.replica?.view, besides: state.histories)
     }
 
     /// Everything was read at one revision, and what has happened since the last event is not known in steps.
@@ -119,9 +120,9 @@ final class EtcdFollower: Sendable {
             state.replica = replica(of: snapshot, &state)
             return []
         }
-        let replacement = Self.replacement(of: earlier, by: snapshot)
-        if replacement != nil, earlier.clusterID == snapshot.clusterID { state.generation += 1 }
+        state.histories.formUnion(earlier.identity.names)
         var replica = replica(of: snapshot, &state)
+        let replacement = replica.interruption(after: earlier.view)
         defer { state.replica = replica }
         var events = replacement.map { [StorageEvent.failed(.historyLost(storage: name, reason: $0))] } ?? []
         var isContinued = replacement == nil && replica.revision > earlier.revision && state.lastRead <= earlier.revision
@@ -137,13 +138,6 @@ final class EtcdFollower: Sendable {
         let rest = isContinued ? replica.changes(after: earlier).map { .changes($0) } : StorageEvent.changed
         if let rest { events.append(rest) }
         return events + replica.failures.filter { earlier.failures[$0.key] == nil }.map { .failed($0.value) }
-    }
-
-    /// Why what was read does not continue what was known; nil if it does.
-    private static func replacement(of earlier: EtcdReplica, by snapshot: EtcdSnapshot) -> String? {
-        if earlier.clusterID != snapshot.clusterID { return "another cluster serves there now" }
-        if earlier.revision <= snapshot.revision { return nil }
-        return "the cluster has gone back from revision \(earlier.revision) to \(snapshot.revision), as after a restoration"
     }
 
     // MARK: Reading
@@ -178,12 +172,12 @@ final class EtcdFollower: Sendable {
 
     /// The entries of a snapshot, or newer ones that are known.
     func entries(of snapshot: EtcdSnapshot) -> StorageEntries {
-        let (known, generation) = state.withLock { state in
+        let (known, histories) = state.withLock { state in
             if state.replica?.clusterID == snapshot.clusterID { state.lastRead = max(state.lastRead, snapshot.revision) }
-            return (state.replica?.view, state.generation)
+            return (state.replica?.view, state.histories.union(state.replica?.identity.names ?? []))
         }
         if let known, known.clusterID == snapshot.clusterID, known.revision >= snapshot.revision { return known.entries }
-        return EtcdReplica(of: snapshot, keys, named: name, generation: generation).entries
+        return EtcdReplica(of: snapshot, keys, named: name, after: known, besides: histories).entries
     }
 
     // MARK: Awaiting results

@@ -22,6 +22,8 @@ struct EtcdPresence: Sendable {
     let timeout: Duration
     /// How often the lease is renewed during its time to live.
     let renewals: Int
+    // What tells the history from others, until that is stored.
+    private var history: EtcdHistoryIdentity.Write?
     /// The revision in which it was stored last; 0 before.
     private(set) var revision: Int64 = 0
     private var lease: Int64 = 0
@@ -30,8 +32,10 @@ struct EtcdPresence: Sendable {
     private var interval = Duration.zero
 
     init(
-        _ name: String, key: [UInt8], value: [UInt8], timeToLive: Duration, _ client: EtcdClient, timeout: Duration, renewals: Int
+        _ name: String, key: [UInt8], value: [UInt8], timeToLive: Duration, _ client: EtcdClient, timeout: Duration, renewals: Int,
+        history: EtcdHistoryIdentity.Write? = nil
     ) {
+        self.history = history
         (self.name, self.key, self.value, self.client, self.timeout, self.renewals) = (name, key, value, client, timeout, renewals)
         self.timeToLive = max(1, timeToLive.components.seconds + (timeToLive.components.attoseconds > 0 ? 1 : 0))
     }
@@ -53,6 +57,11 @@ struct EtcdPresence: Sendable {
         var request = TxnRequest()
         if !isReplacing { request.compares = [TxnRequest.Compare(key: key, target: .createRevision(0))] }
         request.success = [.put(PutRequest(key: key, value: value, lease: lease))]
+        let history = history.take()
+        if let history {
+            request.compares.append(history.compare)
+            request.success.append(.put(history.put))
+        }
         request.failure = [.range(RangeRequest(key: key))]
         let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
         if response.succeeded {
@@ -60,6 +69,9 @@ struct EtcdPresence: Sendable {
         } else if case .range(let range)? = response.results.first, let found = range.keyValues.first, found.lease == lease {
             // An earlier one of the same requests has stored it.
             revision = found.modRevision
+        } else if history != nil {
+            // Others have stored theirs meanwhile.
+            return try await put(isReplacing: isReplacing)
         } else {
             throw Replaced(name: name)
         }
@@ -144,10 +156,13 @@ extension EtcdBackend: PresenceBackend {
         _ name: String, _ value: PropertyListValue, _ timeToLive: Duration
     ) async throws -> EtcdPresence {
         _ = try await followed()
-        guard let key = follower.read({ $0.key(of: name) }) else { throw EntryKeys.unusable(name) }
+        guard let (key, history) = follower.read({ known in known.key(of: name).map { ($0, known.historyWrite) } }) else {
+            throw EntryKeys.unusable(name)
+        }
         let bytes = try EtcdTransaction.encoded(value, name)
         let presence = EtcdPresence(
-            name, key: key, value: bytes, timeToLive: timeToLive, client, timeout: callTimeout, renewals: follower.timing.renewals)
+            name, key: key, value: bytes, timeToLive: timeToLive, client, timeout: callTimeout, renewals: follower.timing.renewals,
+            history: history)
         try Task.checkCancellation()
         do {
             // A task of its own, which is not cancelled: what was sent may be stored.

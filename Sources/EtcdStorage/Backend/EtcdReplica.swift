@@ -19,10 +19,11 @@ struct EtcdReplica: Sendable {
 
     private let name: String
     private let keys: EntryKeys
+    private let historyKey: [UInt8]
     /// The cluster whose history this is.
     let clusterID: UInt64
-    /// Identifies the history in revisions of the storage.
-    private(set) var history: String
+    /// What identifies the history.
+    private(set) var identity: EtcdHistoryIdentity
     /// The revision up to which every event is included.
     private(set) var revision: Int64
     /// The entries at that revision.
@@ -44,31 +45,41 @@ struct EtcdReplica: Sendable {
         let entries: StorageEntries
         /// The cluster.
         let clusterID: UInt64
-        /// Identifies the history in revisions of the storage.
-        let history: String
+        /// What identifies the history.
+        let identity: EtcdHistoryIdentity
         /// The revision of etcd.
         let revision: Int64
         /// The number of keys that are not reserved.
         let keyCount: Int
+
+        /// Identifies the history in revisions of the storage.
+        var history: String { identity.name }
     }
 
     /// What an edit is made on.
-    var view: View { View(entries: entries, clusterID: clusterID, history: history, revision: revision, keyCount: keyCount) }
+    var view: View { View(entries: entries, clusterID: clusterID, identity: identity, revision: revision, keyCount: keyCount) }
+
+    /// Identifies the history in revisions of the storage.
+    var history: String { identity.name }
 
     /// Begins at a snapshot.
     ///
     /// - Parameters:
     ///   - name: the name of the storage in errors.
-    ///   - generation: how many times the cluster has gone back to an older revision, which begins another history.
-    init(of snapshot: EtcdSnapshot, _ keys: EntryKeys, named name: String, generation: Int) {
+    ///   - earlier: what was known before, whose history the snapshot may continue.
+    ///   - histories: the names of earlier histories.
+    init(
+        of snapshot: EtcdSnapshot, _ keys: EntryKeys, named name: String, after earlier: View? = nil,
+        besides histories: Set<String> = []
+    ) {
         var builder = Builder(snapshot.clusterID, snapshot.revision, keyCount: snapshot.keyValues.count, keys, named: name)
         builder.add(snapshot.keyValues)
-        self = builder.replica(generation: generation)
+        self = builder.replica(after: earlier, besides: histories)
     }
 
     private init(_ clusterID: UInt64, _ revision: Int64, _ keys: EntryKeys, named name: String) {
-        (self.name, self.keys, self.clusterID, self.revision) = (name, keys, clusterID, revision)
-        history = ""
+        (self.name, self.keys, historyKey, self.clusterID, self.revision) = (name, keys, keys.history, clusterID, revision)
+        identity = EtcdHistoryIdentity(clusterID: clusterID)
         told = StorageRevision(history: "", number: 0)
         entries = StorageEntries()
     }
@@ -95,6 +106,7 @@ struct EtcdReplica: Sendable {
         /// Adds keys that follow those before.
         mutating func add(_ keyValues: [KeyValue]) {
             for keyValue in keyValues {
+                replica.noteHistory(keyValue)
                 guard let name = replica.count(keyValue.key, adding: 1), replica.isEntry(keyValue, named: name) else { continue }
                 replica.modRevisions[name] = keyValue.modRevision
                 values[name] = EtcdReplica.value(keyValue.value, of: name)
@@ -102,9 +114,17 @@ struct EtcdReplica: Sendable {
         }
 
         /// What is known of the keys.
-        func replica(generation: Int) -> EtcdReplica {
+        ///
+        /// - Parameters:
+        ///   - earlier: what was known before, whose history they may continue.
+        ///   - histories: the names of earlier histories.
+        func replica(after earlier: View?, besides histories: Set<String>) -> EtcdReplica {
             var replica = replica
-            replica.history = String(replica.clusterID, radix: 16) + (generation > 0 ? ".\(generation)" : "")
+            if let earlier, replica.interruption(after: earlier) == nil {
+                replica.identity.resume(earlier.identity)
+            } else {
+                replica.identity.begin(hasEntries: replica.keyCount > 0, besides: histories)
+            }
             replica.told = replica.storageRevision
             replica.entries = StorageEntries(values, revision: replica.told)
             return replica
@@ -123,6 +143,7 @@ struct EtcdReplica: Sendable {
         // Deletions first: a name in another normalization may be stored in the same revision.
         for event in events.filter(\.isDelete) + events.filter({ !$0.isDelete }) {
             let keyValue = event.keyValue
+            noteHistory(keyValue, isDelete: event.isDelete)
             if !event.isDelete, let attempt = keys.attempt(keyValue) { outcome.attempts.append(attempt) }
             let isCreated = !event.isDelete && keyValue.createRevision == keyValue.modRevision
             guard let name = count(keyValue.key, adding: event.isDelete ? -1 : isCreated ? 1 : 0) else { continue }
@@ -144,6 +165,23 @@ struct EtcdReplica: Sendable {
         entries = StorageEntries(entries, with: values, revision: storageRevision)
         outcome.changes = tell(values)
         return outcome
+    }
+
+    /// Why what was read does not continue what was known before; nil if it does.
+    func interruption(after earlier: View) -> String? {
+        if clusterID != earlier.clusterID { return "another cluster serves there now" }
+        if revision < earlier.revision {
+            return "the cluster has gone back from revision \(earlier.revision) to \(revision), as after a restoration"
+        }
+        if earlier.identity.isContinued(by: identity, since: earlier.revision) { return nil }
+        return "the cluster has other data than before at revision \(earlier.revision), as after a restoration"
+    }
+
+    /// What the next transaction has to write to tell this history from others; nil if nothing.
+    var historyWrite: EtcdHistoryIdentity.Write? { identity.write(to: historyKey) }
+
+    private mutating func noteHistory(_ keyValue: KeyValue, isDelete: Bool = false) {
+        if keyValue.key == historyKey { identity.note(isDelete ? nil : keyValue) }
     }
 
     /// The entries with the edits of a transaction whose event has not come, except those of which something newer is known.

@@ -109,12 +109,20 @@ struct EtcdTransaction: Sendable {
         }
     }
 
-    /// Writes the token alone, and returns the revision: everything that was stored before comes before it.
-    nonisolated(nonsending) mutating func mark(_ client: EtcdClient, _ timeout: Duration) async throws -> Int64 {
+    /// Writes the token alone, and returns the revision, with what identifies the history there: everything that was stored before comes
+    /// before it.
+    nonisolated(nonsending) mutating func mark(
+        _ client: EtcdClient, _ timeout: Duration
+    ) async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
         try await renewLease(client, timeout)
         let mark = PutRequest(key: keys.token(token.name), value: [], lease: token.lease?.id ?? 0)
-        token.revision = try await client.call(mark, isRepeatable: true, deadline: .now + timeout).header.revision
-        return token.revision
+        let request = TxnRequest(success: [.range(RangeRequest(key: keys.history)), .put(mark)])
+        let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
+        token.revision = response.header.revision
+        guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "an answer is missing") }
+        var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
+        identity.note(range.keyValues.first)
+        return (token.revision, identity)
     }
 
     /// Waits until the watch has come to a transaction that has taken effect.
@@ -166,9 +174,9 @@ struct EtcdTransaction: Sendable {
     ) throws -> TxnRequest? {
         let names = entries.editedKeys.sorted()
         let found = follower.read { known in
-            known.compares(of: entries.readKeys, read: earlier).map { ($0, names.map { known.key(of: $0) }) }
+            known.compares(of: entries.readKeys, read: earlier).map { ($0, names.map { known.key(of: $0) }, known.historyWrite) }
         }
-        guard let (compares, editedKeys) = found else { return nil }
+        guard let (compares, editedKeys, history) = found else { return nil }
         let tokenKey = keys.token(token.name)
         var request = TxnRequest()
         request.compares = [TxnRequest.Compare(key: tokenKey, target: .modRevision(token.revision))] + compares
@@ -181,6 +189,10 @@ struct EtcdTransaction: Sendable {
                 deletes = true
                 request.success.append(.deleteRange(DeleteRangeRequest(key: key)))
             }
+        }
+        if let history {
+            request.compares.append(history.compare)
+            request.success.append(.put(history.put))
         }
         if deletes { request.success.append(.put(PutRequest(key: keys.fence, value: Array(attempt.utf8)))) }
         request.success.append(.put(PutRequest(key: tokenKey, value: Array(attempt.utf8), lease: token.lease?.id ?? 0)))

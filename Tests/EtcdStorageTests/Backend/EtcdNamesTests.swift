@@ -83,8 +83,7 @@
                 KeyValue(key: second, value: value("second"), modRevision: 5), KeyValue(key: first, value: value("first"), modRevision: 3),
             ].sorted { $0.key.lexicographicallyPrecedes($1.key) }
             let kept = try #require(keyValues.first)
-            var replica = EtcdReplica(
-                of: EtcdSnapshot(clusterID: 7, revision: 10, keyValues: keyValues), keys, named: "etcd", generation: 0)
+            var replica = EtcdReplica(of: EtcdSnapshot(clusterID: 7, revision: 10, keyValues: keyValues), keys, named: "etcd")
             let read = replica.entries
             #expect(replica.compares(of: [Self.composed], read: read) != nil && replica.compares(of: nil, read: read) != nil)
             _ = replica.apply([WatchEvent(isDelete: true, keyValue: KeyValue(key: kept.key, modRevision: 12))], at: 12)
@@ -99,7 +98,7 @@
             let snapshot = EtcdSnapshot(
                 clusterID: 7, revision: 5,
                 keyValues: [KeyValue(key: keys.start + Self.composed.utf8, value: try value("first"), modRevision: 3)])
-            var replica = EtcdReplica(of: snapshot, keys, named: "etcd", generation: 0)
+            var replica = EtcdReplica(of: snapshot, keys, named: "etcd")
             let lost = KeyValue(key: keys.start + Self.decomposed.utf8, modRevision: 7)
             let outcome = replica.apply([WatchEvent(isDelete: true, keyValue: lost)], at: 7)
             #expect(outcome.failures.isEmpty && replica.failures.isEmpty && replica.entries[Self.composed] == "first")

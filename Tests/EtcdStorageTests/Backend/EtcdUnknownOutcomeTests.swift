@@ -54,7 +54,8 @@
             let stored = try await fixture.stored()
             #expect((stored["a"] != nil) == arrivesBefore)
             #expect(transaction.unknown == nil)
-            // The token can be used again.
+            // The token can be used again. The number of the history was stored with it.
+            await follower.settle(until: .distant) { $0.revision >= revision ?? 0 }
             entries.repetition.identity = 8
             let later = try await transaction.commit(entries, over: view.entries, client, follower, .seconds(60))
             #expect(later?["a"] == 1)
