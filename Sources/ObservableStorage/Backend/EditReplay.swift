@@ -6,26 +6,41 @@ import PropertyListCoding
 /// changed it, and the last value of the chain is the result; otherwise somebody else has changed it later, and the stored value wins.
 /// The same holds for a value inside a dictionary that was edited by itself. Values may have been rounded, if the list is or was XML.
 ///
-/// Edits that were made together, by one closure, are made together: if a stored value wins over one of them, none of them counts.
+/// Edits that were made together, by one closure, are made together: if a stored value wins over one of them, or it cannot be stored, none of
+/// them counts, and neither do those that were made over them.
 struct EditReplay {
     /// The values that differ from the stored ones.
     private(set) var changes: EntryEdits = [:]
+    /// The reasons why values cannot be stored, by their keys.
+    private(set) var rejections: [String: StorageError] = [:]
     /// The keys whose stored values win, sorted.
     var conflicts: [String] { lost.sorted() }
 
     private var lost: Set<String> = []
-    // The sequences of the edits over which a stored value wins.
+    // The sequences of the edits over which a stored value wins, or that cannot be stored.
     private var lostSequences: Set<UInt64> = []
     // The sequences of the edits that do not count because others that were made with them do not.
     private var refused: Set<UInt64> = []
 
-    /// - Parameter edits: the edits of one log, in their order.
-    init(_ edits: [LoggedEdit], over stored: (String) -> PropertyListValue?) {
+    /// - Parameters:
+    ///   - edits: the edits of one log, in their order.
+    ///   - rejection: the reason why the value of a key cannot be stored; nil if it can.
+    init(
+        _ edits: [LoggedEdit], over stored: (String) -> PropertyListValue?,
+        rejecting rejection: (String, PropertyListValue) -> StorageError? = { _, _ in nil }
+    ) {
         let edits = Dictionary(grouping: edits, by: \.key)
-        replay(edits, over: stored)
-        if lostSequences.isEmpty { return }
-        refused = lostSequences
-        replay(edits, over: stored)
+        // Without the edits of one closure, those of a later one may be edits of a value that is not there.
+        repeat {
+            refused = lostSequences
+            replay(edits, over: stored)
+            for case (let key, let value?) in changes {
+                guard let reason = rejection(key, value) else { continue }
+                rejections[key] = reason
+                changes[key] = nil
+                lostSequences.formUnion(edits[key, default: []].lazy.filter { !$0.isAlone }.map(\.sequence))
+            }
+        } while refused != lostSequences
     }
 
     private mutating func replay(_ edits: [String: [LoggedEdit]], over stored: (String) -> PropertyListValue?) {

@@ -139,14 +139,13 @@ extension PropertyListFile {
                 if !keys.isEmpty { reports.append(.conflict(file: name, keys: keys.sorted())) }
                 continue
             }
-            let replay = EditReplay(content.edits) { entries[$0] }
-            for (key, value) in replay.changes {
-                if formatPolicy == .keep, let value, let rejection = rejection(of: value, for: key, format: format) {
-                    reports.append(rejection)
-                } else {
-                    entries[key] = value
-                }
+            let replay = EditReplay(content.edits) {
+                entries[$0]
+            } rejecting: { key, value in
+                formatPolicy == .keep ? rejection(of: value, for: key, format: format) : nil
             }
+            for (key, value) in replay.changes { entries[key] = value }
+            reports += replay.rejections.sorted { $0.key < $1.key }.map(\.value)
             if !replay.conflicts.isEmpty { reports.append(.conflict(file: name, keys: replay.conflicts)) }
         }
         return reports

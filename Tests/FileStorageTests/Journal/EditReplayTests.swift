@@ -64,6 +64,41 @@ struct EditReplayTests {
         #expect(replay(before + closure, over: ["a": 3, "b": 9, "c": 1]).values == ["a": 3, "b": 9, "c": 1])
     }
 
+    @Test("What was made over an edit that does not count does not count, with everything that was made with it, however long the chain is")
+    func overOthers() {
+        let first = together(1, [("a", 0, ["x": 1]), ("b", 1, 2)])
+        let second = [
+            LoggedEdit(key: "a", path: ["x"], over: PropertyListValue?.some(1).fingerprint, value: ["y": 1], sequence: 2, isAlone: false),
+            LoggedEdit(key: "c", over: PropertyListValue?.none.fingerprint, value: ["x": 1], sequence: 2, isAlone: false),
+        ]
+        let third = [
+            LoggedEdit(key: "c", path: ["x"], over: PropertyListValue?.some(1).fingerprint, value: 2, sequence: 3, isAlone: false),
+            LoggedEdit(key: "d", over: PropertyListValue?.none.fingerprint, value: 5, sequence: 3, isAlone: false),
+        ]
+        let last = together(4, [("e", nil, 6)])
+        #expect(
+            replay(first + second + third + last, over: ["a": 0, "b": 1]).values == [
+                "a": ["x": ["y": 1]], "b": 2, "c": ["x": 2], "d": 5, "e": 6,
+            ])
+        let result = replay(first + second + third + last, over: ["a": 0, "b": 9])
+        #expect(result.values == ["a": 0, "b": 9, "e": 6])
+        #expect(result.conflicts == ["a", "a.x", "b", "c", "c.x", "d"])
+    }
+
+    @Test("Of a closure of which one value cannot be stored, no edit is made, and the reason is told")
+    func rejected() {
+        let edits = together(1, [("a", 1, 2), ("b", 1, .uid(1))]) + together(2, [("c", 1, 2)]) + together(3, [("d", 1, .uid(1))])
+        func reason(_ key: String) -> StorageError { .unencodable(key: key, reason: "XML has no UID") }
+        let replay = EditReplay(edits) { _ in
+            1
+        } rejecting: { key, value in
+            value == .uid(1) ? reason(key) : nil
+        }
+        #expect(replay.changes == ["c": 2])
+        #expect(replay.rejections == ["b": reason("b"), "d": reason("d")])
+        #expect(replay.conflicts == ["a", "b"])
+    }
+
     @Test("The same holds for values inside dictionaries")
     func leavesAllOrNone() {
         let one = PropertyListValue?.some(1).fingerprint
