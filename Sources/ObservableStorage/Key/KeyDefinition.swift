@@ -56,8 +56,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var validate: (@Sendable (Value) throws -> Void)?
         /// Throws an error if a stored form, once it is set, makes the values of the key's group invalid; nil if it has no rule.
         var validateGroup: (@Sendable (PropertyListValue) throws(StorageError) -> Void)?
-        /// Earlier types of the value and earlier names of the entry, the newest first.
-        var migrations: [@Sendable (PropertyListValue) throws -> Value] = []
+        /// Earlier types of the value, nil for a value of another one, and earlier names of the entry, the newest first.
+        var migrations: [@Sendable (PropertyListValue) throws -> Value?] = []
         var earlierNames: [String] = []
         /// The key whose value this one has while it has no value of its own; at most one.
         var fallback: [StorageKey<Value>] = []

@@ -37,9 +37,14 @@ extension StorageKey {
     func decoded(_ stored: PropertyListValue, in entry: Entry? = nil, at version: UInt64 = 0) throws(StorageError) -> Value {
         do {
             return try present(stored, in: entry, at: version)
-        } catch {
-            if let value = migrated(stored) { return value }
-            throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error)
+        } catch let failure {
+            do {
+                if let value = try migrated(stored) { return value }
+            } catch {
+                // It is of an earlier type, so that it says nothing that it is not of the present one.
+                throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error)
+            }
+            throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: failure)
         }
     }
 
@@ -67,15 +72,19 @@ extension StorageKey {
         return value
     }
 
-    /// The value in the newest earlier type that the stored value has.
-    func migrated(_ stored: PropertyListValue) -> Value? {
+    /// The value in the newest earlier type that the stored value has, and that can be converted; nil if it has none.
+    ///
+    /// - Throws: the first error of those that convert a value of its type, if all of them throw.
+    func migrated(_ stored: PropertyListValue) throws -> Value? {
+        var failure: (any Error)?
         for migrate in definition.traits.migrations {
             do {
-                return try validated(migrate(stored))
+                if let value = try migrate(stored) { return try validated(value) }
             } catch {
-                continue
+                failure = failure ?? error
             }
         }
+        if let failure { throw failure }
         return nil
     }
 

@@ -8,7 +8,7 @@ extension StorageKey {
     ///
     /// - Parameters:
     ///   - type: the earlier type.
-    ///   - transform: converts an earlier value; if it throws, the stored value is not changed.
+    ///   - transform: converts an earlier value; if it throws, the stored value is not changed, and reading has the error.
     public func migrating<Old: Storable>(
         from type: Old.Type = Old.self, _ transform: @escaping @Sendable (Old) throws -> Value
     ) -> StorageKey {
@@ -19,7 +19,17 @@ extension StorageKey {
     public func migrating<Old>(
         from type: Old.Type = Old.self, codec: StorageCodec<Old>, _ transform: @escaping @Sendable (Old) throws -> Value
     ) -> StorageKey {
-        with { $0.migrations.append { try transform(codec.decode($0)) } }
+        with { traits in
+            traits.migrations.append { stored in
+                let old: Old
+                do {
+                    old = try codec.decode(stored)
+                } catch {
+                    return nil
+                }
+                return try transform(old)
+            }
+        }
     }
 
     /// The same key, whose entry had another name earlier.
@@ -75,8 +85,13 @@ extension StorageKey {
 
     /// An earlier type converted to the present one.
     private func reshaped(_ stored: PropertyListValue) -> PropertyListValue? {
-        guard !isPresentShape(stored), let value = migrated(stored) else { return nil }
-        return storedOrNil(value)
+        do {
+            guard !isPresentShape(stored), let value = try migrated(stored) else { return nil }
+            return storedOrNil(value)
+        } catch {
+            // Reading has the same error.
+            return nil
+        }
     }
 
     private func keptDefault(_ stored: [String: PropertyListValue]) -> MigrationOnRead? {

@@ -120,11 +120,18 @@ extension ObservableStore {
     /// They take effect once across all processes, and either all of them do or none does; they run again if another process changed the
     /// file meanwhile. Their changes have the origin ``ChangeOrigin/migration``.
     ///
-    /// - Throws: the error of a migration, and nothing changes; ``StorageError`` as ``update(_:)`` does.
+    /// - Throws: the error of a migration, and nothing changes; ``StorageError`` as ``update(_:)`` does, and
+    ///   ``StorageError/unreadable(file:reason:edits:)`` if a later version of the program has migrated the entries to a number that is not
+    ///   among these: they may mean something else.
     public nonisolated func migrate(_ migrations: [StoreMigration]) async throws {
-        guard let last = migrations.map(\.version).max(), version < last else { return }
-        try await update(origin: .migration) { transaction in
+        guard let last = migrations.map(\.version).max(), version != last else { return }
+        try await update(origin: .migration) { [name] transaction in
             let done = try transaction.value(for: Self.versionKey)
+            guard done <= last else {
+                let remedy = "open it with a version of the program that does, or restore what was stored before"
+                throw StorageError.unreadable(
+                    file: name, reason: "it was migrated to version \(done), and this program knows versions up to \(last); \(remedy)")
+            }
             for migration in migrations.sorted(by: { $0.version < $1.version }) where migration.version > done {
                 try migration.body(&transaction)
                 transaction[Self.versionKey] = migration.version

@@ -54,6 +54,17 @@ struct MigrationTests {
         #expect(try storage.entries == ["interval": "soon"])
     }
 
+    @Test("Of a value of an earlier type that cannot be converted, the reason is that of the conversion; of another value, its type")
+    func reason() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["interval": "soon", "other": true]))
+        #expect(
+            throws: StorageError.undecodable(
+                key: "interval", expected: "Int", found: "string, which was refused: \(Refusal())", underlying: UnderlyingError(Refusal()))
+        ) { try store.value(for: interval) }
+        let other = StorageKey("other", default: 60).migrating(from: String.self) { _ in throw Refusal() }
+        #expect(throws: StorageError.undecodable(key: "other", expected: "Int", found: "boolean")) { try store.value(for: other) }
+    }
+
     @Test("An observer receives the migrated value, also if another process writes an earlier type", arguments: Fixture.allCases)
     func observed(fixture: Fixture) async throws {
         let storage = try fixture.make(["interval": "5"])
@@ -183,6 +194,17 @@ struct MigrationTests {
         let store = try storage.open()
         #expect(store[Keys.count] == 40)
         #expect(store.version == 2)
+    }
+
+    @Test("Entries that a later version has migrated are an error for one that does not know its migration", arguments: Fixture.quick)
+    func laterVersion(fixture: Fixture) async throws {
+        let store = try fixture.make(["count": 1]).open()
+        let migrations = (1...3).map { version in StoreMigration(to: version) { $0[Keys.count] += 1 } }
+        try await store.migrate(migrations)
+        let error = await #expect(throws: StorageError.self) { try await store.migrate(Array(migrations[..<2])) }
+        #expect(error?.description.contains("it was migrated to version 3, and this program knows versions up to 2") == true)
+        try await store.migrate([])
+        #expect(store[Keys.count] == 4)
     }
 
     @Test("A numbered migration that throws has no effect", arguments: Fixture.allCases)
