@@ -10,7 +10,7 @@ public import PropertyListCoding
 /// try settings.all.first { $0.name == "port" }?.set(text: "8080")
 /// ```
 public struct AnyStoredValue: Sendable {
-    /// The name of the key in the store.
+    /// The name of the key in the store, also for a value of a scene.
     public let name: String
     /// The description of the key; see ``StorageKey/described(_:)``.
     public let summary: String?
@@ -20,7 +20,7 @@ public struct AnyStoredValue: Sendable {
     private let stored: any ErasedStoredValue
 
     init<Value>(_ stored: StoredValue<Value>) {
-        name = stored.key.name
+        name = stored.key.fallback?.name ?? stored.key.name
         summary = stored.key.summary
         typeName = "\(Value.self)"
         self.stored = stored

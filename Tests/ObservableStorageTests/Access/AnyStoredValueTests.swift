@@ -71,7 +71,7 @@ struct AnyStoredValueTests {
         #expect(try setting("ratio").summary == nil)
         #expect(ServerKeys().host.summary == "The name of the server")
         let scene = KeyedStore<ServerKeys>(SceneStore(sceneID: "main", base: store), prefix: "server")
-        #expect(scene.all.first?.name == "scenes/main/server~1host")
+        #expect(scene.all.first?.name == "server/host")
     }
 
     @Test("A command that lists and sets all settings is a few lines")
