@@ -23,14 +23,9 @@ extension PropertyListFile {
     private static let mostLooks = 100
 
     /// Whether a journal stands beside the list, or this backend is to make one.
-    ///
-    /// What stands in the place of a journal and is none is reported: the list is read and written without one then.
     func isJournaled(_ target: ResolvedPath) throws(StorageError) -> Bool {
         if knownJournal(of: target) != nil { return true }
-        guard let entry = try journalEntry(of: target) else { return wantsJournal(target) }
-        guard let objection = entry.objection else { return true }
-        reportOnce(.unreadable(file: target.journal.path, reason: objection))
-        return false
+        return try journalEntry(of: target)?.isJournal ?? wantsJournal(target)
     }
 
     /// What is known of the journal of a list: a link may have led to another list before.
@@ -38,15 +33,23 @@ extension PropertyListFile {
         journalState.withLock { $0?.file.path == target.journal ? $0 : nil }
     }
 
-    /// The status of what stands where the journal is, and the reason why it is none; nil if there is nothing.
-    private func journalEntry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, objection: String?)? {
+    /// The status of what stands where the journal is, and whether that is a file that a user who may write the list can have made; nil if
+    /// there is nothing. What is none is reported once: the list is read and written without a journal then.
+    private func journalEntry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {
         do throws(SystemError) {
             guard let status = try calls.status(at: target.journal) else { return nil }
-            let remedy = "it is not used as the journal of \(target.name), which is read and written without one; remove it"
-            if let objection = status.kind.objection { return (status, "it \(objection); \(remedy)") }
-            if status.isTrusted(besides: nil, in: nil) { return (status, nil) }
-            if status.isTrusted(besides: try calls.status(at: target), in: try calls.folderStatus(of: target)) { return (status, nil) }
-            return (status, "it belongs to user \(status.owner), who may not write the property list; \(remedy)")
+            var objection = status.kind.objection.map { "it \($0)" }
+            if objection == nil, !status.isTrusted(besides: nil, in: nil) {
+                let list = try calls.status(at: target)
+                if status.isTrusted(besides: list, in: try calls.folderStatus(of: target)) { return (status, true) }
+                // An editor may just be about to write the list, which tells who may.
+                if list == nil { return (status, false) }
+                objection = "it belongs to user \(status.owner), who may not write the property list"
+            }
+            guard let objection else { return (status, true) }
+            let reason = "\(objection); it is not used as the journal of \(target.name), which is read and written without one; remove it"
+            reportOnce(.unreadable(file: target.journal.path, reason: reason))
+            return (status, false)
         } catch {
             throw .unreadable(file: name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
         }
@@ -54,7 +57,7 @@ extension PropertyListFile {
 
     /// Whether something stands where the journal would be, and is none.
     func isJournalPathTaken(_ target: ResolvedPath) throws(StorageError) -> Bool {
-        try journalEntry(of: target)?.objection != nil
+        try journalEntry(of: target)?.isJournal == false
     }
 
     /// Whether this backend makes a journal: not on file systems on which it is not known to be safe, which is reported once.
@@ -209,7 +212,7 @@ extension PropertyListFile {
 
     /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
     private func currentJournal(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
-        guard let (status, objection) = try journalEntry(of: target), objection == nil else { return nil }
+        guard let (status, isJournal) = try journalEntry(of: target), isJournal else { return nil }
         if var known, known.file.inode == status.identity.inode {
             guard let records = try known.file.records(from: known.end, after: known.chain) else { return nil }
             known.take(records)

@@ -148,6 +148,8 @@ struct JournalAccessTests {
         let fixture = try JournalFixture(["a": 1])
         let backend = fixture.backend()
         try backend.set(["b": 2])
+        let reader = PropertyListFile(at: fixture.file, access: .readOnly)
+        #expect(try reader.load().values == ["a": 1, "b": 2])
         #expect(try fixture.stored() == ["a": 1])
         try FileManager.default.removeItem(at: fixture.journal)
         try occupy(fixture.journal.path, by: occupant)
@@ -160,6 +162,8 @@ struct JournalAccessTests {
         try backend.set(["c": 3])
         #expect(try fixture.stored() == ["a": 1, "b": 2, "c": 3])
         #expect(!backend.needsCheckpoint)
+        #expect(try reader.load().values == ["a": 1, "b": 2, "c": 3])
+        expectTold(reader, "is not used as the journal")
         expectTold(backend, "is not used as the journal")
     }
 
