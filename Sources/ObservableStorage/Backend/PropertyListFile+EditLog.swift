@@ -166,10 +166,14 @@ extension PropertyListFile {
     /// Reports to watching stores what was found before they watched.
     func reportUnreported() {
         guard !reports.isIdle else { return }
-        let errors = unreported.withLock { unreported in
+        for error in takeReports() { reports.publish(error) }
+    }
+
+    /// What was found and no store was told of, for a program without one; each error once.
+    package func takeReports() -> [StorageError] {
+        unreported.withLock { unreported in
             defer { unreported = [] }
             return unreported
         }
-        for error in errors { reports.publish(error) }
     }
 }

@@ -91,9 +91,19 @@ extension PropertyListFile {
             .sorted { $0.precedes($1) }
     }
 
+    /// Reads or edits the file, and prints what is found besides, such as edits of a killed process that do not count any more.
+    func reporting<Success>(_ body: () throws -> Success) throws -> Success {
+        let result = Result { try body() }
+        var thrown: StorageError?
+        // It is printed by whoever catches it.
+        if case .failure(let error) = result { thrown = error as? StorageError }
+        for error in takeReports() where error != thrown { CommandError(error).report() }
+        return try result.get()
+    }
+
     /// Reads the entries of an existing file: a missing file is an error, because its name may be misspelt.
     func existingEntries() throws -> [String: PropertyListValue] {
-        let entries = try load().values
+        let entries = try reporting { try load().values }
         if entries.isEmpty, !FileManager.default.fileExists(atPath: name) { throw CommandError.failed("\(name): no such file") }
         return entries
     }

@@ -44,7 +44,7 @@ enum EntryStorage: Sendable {
     /// - Throws: the error of the closure, and nothing is changed; `StorageError` if it cannot be stored.
     func edit(_ body: @escaping @Sendable (inout StorageEntries) throws -> Void) throws {
         switch self {
-        case .file(let file): _ = try file.editList(body)
+        case .file(let file): _ = try file.reporting { try file.editList(body) }
         case .etcd(let etcd): try etcd.wait { _ = try await $0.edit(body) }
         }
     }

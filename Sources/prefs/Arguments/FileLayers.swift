@@ -31,7 +31,7 @@ struct FileLayers {
     /// The first layer with a value at a path, and the value.
     func first(_ path: EntryPath) throws -> (layer: Layer, value: PropertyListValue)? {
         for layer in layers {
-            if let value = path.value(in: try layer.file.load().values) { return (layer, value) }
+            if let value = path.value(in: try layer.file.reporting(layer.file.load).values) { return (layer, value) }
         }
         return nil
     }
@@ -40,7 +40,7 @@ struct FileLayers {
     func all() throws -> [(name: String, layer: Layer, value: PropertyListValue)] {
         var found: [String: (layer: Layer, value: PropertyListValue)] = [:]
         for layer in layers {
-            for (name, value) in try layer.file.load().values where found[name] == nil { found[name] = (layer, value) }
+            for (name, value) in try layer.file.reporting(layer.file.load).values where found[name] == nil { found[name] = (layer, value) }
         }
         return found.map { ($0.key, $0.value.layer, $0.value.value) }.sorted { $0.name.precedes($1.name) }
     }

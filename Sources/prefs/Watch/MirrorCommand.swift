@@ -67,9 +67,11 @@ struct MirrorCommand: Command {
                 continuation.resume(
                     with: Result {
                         let entries = store.entries
-                        _ = try file.editList { stored in
-                            for key in stored.values.keys where entries[key] == nil { stored[key] = nil }
-                            for (key, value) in entries { stored[key] = value }
+                        _ = try file.reporting {
+                            try file.editList { stored in
+                                for key in stored.values.keys where entries[key] == nil { stored[key] = nil }
+                                for (key, value) in entries { stored[key] = value }
+                            }
                         }
                     })
             }

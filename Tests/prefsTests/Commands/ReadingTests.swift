@@ -50,6 +50,16 @@ struct ReadingTests {
         #expect(try await tool("read", file, "string", "--json").text == "\"a/b\"\n")
     }
 
+    @Test("What is found besides the entries is printed on standard error, such as a folder in the place of a journal")
+    func reports() async throws {
+        try FileManager.default.createDirectory(atPath: folder.path(".settings.plist.journal"), withIntermediateDirectories: false)
+        let read = try await tool("read", file, "integer")
+        #expect(read.status == 0 && read.text == "5\n")
+        #expect(read.errors.contains("it is not used as the journal of settings.plist"))
+        #expect(try await tool("write", file, "integer", "6", "--int").errors == read.errors)
+        #expect(try await tool("read", file, "integer").text == "6\n")
+    }
+
     @Test("read --raw prints the bytes of data, and a string without a line break")
     func raw() async throws {
         #expect(try await tool("read", file, "data", "--raw").output == Data([0, 1, 2]))
