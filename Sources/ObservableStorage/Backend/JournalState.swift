@@ -51,8 +51,8 @@ struct JournalState: Sendable {
     /// What identifies this state to a log of edits: the same words as for a list, but no list has these. Checkpoints do not change it.
     var identity: FileIdentity { identity(in: file.header.history) }
 
-    /// What identified this state before the system was started again, if nothing has changed since.
-    var formerIdentity: FileIdentity { identity(in: file.header.formerHistory) }
+    /// What identifies this state to logs of this run of the system, and to those of the run before, if nothing has changed since.
+    var identities: [FileIdentity] { [identity, identity(in: file.header.formerHistory)] }
 
     private func identity(in history: UInt64) -> FileIdentity {
         FileIdentity(device: 0, inode: history, size: 0, modified: Int64(clamping: revision), changed: 0)

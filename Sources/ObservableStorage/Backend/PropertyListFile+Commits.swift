@@ -194,7 +194,7 @@ extension PropertyListFile {
         let format = state.format ?? newFileFormat
         // Logs from before the journal was made are those of the list, if nothing has changed since.
         let list = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: calls)
-        let reports = replay(logs, in: &entries, over: [state.identity, state.formerIdentity, list], as: format)
+        let reports = replay(logs, in: &entries, over: state.identities + [list], as: format)
         let edits = current.edits(to: entries.stored(as: format))
         try append(state.commit(edits, at: calls.now()), to: &state)
         if !edits.isEmpty { try state.file.synchronize(to: state.end) }

@@ -110,8 +110,7 @@ extension PropertyListFile {
             let list = try FileIdentity(at: target, calls: calls)
             let format: PropertyListFormat = isXML.load(ordering: .relaxed) ? .xml : .binary
             var edited = entries
-            let journaled = knownJournal(of: target).map { [$0.identity, $0.formerIdentity] } ?? []
-            _ = replay(logs, in: &edited, over: journaled + [list], as: format)
+            _ = replay(logs, in: &edited, over: (knownJournal(of: target)?.identities ?? []) + [list], as: format)
             return edited.editedKeys.isEmpty ? entries : edited.stored(as: format).stored(at: nil)
         } catch {
             // Making them has the same error.
