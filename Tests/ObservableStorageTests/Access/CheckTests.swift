@@ -25,6 +25,18 @@ struct CheckTests {
         }
     }
 
+    private struct DottedKeys: KeyGroup {
+        let inside = StorageKey("server", "port", default: 1)
+        let dotted = StorageKey("server.port", default: 2)
+        let again = StorageKey("server.port", default: 3)
+    }
+
+    @Test("A value inside a dictionary has another name than an entry with a dot; of two keys with the same name, one is told")
+    func repeatedNames() throws {
+        let settings = KeyedStore<DottedKeys>(try ObservableStore(backend: InMemoryBackend()))
+        #expect(throws: StorageError.repeatedName(key: "server.port", group: "DottedKeys")) { try settings.check() }
+    }
+
     private func failures(
         _ entries: [String: PropertyListValue], allowing isAllowed: (String) -> Bool = { _ in false }
     ) throws -> [StorageError] {
