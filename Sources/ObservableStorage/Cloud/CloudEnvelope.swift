@@ -55,27 +55,41 @@ struct CloudStamp: Sendable, Equatable {
     var time: Int64
     /// Whether the edit was passed to the cloud or came from there.
     var isPushed: Bool
+    /// Whether it is the time of the value beside which it is stored: not, if that was set since, and no mirror has seen it.
+    var isOfValue = true
 
     private static let timeName = "time"
     private static let isPushedName = "isPushed"
+    private static let fingerprintName = "value"
 
     init(_ time: Int64, isPushed: Bool) {
         self.time = time
         self.isPushed = isPushed
     }
 
-    /// Reads a stored time; nil if it is none.
-    init?(reading entry: PropertyListValue?) {
+    /// Reads the time stored beside a value; nil if there is none.
+    init?(reading entry: PropertyListValue?, beside value: PropertyListValue?) {
         guard case .dictionary(let parts) = entry, case .integer(let number) = parts[Self.timeName],
             case .boolean(let isPushed) = parts[Self.isPushedName], let time = number.value(as: Int64.self),
             (0...CloudEnvelope.latest).contains(time)
         else { return nil }
         self.init(time, isPushed: isPushed)
+        // Earlier versions stored no fingerprint.
+        isOfValue = parts[Self.fingerprintName].map { $0 == Self.fingerprint(value) } ?? true
     }
 
     /// The stored form.
-    var entry: PropertyListValue {
-        .dictionary([Self.timeName: .integer(PropertyListInteger(time)), Self.isPushedName: .boolean(isPushed)])
+    ///
+    /// - Parameter value: the value whose time it is.
+    func entry(beside value: PropertyListValue?) -> PropertyListValue {
+        .dictionary([
+            Self.timeName: .integer(PropertyListInteger(time)), Self.isPushedName: .boolean(isPushed),
+            Self.fingerprintName: Self.fingerprint(value),
+        ])
+    }
+
+    private static func fingerprint(_ value: PropertyListValue?) -> PropertyListValue {
+        .integer(PropertyListInteger(Int64(bitPattern: value.fingerprint)))
     }
 
     /// The name of the entry with the time of a key.

@@ -174,7 +174,7 @@ extension CloudMirror {
         state = CloudMirrorState(keys)
         self.tokens = tokens
         let stamps = keys.reduce(into: [String: CloudStamp]()) { stamps, key in
-            stamps[key.name] = CloudStamp(reading: entries[CloudStamp.entryName(of: key.name)])
+            stamps[key.name] = CloudStamp(reading: entries[CloudStamp.entryName(of: key.name)], beside: entries[key.name])
         }
         remote.synchronize()
         handle(.started(values: entries, stamps: stamps, cloud: remote.values()))
@@ -207,7 +207,8 @@ extension CloudMirror {
         let isExternal = change?.origin == .external && (entries[name] == nil || entries[name] == change?.newValue)
         handle(
             .localChanged(
-                name, entries[name], CloudStamp(reading: entries[stampName]), isMigration: isMigration, isExternal: isExternal),
+                name, entries[name], CloudStamp(reading: entries[stampName], beside: entries[name]), isMigration: isMigration,
+                isExternal: isExternal),
             at: entries[name] == change?.newValue ? time : nil)
     }
 
@@ -243,8 +244,9 @@ extension CloudMirror {
         for action in actions {
             switch action {
             case .pull(let name, let old, let new, let stamp):
-                pulls.append((name, old, new, (CloudStamp.entryName(of: name), stamp.entry)))
-            case .note(let name, let stamp): notes.updateValue(stamp?.entry, forKey: CloudStamp.entryName(of: name))
+                pulls.append((name, old, new, (CloudStamp.entryName(of: name), stamp.entry(beside: new))))
+            case .note(let name, let stamp):
+                notes.updateValue(stamp?.entry(beside: state?.value(of: name)), forKey: CloudStamp.entryName(of: name))
             case .push(let name, let entry):
                 remote.set(entry, forKey: name)
                 hasPushed = true

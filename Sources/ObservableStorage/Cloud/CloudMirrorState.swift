@@ -80,6 +80,11 @@ struct CloudMirrorState: Sendable {
         self.keys = keys
     }
 
+    /// The value of a key, whose time the last action on it notes.
+    func value(of name: String) -> PropertyListValue? {
+        registers[name]?.value
+    }
+
     /// Records an input and returns what to do.
     ///
     /// - Parameter now: the time of the device's clock in microseconds since 1970.
@@ -115,7 +120,8 @@ struct CloudMirrorState: Sendable {
                 continue
             }
             names.append(key.name)
-            registers[key.name] = Register(key: key, value: values[key.name], stamp: stamps[key.name], notedStamp: stamps[key.name])
+            let stamp = stamps[key.name].map { CloudStamp($0.time, isPushed: $0.isPushed) }
+            registers[key.name] = Register(key: key, value: values[key.name], stamp: stamp, notedStamp: stamp)
         }
         read(cloud)
         for name in names {
@@ -132,7 +138,7 @@ struct CloudMirrorState: Sendable {
         _ name: String, to value: PropertyListValue?, _ stored: CloudStamp?, isMigration: Bool, isExternal: Bool, now: Int64
     ) -> [Action] {
         guard let register = registers[name] else { return [] }
-        if let stored, stored.time > register.stamp?.time ?? 0 {
+        if let stored, stored.isOfValue, stored.time > register.stamp?.time ?? 0 {
             // Another mirror of the same file has seen the edit, and pushes it.
             registers[name]?.value = value
             registers[name]?.stamp = stored
@@ -155,8 +161,10 @@ struct CloudMirrorState: Sendable {
         }
         // The same value in a newer form keeps its time.
         if isMigration, register.stamp == nil || replaced == value { return [] }
-        // Another value that a migration has set counts as made right after the last known one, or else it would be pulled back.
-        registers[name]?.stamp = CloudStamp(register.time(after: isMigration ? 0 : now), isPushed: false)
+        // Another value that a migration has set counts as made right after the last known one, or else it would be pulled back. So does one
+        // that was set after a value of which another mirror of the file knows a later time.
+        let known = stored.map { $0.isOfValue ? 0 : $0.time + 1 } ?? 0
+        registers[name]?.stamp = CloudStamp(register.time(after: max(known, isMigration ? 0 : now)), isPushed: false)
         return push(name)
     }
 

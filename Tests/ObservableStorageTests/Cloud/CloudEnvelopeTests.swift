@@ -45,10 +45,15 @@ struct CloudEnvelopeTests {
 
     @Test("A stored time is read back; anything else is none")
     func stamp() {
-        for stamp in [CloudStamp(0, isPushed: true), CloudStamp(5, isPushed: false)] { #expect(CloudStamp(reading: stamp.entry) == stamp) }
-        #expect(CloudStamp(reading: nil) == nil)
-        #expect(CloudStamp(reading: 5) == nil)
-        #expect(CloudStamp(reading: CloudStamp(.max, isPushed: true).entry) == nil)
+        for stamp in [CloudStamp(0, isPushed: true), CloudStamp(5, isPushed: false)] {
+            let entry = stamp.entry(beside: "a")
+            #expect(CloudStamp(reading: entry, beside: "a") == stamp)
+            for other in ["b", nil] as [PropertyListValue?] { #expect(CloudStamp(reading: entry, beside: other)?.isOfValue == false) }
+        }
+        #expect(CloudStamp(reading: ["time": 5, "isPushed": false], beside: "a") == CloudStamp(5, isPushed: false))
+        #expect(CloudStamp(reading: nil, beside: nil) == nil)
+        #expect(CloudStamp(reading: 5, beside: 5) == nil)
+        #expect(CloudStamp(reading: CloudStamp(.max, isPushed: true).entry(beside: 5), beside: 5) == nil)
     }
 
     @Test("A name may have 64 bytes of UTF-8, not characters")

@@ -147,7 +147,7 @@ struct CloudMirrorTests {
         store[Keys.count] = 1
         await wait(for: 1, of: "count", in: cloud)
         await mirror.settle()
-        #expect(CloudStamp(reading: store.entries[CloudStamp.entryName(of: "count")])?.isPushed == true)
+        #expect(CloudStamp(reading: store.entries[CloudStamp.entryName(of: "count")], beside: 1)?.isPushed == true)
         try await store.close()
         var names: [String] = []
         for await change in seen { names.append(change.key) }
@@ -253,7 +253,8 @@ struct CloudMirrorTests {
 
     @Test("A mirror of a storage that cannot be read yet begins when it is opened, and pulls no older value over a newer one")
     func unopened() async throws {
-        let stored = ["count": 2, CloudStamp.entryName(of: "count"): CloudStamp(20, isPushed: true).entry] as [String: PropertyListValue]
+        let time = CloudStamp(20, isPushed: true).entry(beside: 2)
+        let stored: [String: PropertyListValue] = ["count": 2, CloudStamp.entryName(of: "count"): time]
         let backend = UnreliableBackend(InMemoryBackend(stored))
         backend.fail(.unreadable(file: "settings", reason: "the device is locked"))
         let store = ObservableStore(backend: backend, layersIfReadable: nil)
@@ -320,7 +321,7 @@ struct CloudMirrorTests {
             cloud.makeRemote(),
             onSynchronize: {
                 guard cloud.values["count"] != nil else { return }
-                isNoted.record(CloudStamp(reading: store.entries[CloudStamp.entryName(of: "count")])?.isPushed)
+                isNoted.record(CloudStamp(reading: store.entries[CloudStamp.entryName(of: "count")], beside: 1)?.isPushed)
             })
         let mirror = CloudMirror(store, keys: Keys.count, remote: remote)
         defer { withExtendedLifetime(mirror) {} }
@@ -330,7 +331,7 @@ struct CloudMirrorTests {
         await wait(for: 1, of: "count", in: cloud)
         await mirror.settle()
         #expect(isNoted.elements == [nil])
-        #expect(CloudStamp(reading: store.entries[CloudStamp.entryName(of: "count")])?.isPushed == true)
+        #expect(CloudStamp(reading: store.entries[CloudStamp.entryName(of: "count")], beside: 1)?.isPushed == true)
     }
 
     @Test("A read-only store is not mirrored, and reports that")
@@ -387,6 +388,24 @@ struct CloudMirrorTests {
         gate.signal()
         await mirror.settle()
         #expect(cloud.values == ["count": CloudEnvelope(1, at: 10).entry])
+    }
+
+    @Test("An edit beside the time of an earlier value, which another mirror of the file knows, is pushed as a later one")
+    func timeOfEarlierValue() async throws {
+        let backend = InMemoryBackend()
+        let cloud = InMemoryCloud()
+        let (store, other) = (try ObservableStore(backend: backend), try ObservableStore(backend: backend))
+        let mirror = CloudMirror(store, [Keys.count], cloud.makeRemote(), clock: { 10 })
+        defer { withExtendedLifetime(mirror) {} }
+        mirror.start()
+        await mirror.settle()
+        try await other.update { transaction in
+            transaction[Keys.count] = 2
+            let time = StorageKey<PropertyListValue?>(CloudStamp.entryName(of: "count"))
+            transaction[time] = CloudStamp(50, isPushed: true).entry(beside: 1)
+        }
+        await wait(for: 2, of: "count", in: cloud)
+        #expect(cloud.values == ["count": CloudEnvelope(2, at: 51).entry])
     }
 
     @Test("Two mirrors of two stores on one file push each edit, and settle")
