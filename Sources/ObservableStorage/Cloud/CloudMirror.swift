@@ -265,7 +265,7 @@ extension CloudMirror {
         do throws(StorageError) {
             let missed = try store.replace(pulls)
             try store.note(notes)
-            return missed.map { name, value in .localChanged(name, value, nil, isMigration: false) }
+            return missed.map { name, value in .missed(name, value) }
         } catch {
             if error != .closed { store.reports.report(error) }
             end()

@@ -23,6 +23,8 @@ struct CloudMirrorState: Sendable {
         /// A value in the store has changed; the value and the time are the present ones. A migration is not an edit of the user, and
         /// neither is a change by another process that took the time with the value: the file was deleted or replaced.
         case localChanged(String, PropertyListValue?, CloudStamp?, isMigration: Bool, isExternal: Bool = false)
+        /// A pulled value did not replace the present one, which is another one than expected; nor was its time noted.
+        case missed(String, PropertyListValue?)
         /// The cloud has changed; all its entries.
         case cloudChanged(CloudChange, [String: PropertyListValue?])
         /// The delay after the begin of the download is over; all entries of the cloud.
@@ -94,6 +96,10 @@ struct CloudMirrorState: Sendable {
             return start(values, stamps, cloud)
         case .localChanged(let name, let value, let stamp, let isMigration, let isExternal):
             return change(name, to: value, stamp, isMigration: isMigration, isExternal: isExternal, now: now)
+        case .missed(let name, let value):
+            registers[name]?.notedStamp = nil
+            if registers[name]?.value == value { return note(name) }
+            return change(name, to: value, nil, isMigration: false, isExternal: false, now: now)
         case .cloudChanged(let change, let cloud):
             return self.change(change, cloud)
         case .waited(let cloud):

@@ -169,7 +169,7 @@ struct CloudHistory {
         switch action {
         case .pull(let name, let old, let new, let stamp):
             let present = devices[index].values[name]
-            guard present == old else { return .localChanged(name, present, nil, isMigration: false) }
+            guard present == old else { return .missed(name, present) }
             if let before = devices[index].stamps[name], before.time > stamp.time {
                 violations.append("device \(index) goes back from \(before.time) to \(stamp.time) of \(name)")
             }

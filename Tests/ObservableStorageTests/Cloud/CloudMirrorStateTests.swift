@@ -31,6 +31,26 @@ struct CloudMirrorStateTests {
         .localChanged("a", value, stamp, isMigration: isMigration)
     }
 
+    @Test("A pull that finds another value leaves it, as a later edit; one that finds the pulled value notes its time")
+    func missedPull() {
+        for (present, actions) in [
+            (1, [.note("a", stamp(5))]), (3, [.push("a", entry(3, at: 200)), .note("a", stamp(200))]),
+        ] as [(PropertyListValue, [CloudMirrorState.Action])] {
+            var (state, pull) = started(2, nil, cloud: ["a": entry(1, at: 5)])
+            #expect(pull == [.pull("a", from: 2, to: 1, stamp(5))])
+            #expect(state.handle(.missed("a", present), now: 200) == actions)
+        }
+    }
+
+    @Test("The time of an earlier value, which another mirror of the file knows, is not that of a value set since")
+    func timeOfEarlierValue() {
+        var (state, _) = started(1, stamp(5), cloud: ["a": entry(1, at: 5)])
+        var time = stamp(300)
+        time.isOfValue = false
+        #expect(state.handle(edit(2, time), now: 200) == [.push("a", entry(2, at: 301)), .note("a", stamp(301))])
+        #expect(state.handle(edit(3, stamp(400)), now: 200) == [])
+    }
+
     @Test("A fresh install pulls what the cloud has, over a value that no mirror knows")
     func freshInstall() {
         #expect(started(nil, nil, cloud: ["a": entry(1, at: 5)]).1 == [.pull("a", from: nil, to: 1, stamp(5))])
