@@ -124,7 +124,12 @@ struct READMETests {
         let store = try ObservableStore(at: url)
         store[StorageKey("period", default: 0.0)] = 90.5
         #expect(store[interval] == 90)
-        #expect(store.entries == ["interval": 90])
+        #expect(store.entries == ["period": 90.5])
+        store[interval] = 100
+        #expect(store.entries == ["interval": 100])
+        let both = interval.renamed(from: "seconds", keepingOld: true)
+        store[both] = 110
+        #expect(store.entries == ["interval": 110, "seconds": 110])
         try await store.flush()
     }
 

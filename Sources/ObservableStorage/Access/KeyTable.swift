@@ -61,7 +61,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     func validValue<Value>(_ path: KeyPath<Keys, StorageKey<Value>>, in store: ObservableStore) -> Value {
         let key: StorageKey<Value> = key(path).key()
         for entry in ruleEntries + key.definition.entryName.all.map(cache.entry) { entry.access() }
-        store.migrateIfNeeded(key)
+        store.storeDefaultIfNeeded(of: key)
         return valid(store.snapshot)[key]
     }
 

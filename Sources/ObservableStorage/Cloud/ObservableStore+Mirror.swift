@@ -48,8 +48,8 @@ extension ObservableStore {
             return CloudMirrorState.MirroredKey(
                 name: name.text, obstacle: "it is a value inside a dictionary; mirror a key of the whole dictionary instead")
         }
-        // Moves a value that is stored under an earlier name.
-        migrateIfNeeded(key)
+        // The cloud has one name, and one type.
+        do { try migrateValue(of: key) } catch { reports.report(error) }
         return CloudMirrorState.MirroredKey(
             name: name.own, persistedDefault: key.persistsDefault.isEmpty ? nil : persistedDefault(of: key),
             stored: { [backend] value throws(StorageError) in

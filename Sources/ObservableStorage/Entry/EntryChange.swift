@@ -30,8 +30,9 @@ struct EntryChange: Sendable {
     /// The version of the entry with this change; see ``Entry/version``.
     let version: UInt64
 
-    /// The entry, if the value of a key comes from it.
+    /// The entry, if the value of a key comes from it, and not from one under an earlier name.
     func entry(of value: StoredEntry, _ name: EntryName) -> Entry? {
+        if name.hasEarlier { return nil }
         let source = value.stored != nil ? name.own : (value.fallback != nil ? name.fallback : nil)
         return entry.name == source ? entry : nil
     }
@@ -47,25 +48,6 @@ struct EntryChange: Sendable {
             new: StoredEntry(stored: new, fallback: self.new.fallback, registered: name.leaf(self.new.registered)),
             earlier: history.values(of: name, in: earlier), earlierFallback: earlierFallback, isRemoval: new == nil, origin: origin,
             revision: revision, storageRevision: storageRevision, entry: entry, version: version)
-    }
-
-    /// The same change for observers whose fallback may have changed with it.
-    func with(
-        fallback: (old: PropertyListValue?, new: PropertyListValue?), earlier: [PropertyListValue], registered: PropertyListValue?
-    ) -> EntryChange {
-        EntryChange(
-            key: key, old: StoredEntry(stored: old.stored, fallback: fallback.old, registered: registered),
-            new: StoredEntry(stored: new.stored, fallback: fallback.new, registered: registered), earlier: self.earlier,
-            earlierFallback: earlier, isRemoval: isRemoval, origin: origin, revision: revision,
-            storageRevision: storageRevision, entry: entry, version: version)
-    }
-
-    /// The change for an entry that has no value of its own and falls back to this one.
-    func asFallback(of name: String) -> EntryChange {
-        EntryChange(
-            key: name, old: StoredEntry(stored: nil, fallback: old.stored, registered: old.registered),
-            new: StoredEntry(stored: nil, fallback: new.stored, registered: new.registered), earlier: [], earlierFallback: earlier,
-            isRemoval: isRemoval, origin: origin, revision: revision, storageRevision: storageRevision, entry: entry, version: version)
     }
 }
 

@@ -144,6 +144,16 @@ struct EntryHistory: Sendable {
     }
 }
 
+extension EntryName {
+    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
+    func previous(
+        _ stored: (String) -> PropertyListValue?, _ history: (String) -> EntryHistory?
+    ) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+        let (own, fallback) = (place(stored), placeOfFallback(stored))
+        return (history(own.own)?.earlier(own) ?? [], fallback.flatMap { history($0.own)?.earlier($0) } ?? [])
+    }
+}
+
 extension PropertyListValue {
     /// Whether the value takes much memory, as far as its top level shows.
     fileprivate var isBulky: Bool {

@@ -6,8 +6,10 @@ struct EntryName: Sendable, Hashable {
     let own: String
     /// The path of the value inside the entry, and inside the fallback, if they are dictionaries of which the key has one value.
     var path: [String] = []
-    /// Earlier names of the entry, the newest first: the first with a value is used while the own entry has none.
+    /// Earlier names of the entry, the newest first: the first with a value is used, as a whole, while the own entry has none.
     var earlier: [String] = []
+    /// Those of the earlier names under which the value is stored as well, for earlier versions of the program.
+    var kept: Set<String> = []
     /// The entry whose value is used while none of those has one.
     var fallback: String?
     /// Earlier names of the fallback.
@@ -38,10 +40,47 @@ struct EntryName: Sendable, Hashable {
         !earlier.isEmpty || !earlierFallback.isEmpty
     }
 
+    /// Whether the key may read its value from another entry than its own.
+    var hasOthers: Bool {
+        fallback != nil || !earlier.isEmpty
+    }
+
     /// The name under which the key's own value is stored; nil if there is none.
     func counting(_ stored: (String) -> PropertyListValue?) -> String? {
         if leaf(stored(own)) != nil { return own }
         return earlier.first { stored($0) != nil }
+    }
+
+    /// The first earlier name with a value that was stored there after the key's own one: setting the key would not have left it.
+    func superseded(_ stored: (String) -> PropertyListValue?) -> (name: String, value: PropertyListValue)? {
+        guard !earlier.isEmpty, let present = leaf(stored(own)) else { return nil }
+        for name in earlier {
+            if let value = stored(name), !kept.contains(name) || value != present { return (name, value) }
+        }
+        return nil
+    }
+
+    /// The entry, and the path inside it, of the key's own value; its own one while there is none.
+    func place(_ stored: (String) -> PropertyListValue?) -> EntryName {
+        place(own, earlier, stored)
+    }
+
+    /// The same for the fallback; nil without one.
+    func placeOfFallback(_ stored: (String) -> PropertyListValue?) -> EntryName? {
+        fallback.map { place($0, earlierFallback, stored) }
+    }
+
+    /// The entry, and the path inside it, of a value of the key.
+    func place(of entry: StoredEntry, _ stored: (String) -> PropertyListValue?) -> EntryName {
+        let isFallback = entry.stored == nil && entry.fallback != nil
+        return isFallback ? placeOfFallback(stored) ?? place(stored) : place(stored)
+    }
+
+    private func place(_ name: String, _ earlier: [String], _ stored: (String) -> PropertyListValue?) -> EntryName {
+        if !earlier.isEmpty, leaf(stored(name)) == nil, let earlier = earlier.first(where: { stored($0) != nil }) {
+            return EntryName(own: earlier)
+        }
+        return EntryName(own: name, path: path)
     }
 
     /// The stored, the fallback and the registered value of the key.

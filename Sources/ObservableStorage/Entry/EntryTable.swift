@@ -149,7 +149,7 @@ struct EntryValues: Sendable {
 
     /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
     func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        (histories[name.own]?.earlier(name) ?? [], name.fallback.flatMap { histories[$0] }?.earlier(name) ?? [])
+        name.previous({ values[$0] }, { histories[$0] })
     }
 
     /// The values after some edits; for a reader of the edited values, who needs no earlier ones.

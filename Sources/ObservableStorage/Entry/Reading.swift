@@ -1,3 +1,21 @@
+/// Entries, and how often they have changed together: the same as long as none of them changes.
+struct EntryVersions: Sendable {
+    private let entries: [Entry]
+    private let changes: UInt64
+
+    init(of entries: [Entry]) {
+        self.entries = entries
+        changes = Self.changes(of: entries)
+    }
+
+    /// Whether none of the entries has changed.
+    var isCurrent: Bool { Self.changes(of: entries) == changes }
+
+    private static func changes(of entries: [Entry]) -> UInt64 {
+        entries.reduce(0) { $0 + $1.version }
+    }
+}
+
 /// The value of a key when it was read, and the version of the entry from which it was read.
 @usableFromInline class Reading: @unchecked Sendable {
     // Sendable because it is immutable; only a class that is not final can have subclasses, which add a Sendable value.
@@ -7,18 +25,16 @@
     let version: UInt64
     /// The number of the codec that decoded the value, stored in its present type, from the entry; 0 if none did.
     let codec: UInt64
-    // The other one of the key's own entry and its fallback.
-    private let other: Entry?
-    private let otherVersion: UInt64
+    // The other entries from which the key may read.
+    private let others: EntryVersions?
     /// The reason why the stored value cannot be decoded, if another value is used instead.
     let failure: StorageError?
 
-    fileprivate init(_ entry: Entry, at version: UInt64, codec: UInt64, other: Entry?, otherVersion: UInt64, failure: StorageError?) {
+    fileprivate init(_ entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions?, failure: StorageError?) {
         self.entry = entry
         self.version = version
         self.codec = codec
-        self.other = other
-        self.otherVersion = otherVersion
+        self.others = others
         self.failure = failure
     }
 
@@ -29,7 +45,7 @@
 
     /// Whether the entries are unchanged.
     final var isCurrent: Bool {
-        entry.version == version && (other == nil || other?.version == otherVersion)
+        entry.version == version && others?.isCurrent != false
     }
 }
 
@@ -38,11 +54,10 @@
     @usableFromInline let value: Value
 
     init(
-        _ value: Value, of entry: Entry, at version: UInt64, codec: UInt64, other: Entry? = nil, otherVersion: UInt64 = 0,
-        failure: StorageError? = nil
+        _ value: Value, of entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions? = nil, failure: StorageError? = nil
     ) {
         self.value = value
-        super.init(entry, at: version, codec: codec, other: other, otherVersion: otherVersion, failure: failure)
+        super.init(entry, at: version, codec: codec, others: others, failure: failure)
     }
 }
 

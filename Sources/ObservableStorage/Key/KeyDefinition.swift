@@ -9,8 +9,8 @@ import Synchronization
     let id = UniqueNumber.next()
     /// The name of the entry, and the fallback while it has no value.
     let entryName: EntryName
-    /// Whether reading may have to change stored entries; false for most keys.
-    let needsMigration: Bool
+    /// Whether reading may have to store a default; false for most keys.
+    let storesDefault: Bool
     /// Whether writing may have to change more than the entry itself; false for most keys.
     let editsSeveral: Bool
     /// Whether setting a value may violate the rule of the key's group; false for most keys.
@@ -25,10 +25,10 @@ import Synchronization
     let entryIndex = Atomic(0)
 
     fileprivate init(
-        _ entryName: EntryName, needsMigration: Bool, editsSeveral: Bool, hasGroupRule: Bool, typeWhenSet: ObjectIdentifier?
+        _ entryName: EntryName, storesDefault: Bool, editsSeveral: Bool, hasGroupRule: Bool, typeWhenSet: ObjectIdentifier?
     ) {
         self.entryName = entryName
-        self.needsMigration = needsMigration
+        self.storesDefault = storesDefault
         self.editsSeveral = editsSeveral
         self.hasGroupRule = hasGroupRule
         self.typeWhenSet = typeWhenSet
@@ -59,6 +59,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         /// Earlier types of the value, nil for a value of another one, and earlier names of the entry, the newest first.
         var migrations: [@Sendable (PropertyListValue) throws -> Value?] = []
         var earlierNames: [String] = []
+        /// Those of the earlier names under which the value is stored as well.
+        var keptNames: Set<String> = []
         /// The key whose value this one has while it has no value of its own; at most one.
         var fallback: [StorageKey<Value>] = []
         /// Whether a value that is set also becomes the fallback's value.
@@ -81,10 +83,9 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         let fallback = traits.fallback.first
         super.init(
             EntryName(
-                own: traits.name, path: traits.path, earlier: traits.earlierNames, fallback: fallback?.definition.traits.name,
-                earlierFallback: fallback?.definition.traits.earlierNames ?? []),
-            needsMigration: !traits.migrations.isEmpty || !traits.earlierNames.isEmpty || !traits.persistsDefault.isEmpty
-                || fallback?.definition.needsMigration == true,
+                own: traits.name, path: traits.path, earlier: traits.earlierNames, kept: traits.keptNames,
+                fallback: fallback?.definition.traits.name, earlierFallback: fallback?.definition.traits.earlierNames ?? []),
+            storesDefault: !traits.persistsDefault.isEmpty || fallback?.definition.storesDefault == true,
             editsSeveral: traits.writesThrough || !traits.earlierNames.isEmpty || !traits.path.isEmpty,
             hasGroupRule: traits.validateGroup != nil, typeWhenSet: traits.runsNoUserCode ? type : nil)
     }

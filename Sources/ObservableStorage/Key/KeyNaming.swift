@@ -149,6 +149,7 @@ extension StorageKey {
         with { traits in
             traits.name = transform(traits.name)
             traits.earlierNames = traits.earlierNames.map(transform)
+            traits.keptNames = Set(traits.keptNames.map(transform))
         }
     }
 

@@ -95,7 +95,7 @@ extension StorageKey {
 
     /// Whether decoding to the key's type runs no user code.
     var isReadWithoutUserCode: Bool {
-        definition.traits.runsNoUserCode && !definition.needsMigration
+        definition.traits.runsNoUserCode && definition.traits.migrations.isEmpty && !definition.storesDefault
     }
 }
 

@@ -3,12 +3,13 @@ import PropertyListCoding
 extension StorageKey {
     /// The same key, which also reads an earlier type of its value.
     ///
-    /// A value stored in the earlier type is replaced when the key is first read, with the origin
-    /// ``ChangeOrigin/migration``. Declare several of them from the newest type to the oldest; they are tried in that order.
+    /// Reading converts a value stored in the earlier type, and stores nothing: an earlier version of the program still finds it, until the
+    /// key is set, or until ``ObservableStore/migrateValue(of:)``. Declare several of them from the newest type to the oldest;
+    /// they are tried in that order.
     ///
     /// - Parameters:
     ///   - type: the earlier type.
-    ///   - transform: converts an earlier value; if it throws, the stored value is not changed, and reading has the error.
+    ///   - transform: converts an earlier value; if it throws, reading has the error. The result is kept until what is stored changes.
     public func migrating<Old: Storable>(
         from type: Old.Type = Old.self, _ transform: @escaping @Sendable (Old) throws -> Value
     ) -> StorageKey {
@@ -34,82 +35,27 @@ extension StorageKey {
 
     /// The same key, whose entry had another name earlier.
     ///
-    /// The value under the earlier name moves to the new one when the key is first read, unless the new name already has a value.
-    /// Until then it is the key's value: `isSet` is true, and setting or removing the key removes it.
+    /// The value under the earlier name is the key's value while the present name has none: reading and observing use it, `isSet` is true.
+    /// Reading stores nothing: an earlier version of the program still finds the value, until the key is set or removed, which removes the
+    /// entry of the earlier name, or until ``ObservableStore/migrateValue(of:)``. A value that is stored there later, as by an
+    /// earlier version, is not used; it is told once in ``ObservableStore/failures`` (``StorageError/superseded(key:earlierName:)``).
     /// Declare several of them from the newest name to the oldest.
-    public func renamed(from name: String) -> StorageKey {
-        with { $0.earlierNames.append(name) }
-    }
-}
-
-/// The stored changes that reading a key causes: a new name, a new type, a persisted default.
-typealias MigrationOnRead = (edits: EntryEdits, origin: ChangeOrigin)
-
-extension StorageKey {
-    /// The entries that have to be checked for that.
-    var migrationNames: [String] {
-        [definition.entryName.own] + definition.traits.earlierNames
-    }
-
-    /// The changes caused by reading, given the values stored under the names above; nil if there are none.
     ///
     /// - Parameters:
-    ///   - entry: the entry of the key, which caches the decoded value; see ``decoded(_:in:at:)``.
-    ///   - version: the version of the entry.
-    func migration(of stored: [String: PropertyListValue], in entry: Entry? = nil, at version: UInt64 = 0) -> MigrationOnRead? {
-        let entryName = definition.entryName
-        guard let current = entryName.leaf(stored[entryName.own]) else {
-            if let earlier = definition.traits.earlierNames.first(where: { stored[$0] != nil }), let value = stored[earlier] {
-                return changes(of: stored, storing: reshaped(value) ?? value, .migration, removing: earlier)
-            }
-            return persistsDefault.contains(.whenMissing) ? keptDefault(stored) : nil
-        }
-        guard !isPresentShape(current, in: entry, at: version) else { return nil }
-        if let value = reshaped(current) { return changes(of: stored, storing: value, .migration) }
-        return persistsDefault.contains(.onFailure) ? keptDefault(stored) : nil
-    }
-
-    private func changes(
-        of stored: [String: PropertyListValue], storing value: PropertyListValue, _ origin: ChangeOrigin, removing earlier: String? = nil
-    ) -> MigrationOnRead? {
-        let entryName = definition.entryName
-        do throws(StorageError) {
-            var edits: EntryEdits = [entryName.own: try entryName.replacing(value, in: stored[entryName.own])]
-            if let earlier { edits.updateValue(nil, forKey: earlier) }
-            return (edits, origin)
-        } catch {
-            // A value that cannot be written is not changed; setting it reports the error.
-            return nil
-        }
-    }
-
-    /// An earlier type converted to the present one.
-    private func reshaped(_ stored: PropertyListValue) -> PropertyListValue? {
-        do {
-            guard !isPresentShape(stored), let value = try migrated(stored) else { return nil }
-            return storedOrNil(value)
-        } catch {
-            // Reading has the same error.
-            return nil
-        }
-    }
-
-    private func keptDefault(_ stored: [String: PropertyListValue]) -> MigrationOnRead? {
-        storedOrNil(defaultValue).flatMap { changes(of: stored, storing: $0, .local) }
-    }
-
-    private func storedOrNil(_ value: Value) -> PropertyListValue? {
-        do {
-            return try stored(value)
-        } catch {
-            // A value that cannot be written is not changed; setting it reports the error.
-            return nil
+    ///   - name: the earlier name.
+    ///   - keepingOld: whether setting the key stores the value under the earlier name as well, in its present type, for an earlier version
+    ///     of the program that is used beside this one, or again.
+    public func renamed(from name: String, keepingOld: Bool = false) -> StorageKey {
+        with { traits in
+            guard name != traits.name, !traits.earlierNames.contains(name) else { return }
+            traits.earlierNames.append(name)
+            if keepingOld { traits.keptNames.insert(name) }
         }
     }
 }
 
 extension StorageKey {
-    /// The edits that store or remove a value, including the entry of an earlier name from which the value was read.
+    /// The edits that store or remove a value, including the entries of earlier names, which keep it as well or are removed.
     ///
     /// - Parameter current: the stored value of a name.
     func edits(
@@ -118,7 +64,10 @@ extension StorageKey {
         guard let stored else { return removals(over: current) }
         let entryName = definition.entryName
         var edits: EntryEdits = [entryName.own: try entryName.replacing(stored, in: current(entryName.own))]
-        if let counting = entryName.counting(current), counting != entryName.own { edits.updateValue(nil, forKey: counting) }
+        for earlier in entryName.earlier {
+            let isKept = entryName.kept.contains(earlier)
+            if isKept || current(earlier) != nil { edits.updateValue(isKept ? stored : nil, forKey: earlier) }
+        }
         if definition.traits.writesThrough, let fallback {
             let storedThere = stored == definition.traits.storedNil ? nil : stored
             edits.merge(try fallback.edits(storing: storedThere, over: current)) { $1 }
@@ -131,6 +80,34 @@ extension StorageKey {
         let entryName = definition.entryName
         let left = entryName.path.isEmpty ? nil : entryName.removing(from: current(entryName.own))
         return entryName.earlier.reduce(into: [entryName.own: left]) { $0.updateValue(nil, forKey: $1) }
+    }
+
+    /// The edits that store the default, if reading the key has to; nil otherwise.
+    ///
+    /// - Parameters:
+    ///   - stored: the stored value of a name.
+    ///   - entry: the key's own entry, which caches the decoded value; see ``decoded(_:in:at:)``.
+    ///   - version: the version of the entry.
+    func editsOfDefault(in entry: Entry? = nil, at version: UInt64 = 0, _ stored: (String) -> PropertyListValue?) -> EntryEdits? {
+        let name = definition.entryName
+        let place = name.place(stored)
+        if let present = place.leaf(stored(place.own)) {
+            guard persistsDefault.contains(.onFailure) else { return nil }
+            do throws(StorageError) {
+                _ = try decoded(present, in: place.own == name.own ? entry : nil, at: version)
+                return nil
+            } catch {
+                // Replaced by the default.
+            }
+        } else if !persistsDefault.contains(.whenMissing) {
+            return nil
+        }
+        do throws(StorageError) {
+            return try self.stored(defaultValue).map { value throws(StorageError) in try edits(storing: value, over: stored) }
+        } catch {
+            // What cannot be written is not changed; setting it reports the error.
+            return nil
+        }
     }
 
     /// The paths of the edits above that concern one value in the dictionary of an entry.

@@ -49,34 +49,33 @@ final class EntryCache: Sendable {
     /// The stored, the fallback and the registered value of a name at one moment.
     struct Found: Sendable {
         let entry: StoredEntry
-        let own: Entry
+        /// The entry in which the effective value is stored, or else the key's own one, and its version.
+        let source: Entry
         let version: UInt64
-        let fallback: Entry?
-        let fallbackVersion: UInt64
-        /// Whether the versions determine the value: a value without an entry of its own can still come from earlier names.
-        let isComplete: Bool
+        /// The other entries from which the key may read; nil if there are none.
+        let others: EntryVersions?
+        /// Whether the value is stored in the source under a present name, so that the source may cache what a codec makes of it.
+        let isPresent: Bool
         /// The revision in which the effective value was set.
         let revision: UInt64
         /// Whether the value has not been recorded as valid yet.
         let isUnconfirmed: Bool
+        /// The value under an earlier name that was stored after the present one; nil if there is none.
+        let superseded: (name: String, value: PropertyListValue)?
 
-        /// The entry in which the effective value is stored, and its version.
-        var source: (entry: Entry?, version: UInt64) {
-            if entry.stored != nil { return (own, version) }
-            return entry.fallback == nil ? (nil, 0) : (fallback, fallbackVersion)
+        /// The value in the key's type; see ``StorageKey/decoded(_:in:at:)``.
+        func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
+            try key.decoded(stored, in: isPresent ? source : nil, at: version)
         }
 
         /// Caches a decoded value with the entry from which it was read.
         func keep<Value>(_ value: Value, of key: StorageKey<Value>, _ failure: StorageError?) {
             let definition = key.definition
-            let isFallback = fallback != nil && source.entry === fallback
-            let (entry, version) = isFallback ? (source.entry ?? own, fallbackVersion) : (own, version)
             let number = definition.traits.codecNumber
-            let isDecoded = !definition.traits.codec.isNative && entry.reading(at: version, by: number) != nil
+            let isDecoded = !definition.traits.codec.isNative && source.reading(at: version, by: number) != nil
             definition.keep(
-                ValueReading(
-                    value, of: entry, at: version, codec: isDecoded ? number : 0, other: isFallback ? own : fallback,
-                    otherVersion: isFallback ? self.version : fallbackVersion, failure: failure), isPlainEntry: fallback == nil)
+                ValueReading(value, of: source, at: version, codec: isDecoded ? number : 0, others: others, failure: failure),
+                isPlainEntry: others == nil)
         }
     }
 
@@ -85,14 +84,17 @@ final class EntryCache: Sendable {
     /// - Parameter type: the type as which the entry is read.
     func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
         state.withLock { state in
-            let own = state.entries.ensureEntry(name.own)
-            let fallback = name.fallback.map { state.entries.ensureEntry($0) }
             let entry = state.entry(name)
-            let history = (entry.stored == nil ? (entry.fallback == nil ? nil : fallback) : own)?.content.history
+            let place = name.place(of: entry) { state.entries[$0] }
+            let source = state.entries.ensureEntry(place.own)
+            let isStored = entry.stored != nil || entry.fallback != nil
+            let history = isStored ? source.content.history : nil
+            let others = name.hasOthers ? name.all.filter { $0 != place.own }.map { state.entries.ensureEntry($0) } : []
             return Found(
-                entry: entry, own: own, version: own.version, fallback: fallback, fallbackVersion: fallback?.version ?? 0,
-                isComplete: name.hasEarlier ? name.leaf(own.content.value) != nil : entry.stored != nil,
-                revision: history?.revision ?? 0, isUnconfirmed: type.flatMap { history?.isUnconfirmed($0, of: name) } ?? false)
+                entry: entry, source: source, version: source.version, others: others.isEmpty ? nil : EntryVersions(of: others),
+                isPresent: isStored && (place.own == name.own || place.own == name.fallback), revision: history?.revision ?? 0,
+                isUnconfirmed: type.flatMap { history?.isUnconfirmed($0, of: place) } ?? false,
+                superseded: name.superseded { state.entries[$0] })
         }
     }
 
@@ -103,8 +105,9 @@ final class EntryCache: Sendable {
         state.withLock { state in
             var (own, fallback) = state.earlier(name)
             if includingPresent {
-                if let present = name.leaf(state.entries[name.own]) { own.insert(present, at: 0) }
-                if let present = name.fallback.flatMap({ name.leaf(state.entries[$0]) }) { fallback.insert(present, at: 0) }
+                let present = name.entry(registered: nil) { state.entries[$0] }
+                if let present = present.stored { own.insert(present, at: 0) }
+                if let present = present.fallback { fallback.insert(present, at: 0) }
             }
             return (own, fallback)
         }
@@ -123,18 +126,22 @@ final class EntryCache: Sendable {
         _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
         insteadOf good: PropertyListValue?, _ reports: FailureReports
     ) -> Bool {
-        let entryName = key.definition.entryName
-        let name = entry.stored == nil ? entryName.fallback : entryName.own
-        guard let name, let stored = entry.stored ?? entry.fallback else { return false }
+        let name = key.definition.entryName
+        guard let stored = entry.stored ?? entry.fallback else { return false }
         if let failure {
-            let noted = state.take {
-                $0.entries.ensureEntry(name).content.history.noteBad(stored, of: entryName, revision: revision, insteadOf: good)
+            let noted = state.take { state in
+                let place = name.place(of: entry) { state.entries[$0] }
+                let entry = state.entries.ensureEntry(place.own)
+                return entry.content.history.noteBad(stored, of: place, revision: revision, insteadOf: good)
             }
             if noted.isNew { reports.report(failure) }
             return noted.isNew
         }
         if let type = key.definition.type {
-            state.take { $0.entries.entry(name)?.content.history.noteGood(stored, of: entryName, as: type, revision: revision) }
+            state.take { state in
+                let place = name.place(of: entry) { state.entries[$0] }
+                return state.entries.entry(place.own)?.content.history.noteGood(stored, of: place, as: type, revision: revision)
+            }
         }
         return false
     }
@@ -252,17 +259,28 @@ extension EntryCache {
         _ change: EntryChange, among changes: [EntryChange], asSeenBy name: EntryName, _ state: EntryCacheState
     ) -> EntryChange? {
         if !state.layers.mandatory.isEmpty, state.layers.mandatory(name) != nil { return nil }
-        let own = name.path.isEmpty ? change : change.inside(name, change.entry.content.history)
-        guard let fallback = name.fallback else { return own }
-        let now = state.entry(name)
-        if change.key == name.own {
-            let old = changes.first { $0.key == fallback }.map(\.old.stored).map(name.leaf) ?? now.fallback
-            return own?.with(fallback: (old, now.fallback), earlier: state.earlier(name).fallback, registered: now.registered)
+        guard name.hasOthers else { return name.path.isEmpty ? change : change.inside(name, change.entry.content.history) }
+        let all = name.all
+        let parts = changes.filter { all.contains($0.key) }
+        func part(_ entry: String) -> EntryChange? { parts.first { $0.key == entry } }
+        // What changes in one step is told once.
+        guard (part(name.own) ?? parts.first)?.key == change.key else { return nil }
+        let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }
+        let (old, new) = (state.layers.entry(name, before), state.entry(name))
+        let isOwn = old.stored != new.stored
+        // A value of its own hides the fallback.
+        guard isOwn || new.stored == nil && old.fallback != new.fallback else { return nil }
+        func previous(_ place: EntryName) -> [PropertyListValue] {
+            guard let history = state.entries.entry(place.own)?.content.history else { return [] }
+            return part(place.own).map { history.values(of: place, in: $0.earlier) } ?? history.earlier(place)
         }
-        // A value of its own hides the fallback; one that was set or removed in the same step is reported instead.
-        let isOwnChanged = changes.contains { $0.key == name.own && name.leaf($0.old.stored) != name.leaf($0.new.stored) }
-        guard now.stored == nil, !isOwnChanged else { return nil }
-        return own?.asFallback(of: name.text)
+        let source = part(name.place(of: new) { state.entries[$0] }.own) ?? change
+        return EntryChange(
+            key: name.text, old: old, new: new, earlier: previous(name.place(before)),
+            // A fallback that is used from now on may have become invalid while it was hidden, or just now.
+            earlierFallback: isOwn ? state.earlier(name).fallback : name.placeOfFallback(before).map(previous) ?? [],
+            isRemoval: (isOwn ? new.stored : new.fallback) == nil, origin: change.origin, revision: change.revision,
+            storageRevision: change.storageRevision, entry: source.entry, version: source.version)
     }
 
     /// Whether any entry is observed.
@@ -288,21 +306,19 @@ extension EntryCache {
         releaseReadings(of: entries)
     }
 
-    /// Subscribes to one entry. With `initial`, the current value is delivered first, as a change from itself.
+    /// Subscribes to one key. With `initial`, the current value is delivered first, as a change from itself.
     ///
-    /// - Parameters:
-    ///   - others: subscriptions that are cancelled with this one.
-    ///   - onDecode: called with each value that is decoded for observers.
+    /// - Parameter onDecode: called with each value that is decoded for observers.
     func observe<Value>(
-        _ key: StorageKey<Value>, initial: Bool, with others: [ObservationToken] = [],
-        onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in }, _ observer: Observer<Change<Value>>
+        _ key: StorageKey<Value>, initial: Bool, onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in },
+        _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
-        observe(key, initial: initial, with: others, onDecode: onDecode, observer) { _ in }.token
+        observe(key, initial: initial, onDecode: onDecode, observer) { _ in }.token
     }
 
-    /// Subscribes to one entry, and returns what a closure finds in the state before the first change.
+    /// Subscribes to one key, and returns what a closure finds in the state before the first change.
     func observe<Value, Found: Sendable>(
-        _ key: StorageKey<Value>, initial: Bool = false, with others: [ObservationToken], onDecode: @escaping KeyObservers<Value>.OnDecode,
+        _ key: StorageKey<Value>, initial: Bool = false, onDecode: @escaping KeyObservers<Value>.OnDecode,
         _ observer: Observer<Change<Value>>, finding find: (EntryCacheState) -> Found
     ) -> (token: ObservationToken, found: Found) {
         let (token, first, found) = state.withLock { state in
@@ -311,7 +327,6 @@ extension EntryCache {
             let token = observers.add(
                 initial: initial ? state.current(observers.name) : nil, observer, to: &first,
                 onCancel: { [weak self, weak observers] in
-                    for other in others { other.cancel() }
                     if let observers { self?.forgetIfIdle(observers) }
                 })
             return (token, first, find(state))
@@ -326,21 +341,19 @@ extension EntryCache {
         let name = key.definition.entryName
         let own = state.entries.ensureEntry(name.own)
         if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
-        let fallback = name.fallback.map { state.entries.ensureEntry($0) }
         let made = KeyObservers(key, group: id, onDecode: onDecode)
         guard !state.isFinished else {
             made.finish()
             return made
         }
-        own.content.observers.append(made)
-        fallback?.content.observers.append(made)
+        for entry in name.all { state.entries.ensureEntry(entry).content.observers.append(made) }
         return made
     }
 
     private func forgetIfIdle<Value>(_ observers: KeyObservers<Value>) {
         state.take { state -> [Entry] in
             guard observers.isIdle else { return [] }
-            let names = [observers.name.own, observers.name.fallback].compactMap { $0 }
+            let names = observers.name.all
             for name in names { state.entries.entry(name)?.content.observers.removeAll { $0 === observers } }
             return names.compactMap { state.entries.forgetIfVacant($0) }
         }

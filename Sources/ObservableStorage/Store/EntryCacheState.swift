@@ -26,6 +26,8 @@ struct EntryCacheState: Sendable {
     var flushes = FlushSchedule()
     var log: EditLog
     private var refusedMigrations: [String: PropertyListValue] = [:]
+    /// The values under earlier names of keys that were told, since they are not used.
+    var toldSuperseded: [String: PropertyListValue] = [:]
 
     init(entries: [String: PropertyListValue], store: UInt64, log: EditLog = EditLog()) {
         self.log = log
@@ -39,8 +41,7 @@ struct EntryCacheState: Sendable {
 
     /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
     func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        func values(_ entry: String) -> [PropertyListValue] { entries.entry(entry)?.content.history.earlier(name) ?? [] }
-        return (values(name.own), name.fallback.map(values) ?? [])
+        name.previous({ entries[$0] }, { entries.entry($0)?.content.history })
     }
 
     /// Sets the value that is used while none is stored.
@@ -185,7 +186,7 @@ struct EntryCacheState: Sendable {
     /// The current value of a name, as a change from itself.
     mutating func current(_ name: EntryName) -> EntryChange {
         let entry = entry(name)
-        let source = entries.ensureEntry(entry.stored == nil ? name.fallback ?? name.own : name.own)
+        let source = entries.ensureEntry(name.place(of: entry) { entries[$0] }.own)
         let earlier = earlier(name)
         return EntryChange(
             key: name.text, old: entry, new: entry, earlier: earlier.own, earlierFallback: earlier.fallback,

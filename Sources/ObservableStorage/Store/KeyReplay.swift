@@ -8,9 +8,8 @@ struct KeyReplay<Value: Sendable> {
     private var values: [String: PropertyListValue]
     private let layers: ValueLayers
     private let revision: UInt64
-    // Of the key's own entry and of its fallback. Their revisions are the numbers of the steps.
-    private var own = EntryHistory()
-    private var fallback = EntryHistory()
+    // By the names of entries. Their revisions are the numbers of the steps.
+    private var histories: [String: EntryHistory] = [:]
     private var step: UInt64 = 0
     // The last valid value.
     private var last: (stored: PropertyListValue, value: Value)?
@@ -33,7 +32,7 @@ struct KeyReplay<Value: Sendable> {
     ) -> Change<Value>? {
         step += 1
         let old = layers.entry(name) { values[$0] }
-        let before = (own: own.earlier(name), fallback: fallback.earlier(name))
+        let before = previous
         for name in name.all { if let edit = edits[name] { set(edit.newValue, for: name) } }
         let new = layers.entry(name) { values[$0] }
         let isOwn = old.stored != new.stored
@@ -43,17 +42,20 @@ struct KeyReplay<Value: Sendable> {
             EntryChange(
                 key: name.text, old: old, new: new, earlier: before.own,
                 // A fallback that is used from now on may have become invalid while it was hidden, or just now.
-                earlierFallback: isOwn ? fallback.earlier(name) : before.fallback,
+                earlierFallback: isOwn ? previous.fallback : before.fallback,
                 isRemoval: (isOwn ? new.stored : new.fallback) == nil, origin: origin, revision: revision,
                 storageRevision: storageRevision, entry: entry, version: 0))
+    }
+
+    private var previous: (own: [PropertyListValue], fallback: [PropertyListValue]) {
+        name.previous({ values[$0] }, { histories[$0] })
     }
 
     private mutating func set(_ value: PropertyListValue?, for name: String) {
         let old = values[name]
         guard old != value else { return }
         values[name] = value
-        if name == self.name.own { own.replaced(old, isRemoval: value == nil, isEdit: false, type: nil, revision: step) }
-        if name == self.name.fallback { fallback.replaced(old, isRemoval: value == nil, isEdit: false, type: nil, revision: step) }
+        histories[name, default: EntryHistory()].replaced(old, isRemoval: value == nil, isEdit: false, type: nil, revision: step)
     }
 
     private mutating func typed(_ change: EntryChange) -> Change<Value> {
@@ -65,10 +67,10 @@ struct KeyReplay<Value: Sendable> {
                 return try key.decoded(stored)
             }, decodingNew: { stored throws(StorageError) in try key.decoded(stored) })
         self.last = failure == nil ? (change.new.stored ?? change.new.fallback).map { ($0, typed.newValue) } : nil
-        if let stored = change.new.stored {
-            own.note(stored, of: key, failure, revision: step, insteadOf: good)
-        } else if let stored = change.new.fallback {
-            fallback.note(stored, of: key, failure, revision: step, insteadOf: good)
+        if let stored = change.new.stored ?? change.new.fallback {
+            let place = name.place(of: change.new) { values[$0] }
+            let type = key.definition.type
+            histories[place.own, default: EntryHistory()].note(stored, of: place, as: type, failure, revision: step, insteadOf: good)
         }
         return typed
     }
@@ -76,14 +78,13 @@ struct KeyReplay<Value: Sendable> {
 
 extension EntryHistory {
     /// Records whether the present value of a key is valid, as the store does for the changes that it tells live.
-    fileprivate mutating func note<Value>(
-        _ stored: PropertyListValue, of key: StorageKey<Value>, _ failure: StorageError?, revision: UInt64,
+    fileprivate mutating func note(
+        _ stored: PropertyListValue, of name: EntryName, as type: ObjectIdentifier?, _ failure: StorageError?, revision: UInt64,
         insteadOf good: PropertyListValue?
     ) {
-        let name = key.definition.entryName
         if failure != nil {
             _ = noteBad(stored, of: name, revision: revision, insteadOf: good)
-        } else if let type = key.definition.type {
+        } else if let type {
             _ = noteGood(stored, of: name, as: type, revision: revision)
         }
     }

@@ -28,31 +28,63 @@ extension ObservableStore {
         }
     }
 
-    /// Moves an entry to its present name and type, or writes the default, as defined by the key.
-    nonisolated func migrateIfNeeded<Value>(_ key: StorageKey<Value>) {
+    /// Stores a key's value under its present name and in its present type, as setting the key does, with the origin
+    /// ``ChangeOrigin/migration``; does nothing if it is, or if none is stored.
+    ///
+    /// Not needed for reading: it ends that an earlier version of the program finds the value. It does not overwrite what another process
+    /// stores meanwhile.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if what is stored can neither be read nor converted, and is
+    ///   kept; other errors as ``set(_:for:muting:)``.
+    public nonisolated func migrateValue<Value>(of key: StorageKey<Value>) throws(StorageError) {
+        let name = key.definition.entryName
+        try edit(madeFrom: key, origin: .migration) { (stored, entry, version) throws(StorageError) in
+            let place = name.place(stored)
+            let isOwn = place.own == name.own
+            guard let found = place.leaf(stored(place.own)) else { return nil }
+            if key.isPresentShape(found, in: isOwn ? entry : nil, at: version) {
+                return isOwn ? nil : try key.edits(storing: found, over: stored)
+            }
+            let present = try key.stored(try key.decoded(found)) { value throws(StorageError) in
+                try backend.accepted(value, for: key.name)
+            }
+            return try key.edits(storing: present ?? found, over: stored)
+        }
+    }
+
+    /// Stores the default of a key, if the key demands that of reading.
+    nonisolated func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
         // If the storage could not be opened, the stored values are unknown.
-        guard key.definition.needsMigration, availabilityState.isOpened else { return }
-        if let fallback = key.fallback { migrateIfNeeded(fallback) }
-        do {
-            while true {
-                let names = key.migrationNames
-                let (stored, entry, version) = cache.update { state in
-                    let entry = state.entries.ensureEntry(key.definition.entryName.own)
-                    return (names.reduce(into: [String: PropertyListValue]()) { $0[$1] = state.entries[$1] }, entry, entry.version)
-                }
-                let migration = cache.storable(key.migration(of: stored, in: entry, at: version), in: backend, reports)
-                guard let migration else { return }
-                let expected = names.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }
-                let name = key.definition.entryName.own
-                let isDone = try DeliveryThread.current.reading { () throws(StorageError) in
-                    try edit(of: name, origin: migration.origin, condition: expected) { state in
-                        state.isCurrent(expected) ? migration.edits : nil
-                    }
-                }
-                if isDone { return }
+        guard key.definition.storesDefault, availabilityState.isOpened else { return }
+        if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
+        do throws(StorageError) {
+            try edit(madeFrom: key, origin: .local) { stored, entry, version in
+                cache.storable(key.editsOfDefault(in: entry, at: version, stored), in: backend, reports)
             }
         } catch {
             // A closed store is left unchanged; reading returns the value nevertheless.
+        }
+    }
+
+    /// Makes edits from the stored values of a key, unless another process changes them before the edits are written.
+    ///
+    /// - Parameter makeEdits: returns the edits, given the value of a name, and the key's own entry and its version; nil for none.
+    private nonisolated func edit<Value>(
+        madeFrom key: StorageKey<Value>, origin: ChangeOrigin,
+        _ makeEdits: ((String) -> PropertyListValue?, Entry, UInt64) throws(StorageError) -> EntryEdits?
+    ) throws(StorageError) {
+        let name = key.definition.entryName
+        while true {
+            let (stored, entry, version) = cache.update { state in
+                let entry = state.entries.ensureEntry(name.own)
+                let names = [name.own] + name.earlier
+                return (names.reduce(into: EntryEdits()) { $0.updateValue(state.entries[$1], forKey: $1) }, entry, entry.version)
+            }
+            guard let edits = try makeEdits({ stored[$0] ?? nil }, entry, version) else { return }
+            let isDone = try DeliveryThread.current.reading { () throws(StorageError) in
+                try edit(of: name.own, origin: origin, condition: stored) { state in state.isCurrent(stored) ? edits : nil }
+            }
+            if isDone { return }
         }
     }
 
@@ -73,10 +105,9 @@ extension ObservableStore {
 
 extension EntryCache {
     /// The edits that reading has to make, with the values as stored; nil if one cannot be stored, which is reported once.
-    func storable(_ migration: MigrationOnRead?, in backend: any StorageBackend, _ reports: FailureReports) -> MigrationOnRead? {
-        guard let migration else { return nil }
-        var storable = migration.edits
-        for case (let name, let value?) in migration.edits {
+    func storable(_ edits: EntryEdits?, in backend: any StorageBackend, _ reports: FailureReports) -> EntryEdits? {
+        guard var storable = edits else { return nil }
+        for case (let name, let value?) in storable {
             do throws(StorageError) {
                 if update({ $0.isRefused(value, of: name) }) { return nil }
                 storable[name] = .some(try backend.accepted(value, for: name))
@@ -85,7 +116,7 @@ extension EntryCache {
                 return nil
             }
         }
-        return (storable, migration.origin)
+        return storable
     }
 }
 

@@ -42,34 +42,21 @@ extension ObservableStore {
     nonisolated func observe<Value>(
         _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
-        let movers = prepareObservation(of: key)
-        return cache.observe(key, initial: initial, with: movers, onDecode: notesDecoded(key), observer)
+        prepareObservation(of: key)
+        return cache.observe(key, initial: initial, onDecode: notesDecoded(key), observer)
     }
 
-    /// Does what an observation of a key requires and may run user code, and returns subscriptions that belong to it.
-    nonisolated func prepareObservation<Value>(of key: StorageKey<Value>) -> [ObservationToken] {
-        let movers = movers(of: key)
-        migrateIfNeeded(key)
+    /// Does what an observation of a key requires and may run user code.
+    nonisolated func prepareObservation<Value>(of key: StorageKey<Value>) {
+        storeDefaultIfNeeded(of: key)
         // Created here, so that reading without user code remains so.
         if key.isReadWithoutUserCode { _ = key.defaultValue }
-        return movers
     }
 
     /// Records whether the values of a key's changes could be decoded.
     nonisolated func notesDecoded<Value>(_ key: StorageKey<Value>) -> KeyObservers<Value>.OnDecode {
         { [weak cache, reports] change, failure, good in
             cache?.noteDecoded(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
-        }
-    }
-
-    /// Moves a value that is stored under an earlier name of a key to the key's entry, for its observers.
-    private nonisolated func movers<Value>(of key: StorageKey<Value>) -> [ObservationToken] {
-        let name = key.definition.entryName
-        guard name.hasEarlier else { return [] }
-        return (name.earlier + name.earlierFallback).map { earlier in
-            cache.observe(
-                StorageKey<PropertyListValue?>(earlier), initial: false,
-                .listener { [weak self] change in if change.newValue != nil { self?.migrateIfNeeded(key) } })
         }
     }
 

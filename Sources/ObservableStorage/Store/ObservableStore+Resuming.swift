@@ -52,9 +52,9 @@ extension ObservableStore {
         of key: StorageKey<Value>, since revision: StorageRevision
     ) async throws(StorageError) -> AsyncStream<Change<Value>>? {
         let (live, continuation) = AsyncStream.makeStream(of: Change<Value>.self)
-        let movers = prepareObservation(of: key)
+        prepareObservation(of: key)
         let past = try await past(of: key.definition.entryName.all, since: revision) { [cache, onDecode = notesDecoded(key)] find in
-            let (token, edits) = cache.observe(key, with: movers, onDecode: onDecode, .stream(continuation), finding: find)
+            let (token, edits) = cache.observe(key, onDecode: onDecode, .stream(continuation), finding: find)
             continuation.onTermination = { _ in token.cancel() }
             return edits
         }

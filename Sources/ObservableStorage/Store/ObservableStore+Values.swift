@@ -90,21 +90,24 @@ extension ObservableStore: KeyValueAccess {
     nonisolated func readValue<Value>(
         of key: StorageKey<Value>
     ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
-        migrateIfNeeded(key)
+        storeDefaultIfNeeded(of: key)
         let definition = key.definition
         let name = definition.entryName
         let found = cache.read(name, as: definition.type)
-        let (source, version) = found.source
+        if let superseded = found.superseded { noteSuperseded(superseded, of: key) }
         let (value, failure, good) = key.value(
-            of: found.entry, { stored throws(StorageError) in try key.decoded(stored, in: source, at: version) },
-            orLastOf: { cache.earlier(name) })
+            of: found.entry, { stored throws(StorageError) in try found.decoded(stored, for: key) }, orLastOf: { cache.earlier(name) })
         let isNoted = failure == nil && !found.isUnconfirmed
         let isReported =
             isNoted ? false : cache.noteDecoded(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
-        if found.isComplete || !definition.needsMigration {
-            found.keep(value, of: key, failure)
-        }
+        // A default that could not be stored is tried again.
+        if found.entry.stored != nil || !definition.storesDefault { found.keep(value, of: key, failure) }
         return (value, failure, isReported, found.entry)
+    }
+
+    private nonisolated func noteSuperseded<Value>(_ superseded: (name: String, value: PropertyListValue), of key: StorageKey<Value>) {
+        let known = cache.take { $0.toldSuperseded.updateValue(superseded.value, forKey: superseded.name) }
+        if known != superseded.value { reports.report(.superseded(key: key.name, earlierName: superseded.name)) }
     }
 
     /// Sets a key's value, immediately for all readers in this process; it is written soon after. Setting nil removes the entry, except in

@@ -98,7 +98,6 @@ extension EntryCache {
         guard !key.definition.traits.codec.isNative else { return try key.decoded(stored) }
         let found = read(key.definition.entryName, as: nil)
         guard found.entry.stored ?? found.entry.fallback == stored else { return try key.decoded(stored) }
-        let (entry, version) = found.source
-        return try key.decoded(stored, in: entry, at: version)
+        return try found.decoded(stored, for: key)
     }
 }

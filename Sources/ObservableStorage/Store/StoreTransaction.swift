@@ -137,16 +137,16 @@ public struct StoreTransaction: KeyValueAccess {
     }
 
     private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {
-        migrateIfNeeded(key)
+        storeDefaultIfNeeded(of: key)
         return layers.entry(key.definition.entryName) { contents[$0] }
     }
 
     // As when reading from a store, but as a part of the transaction.
-    private func migrateIfNeeded<Value>(_ key: StorageKey<Value>) {
-        guard key.definition.needsMigration else { return }
-        if let fallback = key.fallback { migrateIfNeeded(fallback) }
-        let stored = key.migrationNames.reduce(into: [String: PropertyListValue]()) { $0[$1] = contents[$1] }
-        if let migration = cache.storable(key.migration(of: stored), in: backend, reports) { contents.apply(migration.edits) }
+    private func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
+        guard key.definition.storesDefault else { return }
+        if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
+        let edits = key.editsOfDefault(in: nil, at: 0) { contents[$0] }
+        if let edits = cache.storable(edits, in: backend, reports) { contents.apply(edits) }
     }
 
     /// The entries with the edits made so far.

@@ -51,6 +51,8 @@ public enum StorageError: Error, Sendable, Hashable {
     case invalidGroup(group: String, reason: String)
     /// A name is stored that no key of a group has.
     case unknownName(key: String, group: String)
+    /// An earlier name of a key has a value although the key has one of its own: an earlier version of the program may have stored it since.
+    case superseded(key: String, earlierName: String)
     /// Several errors, which a check has found.
     case several([StorageError])
     /// `update` was called from inside an `update` of the same store.
@@ -155,6 +157,11 @@ extension StorageError: CustomStringConvertible {
             "the values of \(group) are not valid together: \(reason); the last valid ones are used, and what is stored was left as it is"
         case .unknownName(let key, let group):
             "key \"\(key)\": stored, but no key of \(group) has this name; correct the name, or remove it"
+        case .superseded(let key, let earlierName):
+            """
+            key "\(key)": its earlier name "\(earlierName)" has another value, which an earlier version of the program may have stored since; \
+            it is not used; set the key, to that value or another one, to settle this
+            """
         case .several(let errors):
             errors.map(\.description).joined(separator: "\n")
         case .nestedUpdate:

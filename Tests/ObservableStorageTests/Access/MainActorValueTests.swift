@@ -79,13 +79,12 @@ struct MainActorValueTests {
         #expect(count.value == 1)
     }
 
-    @Test("A read that migrates the key notifies nobody until the present work of the main actor is done")
-    func migration() async throws {
-        let renamed = StorageKey("new", default: "").renamed(from: "old")
-        // The store adopts the value under the earlier name when the key is read, not when it is connected.
-        let (count, text) = (value(StorageKey("new", default: "")), MainActorValue { [store] in store.stored(renamed) })
+    @Test("A read that stores the default of the key notifies nobody until the present work of the main actor is done")
+    func storedDefault() async throws {
+        let persisted = StorageKey("new", persistsDefault: .whenMissing, default: "a")
+        // The default is stored when the key is read, not when it is connected.
+        let (count, text) = (value(StorageKey("new", default: "")), MainActorValue { [store] in store.stored(persisted) })
         #expect(track("text") { count.value } == "")
-        store[StorageKey("old", default: "")] = "a"
         #expect(woken.elements == [])
         #expect(text.value == "a")
         #expect(store[StorageKey("new", default: "")] == "a")
@@ -94,14 +93,13 @@ struct MainActorValueTests {
         #expect(woken.elements == ["text"])
     }
 
-    @Test("Connecting to a key that it migrates notifies nobody until the present work of the main actor is done")
-    func migrationByConnecting() async {
+    @Test("Connecting to a key whose default it stores notifies nobody until the present work of the main actor is done")
+    func defaultStoredByConnecting() async {
         let plain = value(StorageKey("new", default: ""))
         _ = track("plain") { plain.value }
-        store[StorageKey("old", default: "")] = "a"
-        let renamed = value(StorageKey("new", default: "").renamed(from: "old"))
+        let persisted = value(StorageKey("new", persistsDefault: .whenMissing, default: "a"))
         #expect(woken.elements == [])
-        #expect(renamed.value == "a")
+        #expect(persisted.value == "a")
         await mainQueue()
         #expect(woken.elements == ["plain"])
     }

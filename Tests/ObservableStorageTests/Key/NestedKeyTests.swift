@@ -242,6 +242,8 @@ struct NestedKeyTests {
         let store = try storage.open()
         let port = StorageKey("server", "port", default: 80).renamed(from: "serverPort")
         #expect(store[port] == 8_080)
+        try store.migrateValue(of: port)
+        #expect(store[port] == 8_080)
         #expect(store.entries == ["server": ["host": "a", "port": 8_080]])
         let level = StorageKey<Int?>("server", "log", "level")
         try store.register(4, for: level)

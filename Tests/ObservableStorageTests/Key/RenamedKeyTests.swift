@@ -97,7 +97,7 @@ struct RenamedKeyTests {
         scene.remove(note)
         #expect(!scene.isSet(note))
         #expect(scene[note] == nil)
-        #expect(store.entries == ["delay": 5])
+        #expect(store.entries == ["period": 5])
     }
 
     @Test("Setting before the first read leaves no earlier value that would return", arguments: Fixture.quick)
@@ -112,13 +112,14 @@ struct RenamedKeyTests {
         #expect(try storage.entries.isEmpty)
     }
 
-    @Test("A removal of a value just moved by reading is written, whatever others store under the earlier name", arguments: Fixture.quick)
+    @Test("A removal of a value just moved is written, whatever others store under the earlier name", arguments: Fixture.quick)
     func removalOfMoved(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5])
         let backend = UnreliableBackend(try storage.backend)
         let store = try ObservableStore(backend: backend)
         backend.fail(.unwritable(file: "f", reason: "full"))
-        #expect(store[key] == 5)
+        try store.migrateValue(of: key)
+        #expect(store.entries == ["delay": 5])
         store.remove(key)
         _ = try storage.edit { $0["period"] = 9 }
         backend.fail(nil)
@@ -158,6 +159,133 @@ struct RenamedKeyTests {
         _ = try await tracked.elements(count: 1)
         #expect(stored.value == "a")
         #expect(store[key] == 7)
+    }
+
+    @Test("Reading in any way stores nothing, so that an earlier version of the program still finds its value", arguments: Fixture.quick)
+    func reading(fixture: Fixture) async throws {
+        let storage = try fixture.make(["period": 5, "remark": "a", "scenes/one/period": 6])
+        let store = try storage.open()
+        let changes = store.allChanges
+        #expect(store[key] == 5)
+        #expect(try store.value(for: key) == 5)
+        #expect(store.snapshot[key] == 5)
+        #expect(SceneStore(sceneID: "one", base: store)[key] == 6)
+        #expect(KeyedStore<Group>(store).note == "a")
+        var values = store.values(of: key).makeAsyncIterator()
+        #expect(await values.next() == 5)
+        let inTransaction = try await store.update { $0[Group().delay] }
+        #expect(inTransaction == 5)
+        try await store.close()
+        for await change in changes { Issue.record("\(change)") }
+        #expect(try storage.entries == ["period": 5, "remark": "a", "scenes/one/period": 6])
+    }
+
+    @Test("A key moves on demand, which is no change of its value", arguments: Fixture.quick)
+    func moving(fixture: Fixture) async throws {
+        let storage = try fixture.make(["period": 5, "interval": 4])
+        let store = try storage.open()
+        let (told, all) = (store.changes(of: key), store.allChanges)
+        try store.migrateValue(of: key)
+        try store.migrateValue(of: key)
+        try store.migrateValue(of: note)
+        try await store.close()
+        #expect(try storage.entries == ["delay": 5])
+        for await change in told { Issue.record("\(change)") }
+        var origins: [ChangeOrigin] = []
+        for await change in all { origins.append(change.origin) }
+        #expect(origins == [.migration, .migration, .migration])
+    }
+
+    @Test("Observers are told once what counts, under whichever names it was and is stored", arguments: Fixture.quick)
+    func changes(fixture: Fixture) async throws {
+        let storage = try fixture.make(["interval": 1])
+        let store = try storage.open()
+        var changes = store.changes(of: key).makeAsyncIterator()
+        func edit(_ edits: [String: PropertyListValue?]) throws {
+            _ = try storage.edit { entries in for (name, value) in edits { entries[name] = value } }
+        }
+        for (edits, old, new) in [
+            (["period": 2], 1, 2), (["interval": nil, "period": nil, "delay": 3], 2, 3), (["delay": nil, "interval": 4], 3, 4),
+            (["interval": nil], 4, 0),
+        ] as [([String: PropertyListValue?], Int, Int)] {
+            try edit(edits)
+            let change = try #require(await changes.next())
+            #expect((change.key, change.oldValue, change.newValue, change.origin) == ("delay", old, new, .external))
+            #expect(change.kind == (new == 0 ? .removed : .set))
+        }
+        try edit(["period": 5])
+        #expect(await changes.next()?.newValue == 5)
+        store[key] = 6
+        let change = try #require(await changes.next())
+        #expect((change.oldValue, change.newValue, change.origin) == (5, 6, .local))
+        #expect(store.entries == ["delay": 6])
+    }
+
+    @Test("What is stored under an earlier name beside the key's own value is not used, and told once for each value")
+    func superseded() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["delay": 1, "interval": 2, "bad": "x"]))
+        var failures = store.failures.makeAsyncIterator()
+        let error = StorageError.superseded(key: "delay", earlierName: "interval")
+        for _ in 1...2 { #expect(store[key] == 1) }
+        store[StorageKey("interval", default: 0)] = 3
+        #expect(store[key] == 1)
+        #expect(store[StorageKey("bad", default: 0)] == 0)
+        #expect(await failures.next() == error)
+        #expect(await failures.next() == error)
+        #expect(await failures.next() == .undecodable(key: "bad", expected: "Int", found: "string"))
+        store[key] = 1
+        #expect(store.entries == ["delay": 1, "bad": "x"])
+    }
+
+    @Test(
+        "A key that keeps an earlier name has its value under both, and tells what is stored there by an earlier version",
+        arguments: Fixture.quick)
+    func keepingOld(fixture: Fixture) async throws {
+        let storage = try fixture.make(["period": 5, "older": 4])
+        let store = try storage.open()
+        let key = StorageKey("delay", default: 0).renamed(from: "period", keepingOld: true).renamed(from: "older")
+        var failures = store.failures.makeAsyncIterator()
+        #expect(store[key] == 5)
+        store[key] += 1
+        #expect(store.entries == ["delay": 6, "period": 6])
+        #expect(store[key] == 6)
+        try await store.update { $0[key] = 7 }
+        #expect(try storage.entries == ["delay": 7, "period": 7])
+        store[StorageKey("period", default: 0)] = 8
+        #expect(store[key] == 7)
+        #expect(await failures.next() == .superseded(key: "delay", earlierName: "period"))
+        store.remove(key)
+        #expect(store.entries.isEmpty)
+    }
+
+    @Test(
+        "A value under an earlier name is decoded once, and an invalid one leaves the last valid one, told once", arguments: Fixture.quick)
+    func decoding(fixture: Fixture) async throws {
+        let decoded = Recorder<PropertyListValue>()
+        let codec = StorageCodec<String>.custom(
+            encode: { .string($0) },
+            decode: { stored in
+                decoded.record(stored)
+                guard case .string(let text) = stored else { throw StorageError.closed }
+                return text
+            })
+        let storage = try fixture.make(["remark": "a"])
+        let store = try storage.open()
+        let key = StorageKey("note", codec: codec, default: "none").renamed(from: "remark")
+        for _ in 1...3 { #expect(store[key] == "a") }
+        #expect(decoded.elements == ["a"])
+        var failures = store.failures.makeAsyncIterator()
+        var all = store.allChanges.makeAsyncIterator()
+        _ = try storage.edit { $0["remark"] = 5 }
+        _ = await all.next()
+        for _ in 1...2 { #expect(store[key] == "a") }
+        let failure = try #require(await failures.next())
+        #expect(failure.description.hasPrefix("key \"note\": expected String"))
+        _ = try storage.edit { $0["remark"] = nil }
+        _ = await all.next()
+        #expect(store[key] == "none")
+        store[key] = "b"
+        #expect(store[key] == "b")
     }
 
     @Test("A scene that writes through replaces the application's value under the earlier name")

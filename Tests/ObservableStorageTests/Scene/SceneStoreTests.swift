@@ -234,7 +234,9 @@ struct SceneStoreTests {
         let store = try ObservableStore(backend: InMemoryBackend(["period": 90.5]))
         let scene = SceneStore(sceneID: "one", base: store)
         #expect(scene[key] == 90)
-        #expect(store.entries == ["interval": 90])
+        #expect(store.entries == ["period": 90.5])
+        scene[key] = 70
+        #expect(store.entries == ["period": 90.5, "scenes/one/interval": 70])
     }
 
     @Test("An undecodable value of a scene reads as the application's, and throws when requested")

@@ -62,8 +62,11 @@ struct RememberedReadingTests {
         #expect(store[key] == 0)
         store[StorageKey("before", default: 0)] = 5
         #expect(store[key] == 5)
-        #expect(store.entries == ["now": 5])
-        #expect(store[key] == 5)
+        store[StorageKey("before", default: 0)] = 6
+        #expect(store[key] == 6)
+        store[StorageKey("now", default: 0)] = 7
+        #expect(store[key] == 7)
+        #expect(store.entries == ["now": 7, "before": 6])
     }
 
     @Test("A stored value is decoded once for reading, observing and migrating", arguments: Fixture.quick)

@@ -90,11 +90,12 @@ struct ComingFromPersistTests {
         }
     }
 
-    @Test("A property list that was stored as data is replaced by its structure when it is first read")
+    @Test("A property list that was stored as data is read, and replaced by its structure when it is set")
     func propertyLists() async throws {
         let keyed = KeyedStore<Keys>(store)
         #expect(keyed.window == Window(x: 1, y: 2))
         let id = keyed.id
+        keyed.window = Window(x: 1, y: 2)
         try await store.flush()
         #expect(try stored()["window"] == ["x": 1, "y": 2])
         #expect(try stored()["id"]?.string == id.uuidString)

@@ -125,10 +125,11 @@ struct ComingFromTypoTests {
         #expect(store[StorageKey("launchCount", codec: .typo("Swift.Int"), default: 0)] == 5)
     }
 
-    @Test("Values become native ones of their names when they are first read, also from an earlier type")
+    @Test("Values become native ones of their names when they are set, also from an earlier type")
     func converted() async throws {
         let keyed = KeyedStore<AppKeys>(try ObservableStore(backend: domain.makeBackend()))
         #expect((keyed.launchCount, keyed.audio.volume, keyed.audio.device) == (5, 50, nil))
+        (keyed.launchCount, keyed.audio.volume) = (5, 50)
         try await keyed.store.flush()
         #expect(try stored()["launchCount"] == 5)
         #expect(try stored()["audio/volume"] == 50)

@@ -59,7 +59,9 @@ struct MovingFromUserDefaultsTests {
         let backend = InMemoryBackend(["skip": "15", "home": "/srv/music", "AudioVolume": 0.5])
         let player = KeyedStore<PlayerKeys>(try ObservableStore(backend: backend))
         #expect((player.skip, player.home?.path, player.volume) == (15, "/srv/music", 50))
-        #expect(player.store.entries["volume"] == 50)
+        #expect(player.store.entries["AudioVolume"] == 0.5)
+        player.volume = 60
+        #expect(player.store.entries["volume"] == 60)
         #expect(player.store.entries["AudioVolume"] == nil)
     }
 
