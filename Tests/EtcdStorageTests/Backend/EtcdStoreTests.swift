@@ -70,7 +70,9 @@
             #expect(store[.count] == 7 && store[forced] == 3)
             #expect(throws: StorageError.mandatory(key: "forced")) { try store.set(4, for: forced) }
 
-            #expect(store[StorageKey("newName", default: 0).renamed(from: "oldName")] == 3)
+            let renamed = StorageKey("newName", default: 0).renamed(from: "oldName")
+            #expect(store[renamed] == 3)
+            try store.migrateValue(of: renamed)
             try await store.migrate([StoreMigration(to: 2) { $0[.count] += 1 }])
             #expect(store.version == 2 && store[.count] == 8)
 
