@@ -9,6 +9,8 @@ import Synchronization
     let id = UniqueNumber.next()
     /// The name of the entry, and the fallback while it has no value.
     let entryName: EntryName
+    /// The scope of the key; nil for a key of the application.
+    let scope: KeyScope?
     /// Whether reading may have to store a default; false for most keys.
     let storesDefault: Bool
     /// Whether writing may have to change more than the entry itself; false for most keys.
@@ -25,9 +27,11 @@ import Synchronization
     let entryIndex = Atomic(0)
 
     fileprivate init(
-        _ entryName: EntryName, storesDefault: Bool, editsSeveral: Bool, hasGroupRule: Bool, typeWhenSet: ObjectIdentifier?
+        _ entryName: EntryName, scope: KeyScope?, storesDefault: Bool, editsSeveral: Bool, hasGroupRule: Bool,
+        typeWhenSet: ObjectIdentifier?
     ) {
         self.entryName = entryName
+        self.scope = scope
         self.storesDefault = storesDefault
         self.editsSeveral = editsSeveral
         self.hasGroupRule = hasGroupRule
@@ -61,14 +65,17 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var earlierNames: [String] = []
         /// Those of the earlier names under which the value is stored as well.
         var keptNames: Set<String> = []
+        /// The scope in which the key has its own value; nil for a key of the application.
+        var scope: KeyScope?
         /// The key whose value this one has while it has no value of its own; at most one.
         var fallback: [StorageKey<Value>] = []
-        /// Whether a value that is set also becomes the fallback's value.
-        var writesThrough = false
         /// The stored form of nil, which hides the fallback's value; nil for a key that removes its entry instead.
         var storedNil: PropertyListValue?
         let lazyDefault: Once<Value>
         let isNil: @Sendable (Value) -> Bool
+
+        /// Whether a value that is set also becomes the fallback's value.
+        var writesThrough: Bool { scope?.writesThrough ?? false }
     }
 
     let traits: Traits
@@ -85,6 +92,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
             EntryName(
                 own: traits.name, path: traits.path, earlier: traits.earlierNames, kept: traits.keptNames,
                 fallback: fallback?.definition.traits.name, earlierFallback: fallback?.definition.traits.earlierNames ?? []),
+            scope: traits.scope,
             storesDefault: !traits.persistsDefault.isEmpty || fallback?.definition.storesDefault == true,
             editsSeveral: traits.writesThrough || !traits.earlierNames.isEmpty || !traits.path.isEmpty,
             hasGroupRule: traits.validateGroup != nil, typeWhenSet: traits.runsNoUserCode ? type : nil)

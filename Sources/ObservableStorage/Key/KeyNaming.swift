@@ -129,20 +129,6 @@ struct KeyPrefix: Sendable, Hashable {
     }
 }
 
-/// A scope in which keys have their own values besides those of their fallbacks, for example a scene.
-struct KeyScope: Sendable, Hashable {
-    /// The prefix of the names.
-    let prefix: KeyPrefix
-    /// Whether a value set in the scope also becomes the fallback's value, with which other scopes start.
-    let writesThrough: Bool
-
-    /// The first component of the names of all scenes' values.
-    static let folder = "scenes"
-
-    /// The stored form of nil in a scope, which is that of a keyed archive: a property list cannot represent nil.
-    static let storedNil = PropertyListValue.string("$null")
-}
-
 extension StorageKey {
     /// The same key with its name, and its earlier names, transformed.
     func named(_ transform: (String) -> String) -> StorageKey {
@@ -151,22 +137,5 @@ extension StorageKey {
             traits.earlierNames = traits.earlierNames.map(transform)
             traits.keptNames = Set(traits.keptNames.map(transform))
         }
-    }
-
-    /// The same key with its own value in a scope, which is that of this key until it is set there.
-    ///
-    /// Values written by reading are written for this key.
-    func scoped(to scope: KeyScope) -> StorageKey {
-        named(scope.prefix.name).with { traits in
-            traits.fallback = [self]
-            traits.writesThrough = scope.writesThrough
-            traits.storedNil = KeyScope.storedNil
-            traits.persistsDefault = []
-        }
-    }
-
-    /// The key whose value this one has while it has no value of its own.
-    var fallback: StorageKey? {
-        definition.traits.fallback.first
     }
 }

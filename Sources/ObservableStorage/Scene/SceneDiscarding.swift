@@ -1,12 +1,22 @@
 extension ObservableStore {
-    /// Removes all values of a scene in one revision, for scenes that will not be used again.
+    /// Removes all values of a scene in one revision, for a scene that has ended.
+    ///
+    /// What was created before cannot set values in the scene any more, because nothing would ever remove them: each ``SceneStore`` with
+    /// its handles and groups of keys, and the ``SceneStored`` properties of objects. A setter that throws has the error
+    /// ``StorageError/discardedScene(key:)``, others report it in ``failures``; with `writesThrough`, the application's value stays, too.
+    /// A transaction that is running may still store what it has set. Observers remain, and receive the application's values.
+    ///
+    /// A `SceneStore` that is created afterwards opens the scene again, for itself. Use ``SceneStore/reset()`` for a scene that goes on
+    /// without its values. Only this store refuses values: another process that uses the scene still sets them.
     public nonisolated func discard(sceneID: String) {
-        reset(under: SceneStore.prefix(sceneID))
+        let prefix = SceneStore.prefix(sceneID)
+        discard(prefix) { prefix.contains($0) ? prefix : nil }
     }
 
     /// Removes all values of every scene that is not listed in one revision, for scenes that ended while the application was not running.
     ///
-    /// Scenes that only another process uses have to be listed as well.
+    /// Scenes that only another process uses have to be listed as well. What is left of a scene whose values are removed cannot set values
+    /// any more; see ``discard(sceneID:)``.
     public nonisolated func discardScenes(except sceneIDs: some Sequence<String>) {
         let kept = Set(sceneIDs)
         discardScenes { !kept.contains($0) }
@@ -19,7 +29,7 @@ extension ObservableStore {
     }
 
     private nonisolated func discardScenes(where isDiscarded: (String) -> Bool) {
-        reset { name in SceneStore.sceneID(ofEntry: name).map(isDiscarded) ?? false }
+        discard { name in SceneStore.sceneID(ofEntry: name).flatMap { isDiscarded($0) ? SceneStore.prefix($0) : nil } }
     }
 
     /// The identifiers of the scenes with stored values, in no particular order.

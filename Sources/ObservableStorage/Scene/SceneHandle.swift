@@ -2,6 +2,8 @@ import Observation
 
 /// A property of one object, in the object's present scene: that of its last access, until the object is in another one.
 ///
+/// If the scene was discarded after the object was created, the value cannot be set, even if the scene was opened again since.
+///
 /// Before there is a scene, the value is the application's, unless the property was written: then it is the written value, which is set in
 /// the scene at the first access after there is one.
 final class SceneHandle<Value: Sendable>: Observable, Sendable {
@@ -14,6 +16,8 @@ final class SceneHandle<Value: Sendable>: Observable, Sendable {
     }
 
     private let key: StorageKey<Value>
+    // Shows which scenes were discarded later.
+    private let created = UniqueNumber.next()
     private let state = Lock(State())
     private let registrar = ObservationRegistrar()
     private let path: any KeyPath<SceneHandle, Void> & Sendable = \.observed
@@ -75,7 +79,7 @@ extension SceneHandle {
         case .unchanged: return
         case .application: locate(in: owner.applicationStore, known)
         case .scene(let scene):
-            let stored = scene.stored(key)
+            let stored = scene.stored(key, ofObjectCreatedAt: created)
             state.take { state in
                 defer { state.stored = stored }
                 return (state.property.enter(scene), state.stored)

@@ -11,6 +11,9 @@ import PropertyListCoding
 /// ``reset()`` inherit again. Nil is stored as the string `$null`, as in a keyed archive; a string that is equal to it cannot be set in a
 /// scene.
 ///
+/// After ``ObservableStore/discard(sceneID:)``, neither this value nor its handles can set anything. A `SceneStore` that is created
+/// afterwards opens the scene again.
+///
 /// ```swift
 /// let scene = SceneStore(sceneID: "main", base: store)
 /// scene[.volume] = 0.3
@@ -37,7 +40,9 @@ public struct SceneStore: Sendable {
     public init(sceneID: String, base: ObservableStore = .standard, writesThrough: Bool = false) {
         self.sceneID = sceneID
         self.base = base
-        keys = ScopedKeys(KeyScope(prefix: Self.prefix(sceneID), writesThrough: writesThrough))
+        let prefix = Self.prefix(sceneID)
+        let generation = base.cache.update { $0.discardedScopes.generation(of: prefix) }
+        keys = ScopedKeys(KeyScope(prefix: prefix, writesThrough: writesThrough, generation: generation))
     }
 
     static func prefix(_ sceneID: String) -> KeyPrefix {
@@ -52,14 +57,24 @@ public struct SceneStore: Sendable {
     /// The scope of this scene's own values.
     var scope: KeyScope { keys.scope }
 
-    /// Whether two values represent the same scene.
+    /// Whether two values represent the same scene, whenever it was opened.
     func isSame(as other: SceneStore) -> Bool {
-        base === other.base && keys.scope == other.keys.scope
+        base === other.base && scope.prefix == other.scope.prefix && writesThrough == other.writesThrough
     }
 
     /// The handle to a key's value in this scene, with all features of a stored value.
     public func stored<Value>(_ key: StorageKey<Value>) -> StoredValue<Value> {
         base.stored(scoped(key))
+    }
+
+    /// The handle of an object, which cannot set the value if the scene was discarded after the object was created.
+    ///
+    /// - Parameter number: a unique number that was taken when the object was created.
+    func stored<Value>(_ key: StorageKey<Value>, ofObjectCreatedAt number: UInt64) -> StoredValue<Value> {
+        guard scope.generation > number else { return stored(key) }
+        var scope = scope
+        scope.generation = number
+        return base.stored(key.scoped(to: scope))
     }
 
     /// Copies the entries of another storage into this scene, once: of the scene's own file or domain in an earlier version.
@@ -71,17 +86,20 @@ public struct SceneStore: Sendable {
     ///   - backend: the other storage, which is not changed.
     ///   - name: identifies this import; an import into this scene that was made under the same name is not repeated.
     ///   - transform: the name of an entry in this scene; nil for an entry that is not copied.
-    /// - Throws: ``StorageError`` if the other storage cannot be read or the store cannot be written.
+    /// - Throws: ``StorageError`` if the other storage cannot be read or the store cannot be written, or the scene was discarded.
     public func importEntries(
         from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
     ) async throws {
-        let prefix = keys.scope.prefix
+        let (scope, prefix) = (scope, scope.prefix)
+        if base.cache.update({ $0.discardedScopes.contains(scope) }) { throw StorageError.discardedScene(key: prefix.name(name)) }
         try await base.importEntries(from: backend, once: prefix.name(name)) { transform($0).map(prefix.name) }
     }
 
     /// Removes all values of the scene in one revision, so that it inherits the application's values again.
+    ///
+    /// The scene goes on; see ``ObservableStore/discard(sceneID:)`` for one that has ended.
     public func reset() {
-        base.discard(sceneID: sceneID)
+        base.reset(under: scope.prefix)
     }
 }
 

@@ -9,6 +9,9 @@
 /// }
 /// ```
 ///
+/// An object that exists when its scene is discarded cannot set values there any more, even if the scene is opened again; see
+/// ``ObservableStore/discard(sceneID:)``.
+///
 /// Views, view controllers and window scenes of UIKit, and views, windows and their controllers of AppKit, find their scene by themselves:
 /// `final class EditorController: UIViewController, SceneStoring`.
 public protocol SceneStoring: AnyObject {

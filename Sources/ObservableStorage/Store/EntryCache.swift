@@ -190,7 +190,7 @@ final class EntryCache: Sendable {
         var removed: Entry?
         let (needsFlush, demand) = try state.withLock { (state) throws(StorageError) in
             try state.requireEditable()
-            if !state.layers.mandatory.isEmpty, value != nil { try state.requireSettable(key.entryName) }
+            if value != nil, !state.layers.mandatory.isEmpty || key.scope != nil { try state.requireSettable(key) }
             let entry = state.entries.ensureEntry(key.entryName.own, at: key.entryIndex)
             let revision = state.revision + 1
             if state.entries.exchange(entry, &replaced, edit: revision, revision: revision, type: key.typeWhenSet) {

@@ -10,6 +10,8 @@ struct EntryCacheState: Sendable {
     /// How much the storage accepts in one edit.
     var limits = StorageLimits.none
     var layers = ValueLayers()
+    /// The scopes in which values are not set any more.
+    private(set) var discardedScopes = DiscardedScopes()
     /// Whether edits are accepted: not if the store is closed, or read-only.
     private(set) var isEditable = true
     var isClosed = false {
@@ -91,8 +93,10 @@ struct EntryCacheState: Sendable {
         isClosed ? .closed : readOnlyFile.map { .readOnly(file: $0) }
     }
 
-    /// Throws an error if the value of a key is mandatory.
-    func requireSettable(_ name: EntryName) throws(StorageError) {
+    /// Throws an error if the value of a key is mandatory, or its scope was discarded.
+    func requireSettable(_ key: KeyReference) throws(StorageError) {
+        let name = key.entryName
+        if let scope = key.scope, discardedScopes.contains(scope) { throw .discardedScene(key: name.text) }
         if layers.mandatory(name) != nil { throw .mandatory(key: name.text) }
     }
 
@@ -119,6 +123,23 @@ struct EntryCacheState: Sendable {
         return names.reduce(into: EntryEdits(minimumCapacity: names.count)) { removals, name in
             if isRemoved(name) { removals.updateValue(nil, forKey: name) }
         }
+    }
+
+    /// Removes the entries of scopes, as one revision, and accepts no values there until they are opened again.
+    ///
+    /// - Parameters:
+    ///   - known: a scope that is discarded even if it has no entries.
+    ///   - scope: the discarded scope to which the entry of a name belongs; nil for an entry that is kept.
+    mutating func discard(_ known: KeyPrefix?, _ scope: (String) -> KeyPrefix?) throws(StorageError) -> [EntryChange] {
+        var scopes = Set(known.map { [$0] } ?? [])
+        let removals = removals { name in
+            guard let scope = scope(name) else { return false }
+            scopes.insert(scope)
+            return true
+        }
+        let changes = try edit(removals)
+        discardedScopes.insert(scopes)
+        return changes
     }
 
     /// Applies values that are on disk already, as one revision. A pending edit of the same entry takes precedence.

@@ -21,7 +21,7 @@ extension ObservableStore {
             if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
             let isDone = try edit(of: key.definition.entryName.own, origin: .local, at: key.editedPaths) { (state) throws(StorageError) in
                 guard state.entry(key.definition.entryName) == entry else { return nil }
-                if stored != nil { try state.requireSettable(key.definition.entryName) }
+                if stored != nil { try state.requireSettable(key.definition) }
                 return try key.edits(storing: stored) { state.entries[$0] }
             }
             if isDone { return result }

@@ -37,14 +37,15 @@ extension ObservableStore {
         }
     }
 
-    /// Makes the edits of a transaction; returns false if an entry that it has read was changed since.
+    /// Makes the edits of a transaction; returns false if an entry that it has read was changed since, or a scope was discarded.
     private nonisolated func edit(
         _ edits: EntryEdits, from found: EntryValues, of transaction: StoreTransaction, muting token: ObservationToken?
     ) throws(StorageError) -> Bool {
         var isDone = false
         follow(
             try cache.change(muting: token?.subscriptionID ?? 0) { (state) throws(StorageError) in
-                guard state.isCurrent(transaction.namesRead, in: found) else { return [] }
+                guard state.isCurrent(transaction.namesRead, in: found), !transaction.scopes.contains(where: state.discardedScopes.contains)
+                else { return [] }
                 isDone = true
                 return try state.edit(edits, at: transaction.editedPaths)
             })

@@ -119,7 +119,8 @@ extension ObservableStore: KeyValueAccess {
     ///   - value: the new value.
     ///   - key: the key.
     ///   - token: the writer's own subscription, which does not receive this change.
-    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)`` or ``StorageError/closed``; nothing changes then.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``, ``StorageError/mandatory(key:)``,
+    ///   ``StorageError/discardedScene(key:)`` or ``StorageError/closed``; nothing changes then.
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
@@ -151,7 +152,7 @@ extension ObservableStore: KeyValueAccess {
     ) throws(StorageError) {
         let definition = key.definition
         try edit(muting: token) { (state) throws(StorageError) in
-            if stored != nil { try state.requireSettable(definition.entryName) }
+            if stored != nil { try state.requireSettable(definition) }
             let edits = try key.edits(storing: stored) { state.entries[$0] }
             return try state.edit(edits, of: definition.entryName.own, at: key.editedPaths)
         }
@@ -164,12 +165,17 @@ extension ObservableStore: KeyValueAccess {
 
     /// Removes the entries whose names begin with the components, as one revision.
     nonisolated func reset(under prefix: KeyPrefix) {
-        reset(where: prefix.contains)
+        reporting { () throws(StorageError) in
+            try edit { (state) throws(StorageError) in try state.edit(state.removals(where: prefix.contains)) }
+        }
     }
 
-    /// Removes the entries whose names satisfy a condition, as one revision.
-    nonisolated func reset(where isRemoved: (String) -> Bool) {
-        removeAll { $0.removals(where: isRemoved) }
+    /// Removes the entries of scopes, as one revision, and accepts no values there until they are opened again; see
+    /// ``EntryCacheState/discard(_:_:)``.
+    nonisolated func discard(_ known: KeyPrefix? = nil, _ scope: (String) -> KeyPrefix?) {
+        reporting { () throws(StorageError) in
+            try edit { (state) throws(StorageError) in try state.discard(known, scope) }
+        }
     }
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
@@ -221,12 +227,6 @@ extension ObservableStore: KeyValueAccess {
             try body()
         } catch {
             reports.report(error)
-        }
-    }
-
-    private nonisolated func removeAll(_ removals: (EntryCacheState) -> EntryEdits) {
-        reporting { () throws(StorageError) in
-            try edit { (state) throws(StorageError) in try state.edit(removals(state)) }
         }
     }
 

@@ -9,6 +9,8 @@ public struct StoreTransaction: KeyValueAccess {
     private final class Contents {
         private var latest: StorageEntries
         var failure: StorageError?
+        /// The scopes in which values were set.
+        var scopes: Set<KeyScope> = []
         /// The names of the entries that were read; nil after all were.
         private(set) var namesRead: Set<String>? = []
         /// The paths of edits inside the dictionary of an entry; none for edits of a whole entry.
@@ -113,8 +115,13 @@ public struct StoreTransaction: KeyValueAccess {
 
     /// Sets a key's value; nil removes it, except in a scene.
     ///
-    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/mandatory(key:)``.
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/mandatory(key:)``;
+    ///   ``StorageError/discardedScene(key:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
+        if let scope = key.definition.scope {
+            if cache.update({ $0.discardedScopes.contains(scope) }) { throw .discardedScene(key: key.name) }
+            contents.scopes.insert(scope)
+        }
         if layers.mandatory(key.definition.entryName) != nil { throw .mandatory(key: key.name) }
         let encoded = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
         let stored = encoded ?? key.definition.traits.storedNil
@@ -167,6 +174,9 @@ public struct StoreTransaction: KeyValueAccess {
 
     /// The paths of the edits that concern one value in the dictionary of an entry.
     var editedPaths: EditedPaths { contents.paths.filter { !$0.value.isEmpty } }
+
+    /// The scopes in which the transaction has set values.
+    var scopes: Set<KeyScope> { contents.scopes }
 
     /// The names of the entries on which the edits may depend; nil for all.
     var namesRead: Set<String>? { contents.namesRead }

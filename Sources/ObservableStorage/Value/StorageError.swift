@@ -43,6 +43,8 @@ public enum StorageError: Error, Sendable, Hashable {
     case historyLost(storage: String, reason: String)
     /// The value is prescribed by a mandatory layer of the store, so it cannot be set.
     case mandatory(key: String)
+    /// The scene was discarded, so that no value can be set in it: nothing would ever remove it. Nothing was changed.
+    case discardedScene(key: String)
     /// The store was closed before.
     case closed
     /// Two keys of a group have the same name, and so are one entry.
@@ -149,6 +151,11 @@ extension StorageError: CustomStringConvertible {
             "\(storage): \(reason); everything is read anew"
         case .mandatory(let key):
             "key \"\(key)\": prescribed by the administrator, so it cannot be set; nothing was changed"
+        case .discardedScene(let key):
+            """
+            key "\(key)": its scene was discarded, so it cannot be set; nothing was changed; open the scene again with a new SceneStore, or \
+            reset() a scene that goes on instead of discarding it
+            """
         case .closed:
             "the store is closed; open another one to go on"
         case .repeatedName(let key, let group):

@@ -66,3 +66,200 @@ struct SceneDiscardingTests {
         #expect(store.sceneIDs.isEmpty)
     }
 }
+
+/// A value that is set in a discarded scene would stay in the store for ever.
+@Suite("Discarded scenes", .timeLimit(.minutes(10)))
+struct DiscardedSceneTests {
+    private struct SceneKeys: KeyGroup {
+        let count = StorageKey("count", default: 0)
+        let level = StorageKey<Int?>("log", "level")
+    }
+
+    private final class Editor: SceneStoring {
+        var sceneID: String?
+        let applicationStore: ObservableStore
+        @SceneStored(Keys.count) var count
+
+        init(_ store: ObservableStore, _ sceneID: String? = "one") {
+            (applicationStore, self.sceneID) = (store, sceneID)
+        }
+    }
+
+    private static let refused = StorageError.discardedScene(key: "scenes/one/count")
+
+    private let store: ObservableStore
+
+    init() throws {
+        store = try ObservableStore(backend: InMemoryBackend(["count": 9, "scenes/one/count": 1, "scenes/two/count": 2]))
+    }
+
+    /// The entries after the scene was discarded.
+    private let rest: [String: PropertyListValue] = ["count": 9, "scenes/two/count": 2]
+
+    /// The failures that were reported until the store is closed.
+    private func failures(_ body: () async throws -> Void) async throws -> [StorageError] {
+        let failures = store.failures
+        try await body()
+        try await store.close()
+        return await failures.reduce(into: []) { $0.append($1) }
+    }
+
+    @Test("A handle to a discarded scene, which still exists, sets nothing: its setter throws", arguments: [false, true])
+    func handles(writesThrough: Bool) async throws {
+        let scene = SceneStore(sceneID: "one", base: store, writesThrough: writesThrough)
+        let (handle, settings) = (scene.stored(Keys.count), KeyedStore<SceneKeys>(scene))
+        store.discard(sceneID: "one")
+        #expect(throws: Self.refused) { try scene.set(5, for: Keys.count) }
+        #expect(throws: Self.refused) { try handle.set(5) }
+        #expect(throws: Self.refused) { try handle.modify { $0 += 1 } }
+        #expect(throws: Self.refused) { try settings.set(5, for: \.count) }
+        #expect(throws: StorageError.self) { try settings.set(5, for: \.level) }
+        await #expect(throws: Self.refused) { try await settings.update { $0.count = 5 } }
+        await #expect(throws: StorageError.discardedScene(key: "scenes/one/import")) {
+            try await scene.importEntries(from: InMemoryBackend(["count": 5]), once: "import")
+        }
+        #expect(store.entries == rest)
+        #expect((scene[Keys.count], handle.value, settings.count) == (9, 9, 9))
+    }
+
+    @Test("A setter of a discarded scene that cannot throw reports the error, and changes nothing")
+    func properties() async throws {
+        let scene = SceneStore(sceneID: "one", base: store, writesThrough: true)
+        let settings = KeyedStore<SceneKeys>(scene)
+        let reported = try await failures {
+            store.discard(sceneID: "one")
+            scene[Keys.count] = 5
+            settings.count += 1
+            scene.stored(Keys.count).value = 6
+            settings.edit { $0.count = 7 }
+            #expect(store.entries == rest)
+        }
+        #expect(reported == Array(repeating: Self.refused, count: 4))
+    }
+
+    @Test("Removing and resetting in a discarded scene, and reading it, are no errors")
+    func removing() async throws {
+        let scene = SceneStore(sceneID: "one", base: store)
+        let reported = try await failures {
+            store.discard(sceneID: "one")
+            scene.remove(Keys.count)
+            scene.reset()
+            #expect(!scene.isSet(Keys.count) && scene[Keys.count] == 9)
+        }
+        #expect(reported == [])
+    }
+
+    @Test("A scene store that is created after the scene was discarded opens it again, for itself")
+    func openedAgain() throws {
+        let scene = SceneStore(sceneID: "one", base: store)
+        let handle = scene.stored(Keys.count)
+        store.discard(sceneID: "one")
+        let again = SceneStore(sceneID: "one", base: store)
+        again[Keys.count] = 3
+        #expect(store.entries["scenes/one/count"] == 3)
+        #expect(throws: Self.refused) { try handle.set(5) }
+        #expect((handle.value, again[Keys.count]) == (3, 3))
+        store.discard(sceneID: "one")
+        #expect(throws: Self.refused) { try again.set(5, for: Keys.count) }
+        try SceneStore(sceneID: "one", base: store).set(4, for: Keys.count)
+        #expect(store.entries["scenes/one/count"] == 4)
+    }
+
+    @Test("Other scenes, a scene that is reset, and the scenes of another store are not concerned")
+    func others() throws {
+        let other = try ObservableStore(backend: InMemoryBackend())
+        let (two, elsewhere) = (SceneStore(sceneID: "two", base: store), SceneStore(sceneID: "one", base: other))
+        store.discard(sceneID: "one")
+        two.reset()
+        try two.set(5, for: Keys.count)
+        try elsewhere.set(6, for: Keys.count)
+        #expect((two[Keys.count], elsewhere[Keys.count]) == (5, 6))
+    }
+
+    @Test("Scenes that are discarded because they are not listed refuse values, too, and those that are listed accept them")
+    func notListed() throws {
+        let (one, two) = (SceneStore(sceneID: "one", base: store), SceneStore(sceneID: "two", base: store))
+        store.discardScenes(except: ["two"])
+        #expect(throws: Self.refused) { try one.set(5, for: Keys.count) }
+        try two.set(5, for: Keys.count)
+        #expect(store.entries == ["count": 9, "scenes/two/count": 5])
+    }
+
+    @Test("A property of an object that was created before its scene was discarded is not set, whether it was used before or not")
+    func objects() async throws {
+        let (used, unused, late) = (Editor(store), Editor(store), Editor(store, nil))
+        #expect(used.count == 1)
+        let reported = try await failures {
+            store.discard(sceneID: "one")
+            late.count = 4
+            late.sceneID = "one"
+            used.count = 5
+            unused.count += 1
+            #expect((used.count, unused.count, late.count) == (9, 9, 9))
+            #expect(store.entries == rest)
+            // Another object does not open the scene for the former ones.
+            let new = Editor(store)
+            new.count = 6
+            used.count = 7
+            #expect((used.count, new.count) == (6, 6))
+            used.sceneID = "two"
+            used.count = 8
+            #expect(store.entries == ["count": 9, "scenes/one/count": 6, "scenes/two/count": 8])
+        }
+        #expect(reported == Array(repeating: Self.refused, count: 4))
+    }
+
+    @Test("A view's property in a scene that was discarded is connected again when the scene is opened again")
+    @MainActor
+    func views() {
+        let key = ViewKey(Keys.count)
+        let value = MainActorValue<Int> { self.store.stored(Keys.count) }
+        let stores = ViewStores(store: store, sceneID: "one")
+        key.connect(value, .scene, in: stores)
+        store.discard(sceneID: "one")
+        value.value = 5
+        #expect(store.entries == rest)
+        key.connect(value, .scene, in: ViewStores(store: store, sceneID: "one"))
+        value.value = 6
+        #expect(store.entries["scenes/one/count"] == 6)
+    }
+
+    @Test("A closure of edits that a discarding interrupts runs again, and sets nothing")
+    func duringEdit() async throws {
+        let settings = KeyedStore<SceneKeys>(SceneStore(sceneID: "one", base: store))
+        store.reset()
+        var runs = 0
+        let reported = try await failures {
+            settings.edit { settings in
+                settings.count = 5
+                runs += 1
+                store.discard(sceneID: "one")
+            }
+            #expect(store.entries.isEmpty)
+        }
+        #expect(runs == 2)
+        #expect(reported == [Self.refused])
+    }
+
+    @Test("Observers of a discarded scene remain, and receive the application's values")
+    func observers() {
+        let scene = SceneStore(sceneID: "one", base: store)
+        let seen = Recorder<Int>()
+        let token = scene.addUpdateListener(for: Keys.count) { seen.record($0.newValue) }
+        store.discard(sceneID: "one")
+        store[Keys.count] = 10
+        #expect(seen.elements == [9, 10])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A service that discards any number of scenes keeps the latest in mind only")
+    func memory() {
+        var scopes = DiscardedScopes()
+        func isDiscarded(_ index: Int) -> Bool {
+            scopes.contains(KeyScope(prefix: SceneStore.prefix("\(index)"), writesThrough: false))
+        }
+        for index in 0..<5_000 { scopes.insert([SceneStore.prefix("\(index)")]) }
+        #expect((4_000..<5_000).allSatisfy(isDiscarded))
+        #expect(!(0..<3_000).contains(where: isDiscarded))
+    }
+}

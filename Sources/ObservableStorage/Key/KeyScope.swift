@@ -1,0 +1,64 @@
+import PropertyListCoding
+
+/// A scope in which keys have their own values besides those of their fallbacks, for example a scene.
+struct KeyScope: Sendable, Hashable {
+    /// The prefix of the names.
+    let prefix: KeyPrefix
+    /// Whether a value set in the scope also becomes the fallback's value, with which other scopes start.
+    let writesThrough: Bool
+    /// The number of the last discarding of the scope before it was opened; 0 if there was none. See ``DiscardedScopes``.
+    var generation: UInt64 = 0
+
+    /// The first component of the names of all scenes' values.
+    static let folder = "scenes"
+
+    /// The stored form of nil in a scope, which is that of a keyed archive: a property list cannot represent nil.
+    static let storedNil = PropertyListValue.string("$null")
+}
+
+/// The scopes of a store that were discarded, each with the number of the last time.
+///
+/// A value cannot be set in a scope that was discarded after it was opened, because nothing would ever remove it again.
+struct DiscardedScopes: Sendable {
+    // A service may discard any number of sessions, and what still refers to the first ones ends at some time.
+    private static let most = 1_000
+
+    private var numbers: [KeyPrefix: UInt64] = [:]
+
+    /// The generation of a scope that is opened now.
+    func generation(of prefix: KeyPrefix) -> UInt64 {
+        numbers[prefix] ?? 0
+    }
+
+    /// Whether a scope was discarded after it was opened.
+    func contains(_ scope: KeyScope) -> Bool {
+        generation(of: scope.prefix) > scope.generation
+    }
+
+    /// Records that scopes are discarded now.
+    mutating func insert(_ prefixes: Set<KeyPrefix>) {
+        for prefix in prefixes { numbers[prefix] = UniqueNumber.next() }
+        guard numbers.count > 2 * Self.most else { return }
+        let oldest = numbers.values.sorted()[numbers.count - Self.most]
+        numbers = numbers.filter { $0.value >= oldest }
+    }
+}
+
+extension StorageKey {
+    /// The same key with its own value in a scope, which is that of this key until it is set there.
+    ///
+    /// Values written by reading are written for this key.
+    func scoped(to scope: KeyScope) -> StorageKey {
+        named(scope.prefix.name).with { traits in
+            traits.scope = scope
+            traits.fallback = [self]
+            traits.storedNil = KeyScope.storedNil
+            traits.persistsDefault = []
+        }
+    }
+
+    /// The key whose value this one has while it has no value of its own.
+    var fallback: StorageKey? {
+        definition.traits.fallback.first
+    }
+}
