@@ -1,6 +1,6 @@
 /// One change of one entry.
 public struct Change<Value: Sendable>: Sendable {
-    /// The entry's name.
+    /// The name of the key, or of the entry for an observer of all entries; see ``StorageKey/name``.
     public let key: String
     /// The previous value of the key: the default if none was stored, the last valid value if it could not be decoded.
     public let oldValue: Value

@@ -25,9 +25,20 @@ struct EntryName: Sendable, Hashable {
         fallback ?? own
     }
 
-    /// The name and the path as text.
+    /// The name as text; for a value inside nested dictionaries, the names on the way to it, each after a `.`: `.server.port`.
+    ///
+    /// The `.` at the beginning distinguishes it from the entry `server.port`.
     var text: String {
-        path.isEmpty ? own : ([own] + path).joined(separator: ".")
+        path.isEmpty ? own : ([own] + path).reduce(into: "") { $0 += "." + Self.escaped($1) }
+    }
+
+    // As in the key paths of plutil.
+    private static func escaped(_ name: String) -> String {
+        guard name.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "\\") }) else { return name }
+        return name.unicodeScalars.reduce(into: "") { text, scalar in
+            if scalar == "." || scalar == "\\" { text += "\\" }
+            text.unicodeScalars.append(scalar)
+        }
     }
 
     /// The names of all entries from which the key may read its value.

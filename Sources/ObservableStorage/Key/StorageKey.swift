@@ -14,8 +14,10 @@ import PropertyListCoding
 public struct StorageKey<Value: Sendable>: Sendable {
     let definition: KeyDefinition<Value>
 
-    /// The entry's name in the property list. Any text; `.` and `/` have no meaning. For a value inside nested dictionaries, the names on
-    /// the way to it, joined with `.`.
+    /// The entry's name in the property list. Any text; `.` and `/` have no meaning.
+    ///
+    /// For a value inside nested dictionaries, the names on the way to it, each after a `.`: `.server.port` is another name than that of the
+    /// entry `server.port`. In these names, `.` and `\` are written as `\.` and `\\`.
     public var name: String { definition.entryName.text }
     /// The condition under which reading writes the default.
     public var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
@@ -118,7 +120,8 @@ extension StorageKey {
     ///
     /// The key is read, set and observed by itself. Edits of different values in the same dictionary, by other keys or by other processes,
     /// do not affect each other. Setting it creates the dictionaries that are missing, and fails if one of the names leads to a value that
-    /// is not a dictionary. Removing it removes the dictionaries that have no other value.
+    /// is not a dictionary. Removing it removes the dictionaries that have no other value. In changes and errors, it is `.server.port`; see
+    /// ``name``.
     ///
     /// - Parameters:
     ///   - name: the name of the entry.

@@ -2,7 +2,7 @@ import PropertyListCoding
 
 /// What can go wrong between a typed value and the disk.
 ///
-/// Its `description` names the file or the key, the position, the reason, and the remedy.
+/// Its `description` names the file or the key, the position, the reason, and the remedy. A key has the text of ``StorageKey/name``.
 public enum StorageError: Error, Sendable, Hashable {
     /// The file or its folder cannot be opened or read.
     case unreadable(file: String, reason: String, edits: EditOutcome? = nil)

@@ -6,6 +6,9 @@ import PropertyListCoding
 /// In a dictionary, the longest run of components that is the name of an entry is taken: an entry `a.b` precedes the entry `b` of a
 /// dictionary `a`. In an array, a component is an index. A text with an empty component, such as `a.`, or with more components than a
 /// property list has levels is a single name.
+///
+/// A path that begins with a dot, such as `.server.port`, leads to the values inside `server` only, as the names of keys in the library do:
+/// each component is one name, in which `.` and `\` are written as `\.` and `\\`.
 struct EntryPath: Equatable, Sendable {
     /// The option that makes the operand a single name.
     static let literalOption = "--literal"
@@ -13,11 +16,37 @@ struct EntryPath: Equatable, Sendable {
 
     let text: String
     private let components: [String]
+    /// Whether each component is one name.
+    private let isExact: Bool
 
     init(_ text: String, isLiteral: Bool = false) {
         self.text = text
+        if !isLiteral, let names = Self.exactNames(text) {
+            (components, isExact) = (names, true)
+            return
+        }
+        isExact = false
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         components = isLiteral || parts.contains("") || parts.count > Self.mostComponents ? [text] : parts
+    }
+
+    /// The names in a path that begins with a dot; nil for another text.
+    private static func exactNames(_ text: String) -> [String]? {
+        guard text.utf8.first == UInt8(ascii: ".") else { return nil }
+        var names: [String] = []
+        var scalars = text.unicodeScalars.makeIterator()
+        while var scalar = scalars.next() {
+            if scalar == "." {
+                names.append("")
+                continue
+            }
+            if scalar == "\\" {
+                guard let escaped = scalars.next(), escaped == "." || escaped == "\\" else { return nil }
+                scalar = escaped
+            }
+            names[names.count - 1].unicodeScalars.append(scalar)
+        }
+        return names.count < 2 || names.contains("") || names.count > mostComponents ? nil : names
     }
 
     /// Reads the path from an operand.
@@ -58,6 +87,7 @@ struct EntryPath: Equatable, Sendable {
 
     /// The names that lead to the value, as far as it exists.
     private func names(_ entry: (String) -> PropertyListValue?) -> [String] {
+        if isExact { return entry(text) == nil ? components : [text] }
         var names: [String] = []
         var rest = components[...]
         var value: PropertyListValue?

@@ -60,6 +60,7 @@ struct CheckTests {
         ]
         #expect(try failures(entries) == [])
         #expect(try failures(["computed": 1, "other/name": 1]) { $0 == "computed" || $0.hasPrefix("other/") } == [])
+        #expect(try failures(["server": ["other": 1], "server.other": 1]) { $0 == ".server.other" }.count == 1)
     }
 
     @Test("Every value, every group and every name that is not valid is found")
@@ -77,7 +78,7 @@ struct CheckTests {
         }
         #expect(
             names == [
-                "port", "server.log.level", "WindowKeys", "unknown prot", "unknown server.hots", "unknown window/size",
+                "port", ".server.log.level", "WindowKeys", "unknown prot", "unknown .server.hots", "unknown window/size",
             ])
         #expect("\(StorageError.several(found))".split(separator: "\n").count == 6)
     }

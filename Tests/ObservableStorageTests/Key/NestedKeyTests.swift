@@ -33,7 +33,38 @@ struct NestedKeyTests {
         #expect(try storage.entries == ["server": ["host": "a", "unknown": "kept"]])
         settings.reset()
         #expect(store.entries == ["server": ["unknown": "kept"]])
-        #expect(settings.keyNames.level == "server.log.level")
+        #expect(settings.keyNames.level == ".server.log.level")
+    }
+
+    @Test("A value inside a dictionary and an entry with a dot in its name have two names: of keys, in changes, errors and lists")
+    func dottedNames() async throws {
+        struct DottedKeys: KeyGroup {
+            let inside = StorageKey("a", "b", default: 1).validated(in: 0...9)
+            let dotted = StorageKey("a.b", default: 1).validated(in: 0...9)
+        }
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let settings = KeyedStore<DottedKeys>(store)
+        #expect(settings.all.map(\.name) == [".a.b", "a.b"])
+        #expect((settings.keyNames.inside, settings.keyNames.dotted) == (".a.b", "a.b"))
+        for (path, name) in [(\DottedKeys.inside, ".a.b"), (\.dotted, "a.b")] {
+            let seen = Recorder<String>()
+            let token = settings.addUpdateListener(for: path) { seen.record($0.key) }
+            try settings.set(2, for: path)
+            #expect(seen.elements == [name])
+            let error = #expect(throws: StorageError.self) { try settings.set(10, for: path) }
+            #expect("\(try #require(error))".hasPrefix("key \"\(name)\": "))
+            withExtendedLifetime(token) {}
+        }
+        #expect(store.entries == ["a": ["b": 2], "a.b": 2])
+    }
+
+    @Test("A dot or a backslash in a name on the way to a value is escaped, so that two paths have two names")
+    func escapedNames() {
+        let keys = [
+            StorageKey<Int?>("a", "b", "c"), StorageKey<Int?>("a.b", "c"), StorageKey<Int?>("a", "b.c"), StorageKey<Int?>("a\\", "b"),
+            StorageKey<Int?>("a", "\u{301}.b"), StorageKey<Int?>("a.b"), StorageKey<Int?>("a\\.b"),
+        ]
+        #expect(keys.map(\.name) == [".a.b.c", #".a\.b.c"#, #".a.b\.c"#, #".a\\.b"#, ".a.\u{301}\\.b", "a.b", #"a\.b"#])
     }
 
     @Test("A missing dictionary is created, and removing from a missing one creates nothing", arguments: Fixture.allCases)
@@ -55,7 +86,7 @@ struct NestedKeyTests {
         let settings = KeyedStore<ServerKeys>(store)
         #expect(settings.port == 80)
         let reason = "the value of \"server\" is string \"a text\", not a dictionary; remove it first"
-        #expect(throws: StorageError.unencodable(key: "server.port", reason: reason)) { try settings.set(1, for: \.port) }
+        #expect(throws: StorageError.unencodable(key: ".server.port", reason: reason)) { try settings.set(1, for: \.port) }
         settings.remove(\.port)
         #expect(store.entries == ["server": "a text"])
     }
@@ -129,7 +160,7 @@ struct NestedKeyTests {
         settings.host = "b"
         settings.port = 2
         store[server] = ["host": "b"]
-        #expect(ports.elements == ["server.port 1 2 set", "server.port 2 80 removed"])
+        #expect(ports.elements == [".server.port 1 2 set", ".server.port 2 80 removed"])
         #expect(hosts.elements == ["a b"])
         try await store.flush()
         _ = try storage.edit { $0["server"] = ["host": "b", "port": 5] }
@@ -152,7 +183,7 @@ struct NestedKeyTests {
         _ = try storage.edit { $0["server"] = ["host": "b", "port": "no number"] }
         for await host in hosts where host == "b" { break }
         #expect(settings.port == 1)
-        #expect(throws: StorageError.undecodable(key: "server.port", expected: "Int", found: "string")) {
+        #expect(throws: StorageError.undecodable(key: ".server.port", expected: "Int", found: "string")) {
             try settings.value(for: \.port)
         }
         settings.host = "c"
@@ -197,7 +228,7 @@ struct NestedKeyTests {
         }
         #expect(
             reported == [
-                "server.host", "server.port", "server.port", "server.log.level", "server.host", "server.host",
+                ".server.host", ".server.port", ".server.port", ".server.log.level", ".server.host", ".server.host",
             ])
     }
 

@@ -73,7 +73,7 @@ struct LayerTests {
         let settings = KeyedStore<AppKeys>(store)
         let refused = StorageError.mandatory(key: "proxy")
         #expect(throws: refused) { try settings.set("x", for: \.proxy) }
-        #expect(throws: StorageError.mandatory(key: "server.port")) { try settings.set(3, for: \.port) }
+        #expect(throws: StorageError.mandatory(key: ".server.port")) { try settings.set(3, for: \.port) }
         #expect(throws: refused) { try store.modify(proxy) { $0 = "x" } }
         await #expect(throws: refused) { try await settings.update { $0.proxy = "x" } }
         settings.proxy = "x"

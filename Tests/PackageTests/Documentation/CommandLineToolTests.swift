@@ -43,11 +43,11 @@ struct CommandLineToolTests {
         let settings = KeyedStore<ToolKeys>(store)
         let listed = [
             "editor = \"vi\"    # the program that edits messages", "width = 100    # the length of a line",
-            "server.host = \"localhost\"    # the host of the server",
+            ".server.host = \"localhost\"    # the host of the server",
         ]
         #expect(try await configure([], settings) == listed)
         #expect(try await configure(["width", "120"], settings)[1] == "width = 120    # the length of a line")
-        _ = try await configure(["server.host", "example.org"], settings)
+        _ = try await configure([".server.host", "example.org"], settings)
         #expect(backend.load().values == ["width": 120, "server": ["host": "example.org"]])
     }
 

@@ -30,6 +30,32 @@ struct EntryPathTests {
         #expect(EntryPath(path).value(in: Self.entries) == value)
     }
 
+    @Test(
+        "A path with a dot at the beginning is exact, as the name of a key in the library; escapes are parts of names",
+        arguments: [
+            (".server.port", 80 as PropertyListValue?), (#".server.x\.y"#, 1), (#".a\.b.c"#, 3), (".a.b.c", 4), (".server.hosts.1.name", "b"),
+            (".server.x.y", nil), (".server", nil), (".server.", nil), (#".server.x\y"#, nil), (".hidden.one", 7),
+        ])
+    func exact(_ path: String, _ value: PropertyListValue?) {
+        var entries = Self.entries
+        entries[".hidden.one"] = 7
+        #expect(EntryPath(path).value(in: entries) == value)
+    }
+
+    @Test("Names of keys in the library are paths to their values, whatever they contain")
+    func names() throws {
+        let keys = [
+            StorageKey("server", "port", default: 0), StorageKey("server.port", default: 0), StorageKey("a.b", "c\\d", default: 0),
+            StorageKey("a", "b.c", "\u{301}", default: 0), StorageKey("a\\", "b", default: 0),
+        ]
+        for key in keys {
+            let store = try ObservableStore(backend: InMemoryBackend(["server.port": 1]))
+            store[key] = 5
+            #expect(EntryPath(key.name).value(in: store.entries) == 5, "\(key.name)")
+        }
+        #expect(try updated(".server.port", to: 8)["server"]?[path: "port"] == 8)
+    }
+
     @Test("A literal key is one name")
     func literal() throws {
         #expect(EntryPath("server.hosts", isLiteral: true).value(in: Self.entries) == nil)
