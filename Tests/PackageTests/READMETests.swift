@@ -159,7 +159,7 @@ struct READMETests {
         let editor = KeyedStore<EditorKeys>(store)
         editor.theme = .dark
         let reader = Task {
-            let (theme, opened) = editor.read { ($0.theme, $0.lastOpened) }
+            let before = editor.snapshot  // before.theme and before.lastOpened, as they were together
             editor.edit {
                 $0.theme = .light
                 $0.lastOpened = .now
@@ -167,7 +167,7 @@ struct READMETests {
             for await (theme, opened) in editor.values(of: \.theme, \.lastOpened) {
                 print("\(theme), \(opened == nil)")
             }
-            return (theme, opened)
+            return (before.theme, before.lastOpened)
         }
         #expect(try await printed.elements(count: 1) == ["light, false"])
         #expect(store.revision == 2)

@@ -6,6 +6,18 @@
 ///     let debug = DebugKeys()
 /// }
 /// ```
+///
+/// A key or a nested group is a property of these types only if it has none of their own members' names. Otherwise, the compiler's message
+/// is about the member, for example about its generic parameters:
+///
+/// - ``KeyedStore``: `addMainActorListener`, `addUpdateListener`, `all`, `changes`, `changesPublisher`, `check`, `edit`, `isMandatory`,
+///   `isSet`, `keyNames`, `publisher`, `remove`, `reset`, `set`, `snapshot`, `snapshots`, `source`, `store`, `stored`, `update`, `value`,
+///   `values`
+/// - ``KeyedSnapshot``: `groupFailure`, `isSet`, `snapshot`
+/// - ``KeyedTransaction``: `transaction`
+/// - ``ObservableValues``: `bindings`, `settings`
+///
+/// Only the property needs another name, not the entry: `let shop = StorageKey("store", default: "")`.
 public protocol KeyGroup: Sendable {
     /// The prefix of the names of the group's keys, followed by a `/`; nil by default.
     ///

@@ -60,13 +60,6 @@ extension KeyedStore {
         store.elements(of: table.storageKeys, as: table.valid) { [table] in KeyedSnapshot($0, table) }
     }
 
-    /// Reads several keys at one revision: `settings.read { ($0.host, $0.port) }`.
-    public func read<Result, Failure: Error>(
-        _ body: (KeyedSnapshot<Keys>) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try body(snapshot)
-    }
-
     /// Edits several keys in memory, as one revision, without waiting for the disk; see ``ObservableStore/edit(muting:_:)``.
     @discardableResult
     public func edit<Result, Failure: Error>(

@@ -23,7 +23,7 @@ extension KeyedStore {
         let snapshot = store.snapshot
         let failures =
             table.repeatedNames + table.storageKeys.compactMap { snapshot.failure(of: $0) }
-            + keys.failures(of: snapshot, table.naming, store) + table.unknownNames(in: snapshot, allowing: isAllowed)
+            + table.keys.failures(of: snapshot, table.naming, store) + table.unknownNames(in: snapshot, allowing: isAllowed)
         guard let first = failures.first else { return }
         throw failures.count == 1 ? first : .several(failures)
     }

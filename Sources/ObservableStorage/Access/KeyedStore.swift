@@ -7,13 +7,12 @@ public import Dispatch
 /// settings.launchCount += 1
 /// settings.debug.showConsole = true
 /// ```
+///
+/// The members of this type precede the keys: ``KeyGroup`` lists the names that keys cannot have because of them.
 @dynamicMemberLookup
 public struct KeyedStore<Keys: KeyGroup>: Sendable {
     /// The store with the values.
     public let store: ObservableStore
-    /// The keys.
-    public var keys: Keys { table.keys }
-
     let table: KeyTable<Keys>
 
     /// Creates access to a store through a group of keys.
@@ -76,7 +75,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 extension KeyedStore {
     /// The names of the keys in the store.
     public var keyNames: KeyNames<Keys> {
-        KeyNames(keys: keys, naming: table.naming)
+        KeyNames(keys: table.keys, naming: table.naming)
     }
 
     /// The handle to one key; see ``StoredValue``.

@@ -26,8 +26,8 @@ struct HelpCommand: Command {
             "Keys",
             """
             KEY is the name of an entry, or a path into its value: server.hosts.0 is the first element of the array hosts in the dictionary \
-            server. An entry whose name has these dots is preferred; .server.hosts, with a dot before it, is inside server in any case. Writing \
-            creates missing dictionaries. --literal takes KEY as one name.
+            server. An entry whose name has these dots is preferred; .server.hosts, with a dot before it, is inside server in any case. \
+            Writing creates missing dictionaries. --literal takes KEY as one name.
             """
         ),
         ("Options", "Options may stand anywhere before --, which ends them."),

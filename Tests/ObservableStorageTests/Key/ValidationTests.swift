@@ -173,7 +173,6 @@ struct ValidationTests {
         #expect(snapshot.groupFailure == reversed(99, 10))
         #expect((settings.minimum, settings.maximum, settings.note) == (3, 10, nil))
         #expect(settings.stored(\.minimum).value == 99)
-        #expect(settings.read { $0.minimum } == 3)
         var failures = store.failures.makeAsyncIterator()
         #expect(await failures.next() == reversed(99, 10))
         _ = settings.snapshot

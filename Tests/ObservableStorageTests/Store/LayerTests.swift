@@ -47,7 +47,8 @@ struct LayerTests {
         let store = try files.open()
         let settings = KeyedStore<AppKeys>(store)
         #expect((settings.proxy, settings.size, settings.port, settings.host) == ("mandatory", 5, 1, "default"))
-        #expect(settings.read { ($0.proxy, $0.size, $0.port, $0.host) } == ("mandatory", 5, 1, "default"))
+        let snapshot = settings.snapshot
+        #expect((snapshot.proxy, snapshot.size, snapshot.port, snapshot.host) == ("mandatory", 5, 1, "default"))
         #expect(settings.source(of: \.proxy) == .mandatory(file: files.mandatory.path))
         #expect(settings.source(of: \.size) == .defaults(file: files.defaults.path))
         #expect(settings.source(of: \.port) == .mandatory(file: files.mandatory.path))

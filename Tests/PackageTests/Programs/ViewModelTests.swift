@@ -94,7 +94,7 @@ struct ViewModelTests {
 
     @Test("A change by another process is shown")
     func otherProcess() async throws {
-        let changes = store.changes(of: model.settings.keys.title)
+        let changes = model.settings.changes(of: \.title)
         let isRedrawn = Recorder<Void>()
         #expect(
             withObservationTracking {
