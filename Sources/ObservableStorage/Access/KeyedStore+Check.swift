@@ -16,8 +16,8 @@ extension KeyedStore {
     /// }
     /// ```
     ///
-    /// - Parameter isAllowed: whether a name is allowed that no stored property of the group has, as of a computed key or another group; for
-    ///   one inside a dictionary, see ``StorageKey/name``.
+    /// - Parameter isAllowed: whether a name is allowed that no stored property of the group has, as of a computed key or another group;
+    ///   see ``StorageKey/name`` for one inside a dictionary.
     /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``.
     public func check(allowing isAllowed: (String) -> Bool = { _ in false }) throws(StorageError) {
         let snapshot = store.snapshot

@@ -16,8 +16,8 @@ public struct StorageKey<Value: Sendable>: Sendable {
 
     /// The entry's name in the property list. Any text; `.` and `/` have no meaning.
     ///
-    /// For a value inside nested dictionaries, the names on the way to it, each after a `.`: `.server.port` is another name than that of the
-    /// entry `server.port`. In these names, `.` and `\` are written as `\.` and `\\`.
+    /// For a value inside nested dictionaries, the names on the way to it, each after a `.`: `.server.port`, whereas `server.port` is the
+    /// name of an entry. On the way, `.` and `\` in a name are written as `\.` and `\\`.
     public var name: String { definition.entryName.text }
     /// The condition under which reading writes the default.
     public var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }

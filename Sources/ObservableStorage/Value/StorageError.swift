@@ -153,8 +153,8 @@ extension StorageError: CustomStringConvertible {
             "key \"\(key)\": prescribed by the administrator, so it cannot be set; nothing was changed"
         case .discardedScene(let key):
             """
-            key "\(key)": its scene was discarded, so it cannot be set; nothing was changed; open the scene again with a new SceneStore, or \
-            reset() a scene that goes on instead of discarding it
+            key "\(key)": its scene was discarded, so it cannot be set; nothing was changed; open the scene again with a new SceneStore, \
+            or reset() a scene that goes on instead of discarding it
             """
         case .closed:
             "the store is closed; open another one to go on"

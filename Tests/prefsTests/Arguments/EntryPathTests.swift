@@ -34,7 +34,8 @@ struct EntryPathTests {
         "A path with a dot at the beginning is exact, as the name of a key in the library; escapes are parts of names",
         arguments: [
             (".server.port", 80 as PropertyListValue?), (#".server.x\.y"#, 1), (#".a\.b.c"#, 3), (".a.b.c", 4),
-            (".server.hosts.1.name", "b"), (".server.x.y", nil), (".server", nil), (".server.", nil), (#".server.x\y"#, nil), (".hidden.one", 7),
+            (".server.hosts.1.name", "b"), (".server.x.y", nil), (".server", nil), (".server.", nil), (#".server.x\y"#, nil),
+            (".hidden.one", 7),
         ])
     func exact(_ path: String, _ value: PropertyListValue?) {
         var entries = Self.entries
