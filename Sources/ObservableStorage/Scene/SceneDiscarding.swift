@@ -4,7 +4,7 @@ extension ObservableStore {
     /// What was created before cannot set values in the scene any more, because nothing would ever remove them: each ``SceneStore`` with
     /// its handles and groups of keys, and the ``SceneStored`` properties of objects. A setter that throws has the error
     /// ``StorageError/discardedScene(key:)``, others report it in ``failures``; with `writesThrough`, the application's value stays, too.
-    /// A transaction that is running may still store what it has set. Observers remain, and receive the application's values.
+    /// What a running transaction has set in the scene is removed when it ends. Observers remain, and receive the application's values.
     ///
     /// A `SceneStore` that is created afterwards opens the scene again, for itself. Use ``SceneStore/reset()`` for a scene that goes on
     /// without its values. Only this store refuses values: another process that uses the scene still sets them.

@@ -57,9 +57,9 @@ public struct SceneStore: Sendable {
     /// The scope of this scene's own values.
     var scope: KeyScope { keys.scope }
 
-    /// Whether two values represent the same scene, whenever it was opened.
+    /// Whether two values represent the same scene.
     func isSame(as other: SceneStore) -> Bool {
-        base === other.base && scope.prefix == other.scope.prefix && writesThrough == other.writesThrough
+        base === other.base && keys.scope == other.keys.scope
     }
 
     /// The handle to a key's value in this scene, with all features of a stored value.

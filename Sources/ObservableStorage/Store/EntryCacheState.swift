@@ -142,6 +142,15 @@ struct EntryCacheState: Sendable {
         return changes
     }
 
+    /// Removes entries that a transaction has stored in scopes which were discarded meanwhile.
+    mutating func removeDiscarded(_ names: some Sequence<String>, in scopes: Set<KeyScope>) -> [EntryChange] {
+        let discarded = scopes.filter(discardedScopes.contains)
+        if discarded.isEmpty { return [] }
+        // A pending edit is that of a scope that was opened again, or removes the entry.
+        let removed = names.filter { name in entries.pending(name) == nil && discarded.contains { $0.prefix.contains(name) } }
+        return apply(removed.reduce(into: EntryEdits()) { $0.updateValue(nil, forKey: $1) }, origin: .local, edit: revision + 1)
+    }
+
     /// Applies values that are on disk already, as one revision. A pending edit of the same entry takes precedence.
     mutating func merge(_ edits: EntryEdits, origin: ChangeOrigin) -> [EntryChange] {
         if log.isOn, entries.hasPending { logAgain(over: edits) }

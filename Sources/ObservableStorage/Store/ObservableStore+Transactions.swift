@@ -142,7 +142,7 @@ extension ObservableStore {
                 let edits = try transaction.finish()
                 try backend.limits.requireFitting(edits)
                 for (key, value) in edits { entries[key] = value }
-                (outcome.edits, outcome.unknown) = (edits, entries.repetition.unknown)
+                (outcome.edits, outcome.scopes, outcome.unknown) = (edits, transaction.scopes, entries.repetition.unknown)
                 attempt.note(outcome)
                 noteStoring(edits, origin)
             }
@@ -172,7 +172,7 @@ extension ObservableStore {
             state.storageRevision = latest.revision
             state.noteStored(own, as: latest.values(of: outcome.namesStored.union(outcome.counting.keys)))
             return state.merge(external, origin: .external) + state.merge(rounded, origin: .local)
-                + state.merge(latest.values(of: edits.keys), origin: origin)
+                + state.merge(latest.values(of: edits.keys), origin: origin) + state.removeDiscarded(edits.keys, in: outcome.scopes)
         }
         noteAvailable()
         noteCheckpointNeeded(isOwn: true)
@@ -246,6 +246,8 @@ private struct CommitOutcome<Result: Sendable>: Sendable {
     var counting: [String: PendingEdit] = [:]
     /// The edits of the transaction; nil until it has returned.
     var edits: EntryEdits?
+    /// The scopes in which the transaction has set values.
+    var scopes: Set<KeyScope> = []
     var result: Result?
 
     init(found: StorageEntries) {

@@ -241,6 +241,23 @@ struct DiscardedSceneTests {
         #expect(reported == [Self.refused])
     }
 
+    @Test("What a transaction has set in a scene that is discarded before it ends is removed, in the storage as well")
+    func duringTransaction() async throws {
+        let backend = InMemoryBackend(["scenes/two/count": 2])
+        let store = try ObservableStore(backend: backend)
+        let (one, two) = (SceneStore(sceneID: "one", base: store), SceneStore(sceneID: "two", base: store))
+        let (first, second) = (one.stored(Keys.count).key, two.stored(Keys.count).key)
+        try await store.update { transaction in
+            transaction[first] = 5
+            transaction[second] = 6
+            transaction[Keys.count] = 7
+            store.discard(sceneID: "one")
+        }
+        #expect(store.entries == ["count": 7, "scenes/two/count": 6])
+        try await store.flush()
+        #expect(backend.load().values == ["count": 7, "scenes/two/count": 6])
+    }
+
     @Test("Observers of a discarded scene remain, and receive the application's values")
     func observers() {
         let scene = SceneStore(sceneID: "one", base: store)
