@@ -36,9 +36,12 @@ extension StorageLimits {
     /// Whether several edits may not fit into one commit.
     var areOfCommits: Bool { operations != nil || commitSize != nil }
 
+    /// Whether values may be too large.
+    var areOfSizes: Bool { valueSize != nil || commitSize != nil }
+
     /// Throws an error if a value is too large, or does not fit into any commit.
     fileprivate func requireFitting(_ value: PropertyListValue, for key: String) throws(StorageError) {
-        if valueSize == nil, commitSize == nil { return }
+        guard areOfSizes else { return }
         let size = try Self.size(of: value, for: key)
         let most = min(valueSize ?? .max, (commitSize ?? .max) - key.utf8.count)
         if size > most { throw .tooLarge(key: key, reason: "\(size) bytes, of which it takes \(max(0, most))") }

@@ -71,18 +71,35 @@ final class Entry: Observable, @unchecked Sendable {
         swap(&content.value, &replaced.value)
         replaced.earlier = content.history.earlier
         content.history.replaced(replaced.value, isRemoval: content.value == nil, isEdit: edit != 0, type: type, revision: revision)
-        if edit != 0 {
-            // An edit of some values after one of the whole entry is one of the whole entry.
-            if let paths, content.pendingRevision == 0 || content.paths != nil {
-                if content.paths == nil { content.paths = paths } else { content.paths?.append(contentsOf: paths) }
-            } else if content.paths != nil {
-                content.paths = nil
-            }
-            content.pendingRevision = edit
-            if condition != nil || content.condition != nil { content.condition = condition }
-            if principal != nil || content.principal != nil { content.principal = principal }
-        }
+        if edit != 0 { content.noteEdit(edit, condition: condition, principal: principal, paths: paths) }
         noteChange()
+        return true
+    }
+
+    /// Replaces a value inside the dictionary, in place if nobody else has the dictionary; returns false if it is the same.
+    ///
+    /// - Parameters:
+    ///   - leaf: the new value, nil for none; afterwards the previous one.
+    ///   - name: the path of the value.
+    ///   - edit: the revision of the edit, which is pending.
+    func exchange(_ leaf: inout PropertyListValue?, at name: EntryName, edit: UInt64) throws(StorageError) -> Bool {
+        let old = name.leaf(content.value)
+        guard old != leaf else {
+            if content.pendingRevision != 0 { content.condition = nil }
+            return false
+        }
+        // Keeping the dictionary copies it.
+        let isKept = content.history.keepsValue(content.value, editedAt: name.path)
+        let whole = isKept ? content.value : nil
+        try name.replace(leaf, in: &content.value)
+        if isKept {
+            content.history.replaced(whole, isRemoval: content.value == nil, isEdit: true, type: nil, revision: edit)
+        } else {
+            content.history.noteEdited(revision: edit)
+        }
+        content.noteEdit(edit, paths: [name.path])
+        noteChange()
+        leaf = old
         return true
     }
 }
@@ -116,6 +133,25 @@ extension Entry {
                 ? nil
                 : PendingEdit(
                     value: value, condition: condition ?? [:], principal: principal, paths: paths ?? [], revision: pendingRevision)
+        }
+
+        /// Whether an edit of all of the entry is pending.
+        var isPendingWhole: Bool {
+            pendingRevision != 0 && paths == nil
+        }
+
+        fileprivate mutating func noteEdit(
+            _ edit: UInt64, condition: EntryEdits? = nil, principal: String? = nil, paths added: [[String]]?
+        ) {
+            // An edit of some values after one of the whole entry is one of the whole entry.
+            if let added, !isPendingWhole {
+                if paths == nil { paths = added } else { paths?.append(contentsOf: added) }
+            } else if paths != nil {
+                paths = nil
+            }
+            pendingRevision = edit
+            if condition != nil || self.condition != nil { self.condition = condition }
+            if principal != nil || self.principal != nil { self.principal = principal }
         }
 
         /// Whether the entry has no state to keep.

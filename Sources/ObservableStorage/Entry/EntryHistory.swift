@@ -27,6 +27,8 @@ struct EntryHistory: Sendable {
     /// Earlier values that may be valid, the newest first: the one that was replaced last, and the last one that was found to be valid, or
     /// else the first one that was not read.
     private(set) var earlier: [PropertyListValue] = []
+    // Whether the first of them is the one that was replaced last, and not one before that.
+    private var hasLast = false
     /// The revision of the store in which the present value was set.
     private(set) var revision: UInt64 = 0
     // The type as which values of the entry were last decoded.
@@ -51,7 +53,7 @@ struct EntryHistory: Sendable {
     func values(of name: EntryName, in earlier: [PropertyListValue]) -> [PropertyListValue] {
         if name.path.isEmpty { return earlier }
         // Without a value before the present one, the key had its default, whatever was valid before that.
-        if let last = earlier.first, name.leaf(last) == nil { return [] }
+        if hasLast, let last = earlier.first, name.leaf(last) == nil { return [] }
         let good = inner[name.path]?.good
         return [earlier.first.flatMap(name.leaf), good].compactMap(\.self) + earlier.dropFirst().compactMap(name.leaf)
     }
@@ -73,12 +75,26 @@ struct EntryHistory: Sendable {
             if !earlier.isEmpty { earlier = [] }
             return
         }
-        if isGood {
-            earlier = [old]
-        } else if !isEdit || !old.isBulky {
-            // Large values that are set repeatedly and never read are not kept twice.
-            earlier = [old] + earlier.suffix(1)
+        // Large values that are set repeatedly and never read are not kept twice.
+        hasLast = isGood || !isEdit || !old.isBulky
+        if hasLast { earlier = [old] + (isGood ? [] : earlier.suffix(1)) }
+    }
+
+    /// Whether a value is kept when one inside it is edited by this process: it is copied then.
+    func keepsValue(_ value: PropertyListValue?, editedAt path: [String]) -> Bool {
+        if isGood { return true }
+        var inner = value
+        for step in path {
+            guard let dictionary = inner else { break }
+            if dictionary.isCostlyToCopy { return false }
+            inner = dictionary[step]
         }
+        return true
+    }
+
+    /// Records that a value inside the present one was edited, which is not kept.
+    mutating func noteEdited(revision: UInt64) {
+        (self.revision, hasLast) = (revision, false)
     }
 
     /// Whether the present value of a key still has to be recorded as valid for readers of a type.
@@ -155,6 +171,11 @@ extension EntryName {
 }
 
 extension PropertyListValue {
+    /// Whether copying a dictionary takes longer than editing a value in it.
+    fileprivate var isCostlyToCopy: Bool {
+        if case .dictionary(let entries) = self { entries.count > 32 } else { false }
+    }
+
     /// Whether the value takes much memory, as far as its top level shows.
     fileprivate var isBulky: Bool {
         switch self {

@@ -123,6 +123,11 @@ extension EntryName {
         path.isEmpty ? value : path.reduce(value) { $0?[$1] }
     }
 
+    /// Whether the value at the path is inside the one at another path of the same entry.
+    func isInside(_ other: EntryName) -> Bool {
+        other.path.count < path.count && path.starts(with: other.path)
+    }
+
     /// An entry's value in which the value at the path is set, or removed with nil. Dictionaries that are missing are created.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)`` if a value on the path is not a dictionary, which is not replaced.
@@ -135,7 +140,10 @@ extension EntryName {
     /// Sets the value at the path inside an entry's value, or removes it with nil, without copying dictionaries that nobody else has.
     func replace(_ leaf: PropertyListValue?, in value: inout PropertyListValue?) throws(StorageError) {
         if path.isEmpty { return value = leaf }
-        guard let leaf else { return value = removing(from: value) }
+        guard let leaf else {
+            if self.leaf(value) != nil { Self.remove(path[...], from: &value) }
+            return
+        }
         try requireDictionaries(in: value)
         var whole = value.take() ?? .dictionary([:])
         whole[path: path] = leaf
@@ -157,14 +165,15 @@ extension EntryName {
 
     /// An entry's value without the value at the path, and without dictionaries that have no other value; nil if nothing is left.
     func removing(from value: PropertyListValue?) -> PropertyListValue? {
-        if path.isEmpty { return nil }
-        return leaf(value) == nil ? value : Self.removing(path[...], from: value)
+        var rest = value
+        if leaf(value) != nil { Self.remove(path[...], from: &rest) }
+        return rest
     }
 
-    private static func removing(_ path: ArraySlice<String>, from value: PropertyListValue?) -> PropertyListValue? {
-        guard let step = path.first, case .dictionary(var entries) = value else { return nil }
-        entries[step] = removing(path.dropFirst(), from: entries[step])
-        return entries.isEmpty ? nil : .dictionary(entries)
+    private static func remove(_ path: ArraySlice<String>, from value: inout PropertyListValue?) {
+        guard let step = path.first, case .dictionary(var entries) = value.take() else { return value = nil }
+        remove(path.dropFirst(), from: &entries[step])
+        value = entries.isEmpty ? nil : .dictionary(entries)
     }
 }
 

@@ -205,6 +205,16 @@ extension EntryTable {
         return isChanged
     }
 
+    /// Replaces a value inside an entry's dictionary; see ``Entry/exchange(_:at:edit:)``.
+    mutating func exchange(
+        _ entry: Entry, _ leaf: inout PropertyListValue?, at name: EntryName, edit: UInt64
+    ) throws(StorageError) -> Bool {
+        let wasPending = entry.content.pendingRevision != 0
+        guard try entry.exchange(&leaf, at: name, edit: edit) else { return false }
+        if !wasPending { edited.append(entry) }
+        return true
+    }
+
     /// Removes edits that are now on disk, except those repeated meanwhile.
     ///
     /// - Parameter stored: the values of those that were stored; the others were given up because of their conditions. Nil if all were.

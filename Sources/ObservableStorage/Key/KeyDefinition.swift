@@ -98,6 +98,11 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
             hasGroupRule: traits.validateGroup != nil, typeWhenSet: traits.runsNoUserCode ? type : nil)
     }
 
+    /// Whether writing changes one value inside a dictionary, and nothing else.
+    var editsValueInside: Bool {
+        !entryName.path.isEmpty && entryName.earlier.isEmpty && !traits.writesThrough
+    }
+
     /// Caches a read value.
     ///
     /// - Parameter isPlainEntry: whether the value depends on the entry only.

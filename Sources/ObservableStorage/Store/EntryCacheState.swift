@@ -72,6 +72,29 @@ struct EntryCacheState: Sendable {
             at: paths)
     }
 
+    /// Edits one value inside the dictionary of an entry, as one revision: in place, if nobody else has the dictionary.
+    ///
+    /// - Returns: nil if that is not possible, because the edit has to be made as one of the whole entry.
+    mutating func edit(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) -> [EntryChange]? {
+        let entry = entries.ensureEntry(name.own)
+        guard !limits.areOfSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
+        try requireEditable()
+        let isObservedAround = hasAllObservers || entry.content.observers.contains { name.isInside($0.name) }
+        var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, entry.content.history.earlier)
+        var replaced = value
+        guard try entries.exchange(entry, &replaced, at: name, edit: revision + 1) else { return [] }
+        revision += 1
+        if log.isOn {
+            log.append([LoggedEdit(key: name.own, path: name.path, over: replaced.fingerprint, value: value, sequence: revision)])
+        }
+        var new = entry.content.value
+        if !isObservedAround {
+            // Observers see the edited value only, or what is inside it.
+            (old.value, new) = (try name.replacing(replaced, in: nil), try name.replacing(value, in: nil))
+        }
+        return [change(entry, from: old, to: new, origin: .local, revision: revision)]
+    }
+
     // An edit made from an unwritten edit has the condition of that edit, which is empty for an edit by user code.
     private func whatIsStored(of condition: EntryEdits) -> EntryEdits {
         condition.reduce(into: EntryEdits()) { stored, expected in

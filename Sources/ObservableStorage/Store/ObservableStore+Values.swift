@@ -153,6 +153,7 @@ extension ObservableStore: KeyValueAccess {
         let definition = key.definition
         try edit(muting: token) { (state) throws(StorageError) in
             if stored != nil { try state.requireSettable(definition) }
+            if definition.editsValueInside, let changes = try state.edit(stored, at: definition.entryName) { return changes }
             let edits = try key.edits(storing: stored) { state.entries[$0] }
             return try state.edit(edits, of: definition.entryName.own, at: key.editedPaths)
         }

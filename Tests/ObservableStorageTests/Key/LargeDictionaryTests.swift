@@ -1,0 +1,140 @@
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("Values inside large dictionaries", .timeLimit(.minutes(10)))
+struct LargeDictionaryTests {
+    private static let numbers = (0..<2_000).reduce(into: [String: PropertyListValue]()) {
+        $0["k\($1)"] = .integer(PropertyListInteger(Int64($1)))
+    }
+    private let whole = StorageKey<[String: Int]>("d", default: [:])
+
+    private func key(_ number: Int) -> StorageKey<Int> {
+        StorageKey("d", "k\(number)", default: 0)
+    }
+
+    /// Identifies the memory of a dictionary in a store: an edit that copies it has allocated another one before it releases this one.
+    private func memory(of path: String..., in store: ObservableStore) throws -> UInt {
+        try #require(
+            store.cache.update { state in
+                path.dropFirst().reduce(state.entries[path[0]]) { $0?[$1] }?.dictionary.map { unsafeBitCast($0, to: UInt.self) }
+            })
+    }
+
+    @Test("A value is set, modified and removed without copying the others", arguments: Fixture.quick)
+    func inPlace(fixture: Fixture) async throws {
+        let store = try fixture.make(["d": .dictionary(Self.numbers)]).open()
+        // A write has the values, too.
+        await store.suspend()
+        let heard = Recorder<Int>()
+        let token = store.addUpdateListener(for: key(1)) { heard.record($0.newValue) }
+        // The storage has the dictionary that was read.
+        store[key(0)] = -1
+        let memory = try memory(of: "d", in: store)
+        func check(_ edit: () -> Void) throws {
+            edit()
+            #expect(try self.memory(of: "d", in: store) == memory)
+        }
+        for number in 0..<4 {
+            try check { store[key(number)] = -2 }
+            try check { store[key(number)] += 1 }
+            try check { store.remove(key(number)) }
+            #expect(store[key(number)] == 0)
+            try check { store[key(number)] = number + 1 }
+        }
+        #expect(heard.elements == [-2, -1, 0, 2])
+        // The values of a snapshot are copied once.
+        let snapshot = store.snapshot
+        store[key(5)] = -5
+        let copy = try self.memory(of: "d", in: store)
+        #expect(copy != memory)
+        store[key(6)] = -6
+        #expect(try self.memory(of: "d", in: store) == copy)
+        #expect(snapshot[key(5)] == 5 && snapshot[key(6)] == 6)
+        #expect(store[whole].filter { $0.value < 0 } == ["k5": -5, "k6": -6])
+        store.resume()
+        try await store.flush()
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A large dictionary inside others is not copied either, and removed with its last value")
+    func nested() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["a": ["b": .dictionary(Self.numbers), "c": 1]]))
+        await store.suspend()
+        let key = StorageKey<Int?>("a", "b", "k7")
+        store[key] = 1
+        let memory = try memory(of: "a", "b", in: store)
+        for number in 2..<5 {
+            store[key] = number
+            #expect(try self.memory(of: "a", "b", in: store) == memory)
+        }
+        store[key] = nil
+        #expect(try self.memory(of: "a", "b", in: store) == memory)
+        #expect(store.entries["a"]?["b"]?.dictionary?.count == Self.numbers.count - 1)
+        for name in Self.numbers.keys where name != "k7" { store.remove(StorageKey<Int?>("a", "b", name)) }
+        #expect(store.entries == ["a": ["c": 1]])
+    }
+
+    @Test("Observers of what is around an edited value, of what is beside it and inside it, have the values before and after")
+    func observers() async throws {
+        let entry = PropertyListValue.dictionary(Self.numbers.merging(["a": ["b": ["c": 1], "other": 2]]) { $1 })
+        let store = try ObservableStore(backend: InMemoryBackend(["d": entry]))
+        await store.suspend()
+        let seen = Recorder<String>()
+        func listen(_ key: StorageKey<PropertyListValue?>) -> ObservationToken {
+            store.addUpdateListener(for: key) { change in
+                let values = [change.oldValue, change.newValue].map { value in
+                    (value?["a"] ?? value).map { "\($0.dictionary?.count == nil ? $0 : $0["b"] ?? $0)" } ?? "nil"
+                }
+                seen.record("\(change.key) \(values[0]) \(values[1])")
+            }
+        }
+        let outside = [listen(StorageKey("d", "a", "b", "c")), listen(StorageKey("d", "a", "other")), listen(StorageKey("d", "k1"))]
+        let scene = SceneStore(sceneID: "one", base: store)
+        let inherited = scene.addUpdateListener(for: StorageKey("d", "a", "b", "c", default: 0)) { seen.record("scene \($0.newValue)") }
+        let key = StorageKey<PropertyListValue?>("d", "a", "b")
+        store[key] = ["c": 5]
+        #expect(Set(seen.elements) == ["d.a.b.c 1 5", "scene 5"])
+        #expect(seen.elements.count == 2)
+        let around = [listen(StorageKey("d")), listen(StorageKey("d", "a")), listen(key)]
+        var all = store.allChanges.makeAsyncIterator()
+        store[key] = ["c": 6]
+        #expect(
+            Set(seen.elements.dropFirst(2)) == [
+                "d.a.b.c 5 6", "scene 6", "d { c = 5; } { c = 6; }", "d.a { c = 5; } { c = 6; }", "d.a.b { c = 5; } { c = 6; }",
+            ])
+        let change = try #require(await all.next())
+        #expect(change.oldValue?["a"] == ["b": ["c": 5], "other": 2] && change.oldValue?.dictionary?.count == 2_001)
+        #expect(change.newValue?["a"] == ["b": ["c": 6], "other": 2] && change.newValue?.dictionary?.count == 2_001)
+        withExtendedLifetime((outside, inherited, around)) {}
+    }
+
+    @Test("After a value was set that is not valid, readers of it and of the whole dictionary have the last valid ones")
+    func lastValid() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["d": .dictionary(Self.numbers)]))
+        #expect(store[whole].count == 2_000)
+        #expect(store[key(1)] == 1)
+        store[StorageKey("d", "k1", default: "")] = "text"
+        store[key(2)] = -2
+        #expect(store[whole]["k1"] == 1)
+        #expect(store[key(1)] == 1 && store[key(2)] == -2)
+        #expect(throws: StorageError.self) { try store.value(for: whole) }
+        store[key(1)] = -1
+        #expect(store[whole]["k1"] == -1 && store[whole]["k2"] == -2)
+    }
+
+    @Test("A value that was valid is the last one, although the dictionary that another writer has replaced before did not have it")
+    func lastValidAfterOthers() async throws {
+        let backend = InMemoryBackend(["d": .dictionary(Self.numbers)])
+        let store = try ObservableStore(backend: backend)
+        var changes = store.allChanges.makeAsyncIterator()
+        _ = try backend.edit { $0["d"] = .dictionary(Self.numbers.merging(["other": 1]) { $1 }) }
+        _ = await changes.next()
+        store[key(9_999)] = 1
+        #expect(store[key(9_999)] == 1)
+        store[StorageKey("d", "k9999", default: "")] = "text"
+        #expect(store[key(9_999)] == 1)
+    }
+}
