@@ -22,28 +22,34 @@ struct EditLogContent: Sendable {
     /// - Returns: nil if the bytes are not those of an edit log.
     init?(_ bytes: UnsafeRawBufferPointer) {
         typealias Header = EditLogFormat.Header
-        guard bytes.count >= Header.size else { return nil }
+        guard let halfSize = EditLogFormat.halfSize(bytes, of: bytes.count) else { return nil }
+        func half(_ number: Int) -> UnsafeRawBufferPointer {
+            let start = Header.size + number * halfSize
+            return UnsafeRawBufferPointer(rebasing: bytes[start..<start + halfSize])
+        }
+        self.init(header: bytes, (half(0), half(1)), halfSize: halfSize)
+    }
+
+    /// - Parameters:
+    ///   - header: the bytes of the header, of which the size of a half was checked.
+    ///   - halves: the bytes of the halves, at least up to what is no record.
+    private init(header bytes: UnsafeRawBufferPointer, _ halves: (UnsafeRawBufferPointer, UnsafeRawBufferPointer), halfSize: Int) {
+        typealias Header = EditLogFormat.Header
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
-        guard word(Header.magicOffset) == Header.magic, let halfSize = Int(exactly: word(Header.halfSize)), halfSize >= 0,
-            halfSize <= EditLogFormat.largestSize, halfSize.isMultiple(of: 8), Header.size + 2 * halfSize <= bytes.count
-        else { return nil }
         let store = word(Header.store)
         self.store = store
         boot = word(Header.boot)
         replaced = word(Header.replaced)
         list = (word(Header.listInode), Int64(bitPattern: word(Header.listTime)))
         let committed = word(Header.committed)
-        let halves = [Header.turns.0, Header.turns.1].enumerated().map { half, turn in
-            let start = Header.size + half * halfSize
-            return Self.edits(UnsafeRawBufferPointer(rebasing: bytes[start..<start + halfSize]), store, turn: word(turn), half: half)
-        }
-        let (first, second) = (halves[0], halves[1])
+        let first = Self.edits(halves.0, store, turn: word(Header.turns.0), at: 0)
+        let second = Self.edits(halves.1, store, turn: word(Header.turns.1), at: halfSize)
         // The half that was filled first is the one with the smaller numbers.
         let isSwapped = (second.first?.sequence ?? .max) < (first.first?.sequence ?? .max)
         edits = (isSwapped ? second + first : first + second).filter { $0.sequence > committed }
     }
 
-    private static func edits(_ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, half number: Int) -> [LoggedEdit] {
+    private static func edits(_ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, at place: Int) -> [LoggedEdit] {
         typealias Record = EditLogFormat.Record
         var found: [LoggedEdit] = []
         var offset = 0
@@ -54,8 +60,7 @@ struct EditLogContent: Sendable {
                 length.isMultiple(of: 8), length <= half.count - offset
             else { break }
             let record = start + offset
-            let place = number * half.count + offset
-            let checksum = EditLogFormat.checksum(record, length: length, offset: place, seed: seed)
+            let checksum = EditLogFormat.checksum(record, length: length, offset: place + offset, seed: seed)
             guard record.loadUnaligned(fromByteOffset: Record.checksum, as: UInt64.self) == checksum else { break }
             var reader = LogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
             let sequence = record.loadUnaligned(fromByteOffset: Record.sequence, as: UInt64.self)
@@ -65,6 +70,68 @@ struct EditLogContent: Sendable {
             offset += length
         }
         return found
+    }
+}
+
+// MARK: - Reading a file
+
+extension EditLogContent {
+    // What is read of a half at once, unless a record is longer.
+    private static let portion = 64 << 10
+
+    /// Reads a log: of each half only what may be records, however large the file is.
+    ///
+    /// - Parameters:
+    ///   - header: the bytes of the header.
+    ///   - size: the size of the file.
+    /// - Returns: nil if the file is not an edit log.
+    init?(_ descriptor: Int32, header: Data, size: Int, calls: FileSystemCalls) throws(SystemError) {
+        guard let halfSize = header.withUnsafeBytes({ EditLogFormat.halfSize($0, of: size) }) else { return nil }
+        let start = EditLogFormat.Header.size
+        let first = try Self.records(of: descriptor, at: start, most: halfSize, calls)
+        let second = try Self.records(of: descriptor, at: start + halfSize, most: halfSize, calls)
+        self = header.withUnsafeBytes { header in
+            first.withUnsafeBytes { first in
+                second.withUnsafeBytes { second in EditLogContent(header: header, (first, second), halfSize: halfSize) }
+            }
+        }
+    }
+
+    private static func records(of descriptor: Int32, at start: Int, most: Int, _ calls: FileSystemCalls) throws(SystemError) -> Data {
+        var bytes = Data()
+        // Where the next record begins.
+        var next: Int? = 0
+        while let needed = next, bytes.count < most {
+            let count = min(max(needed - bytes.count, portion), most - bytes.count)
+            let more = try calls.bytes(of: descriptor, at: start + bytes.count, count: count)
+            bytes += more
+            if more.count < count { break }
+            next = bytes.withUnsafeBytes { EditLogFormat.nextRecord($0, after: needed, most: most) }
+        }
+        return bytes
+    }
+}
+
+extension EditLogFormat {
+    /// The size of a half of a log; nil if the bytes are not the beginning of one, or of one that is larger than the file.
+    fileprivate static func halfSize(_ bytes: UnsafeRawBufferPointer, of fileSize: Int) -> Int? {
+        guard bytes.count >= Header.size else { return nil }
+        func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+        guard word(Header.magicOffset) == Header.magic, let halfSize = Int(exactly: word(Header.halfSize)), halfSize >= 0,
+            halfSize <= largestSize, halfSize.isMultiple(of: 8), Header.size + 2 * halfSize <= fileSize
+        else { return nil }
+        return halfSize
+    }
+
+    /// The offset of the first record of a half that is not whole in its first bytes; nil if there is none.
+    fileprivate static func nextRecord(_ bytes: UnsafeRawBufferPointer, after offset: Int, most: Int) -> Int? {
+        var offset = offset
+        while bytes.count - offset >= Record.edits {
+            let length = Int(truncatingIfNeeded: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            guard length >= Record.edits, length.isMultiple(of: 8), length <= most - offset else { return nil }
+            offset += length
+        }
+        return offset
     }
 }
 

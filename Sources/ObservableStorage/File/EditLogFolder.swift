@@ -206,14 +206,14 @@ extension EditLogFolder {
             return (DeadEditLog(file: path, content: nil, isUnfinished: false, descriptor: descriptor), 0)
         }
         do throws(SystemError) {
-            let bytes = try calls.bytes(of: descriptor, expected: Int(status.identity.size))
-            if bytes.withUnsafeBytes(EditLogFormat.isOtherVersion) {
+            let header = try calls.bytes(of: descriptor, at: 0, count: EditLogFormat.Header.size)
+            if header.withUnsafeBytes(EditLogFormat.isOtherVersion) {
                 unlock(descriptor)
                 return nil
             }
-            let content = bytes.withUnsafeBytes { EditLogContent($0) }
+            let content = try EditLogContent(descriptor, header: header, size: Int(status.identity.size), calls: calls)
             let log = DeadEditLog(
-                file: path, content: content, isUnfinished: bytes.prefix(8).allSatisfy { $0 == 0 }, descriptor: descriptor)
+                file: path, content: content, isUnfinished: header.prefix(8).allSatisfy { $0 == 0 }, descriptor: descriptor)
             return (log, status.identity.modified)
         } catch {
             unlock(descriptor)

@@ -287,7 +287,7 @@ extension FileSystemCalls {
     }
 
     /// The bytes of an open file from an offset on, fewer if it ends before.
-    fileprivate func bytes(of descriptor: Int32, at offset: Int, count: Int) throws(SystemError) -> Data {
+    func bytes(of descriptor: Int32, at offset: Int, count: Int) throws(SystemError) -> Data {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, 1), alignment: 16)
         var filled = 0
         do throws(SystemError) {

@@ -55,6 +55,13 @@ struct EditLogFixture {
         withExtendedLifetime(log) {}
     }
 
+    /// The bytes of the log in the folder, of which there is only one.
+    func log() throws -> (path: String, bytes: Data) {
+        guard let name = logNames.first else { throw CocoaError(.fileNoSuchFile) }
+        let path = logs + "/" + name
+        return (path, try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+
     /// A chain of edits of one key, each made over the one before.
     static func chain(
         _ key: String, from first: PropertyListValue?, _ values: [PropertyListValue?], path: [String] = []
