@@ -137,7 +137,8 @@ extension PropertyListFile {
             switch record {
             case .commit(let commit) where commit.revision > first:
                 let number = StorageRevision(history: history, number: commit.revision)
-                commits.append(StorageCommit(commit.edits, revision: number, time: commit.time, writer: commit.writer))
+                let edits = commit.edits.mapValues { StorageCommit.Edit(from: $0.oldValue, to: $0.newValue) }
+                commits.append(StorageCommit(edits, revision: number, time: commit.time, writer: commit.writer))
             case .list(let list) where list.isGap && list.revision > first:
                 // Nobody knows what that program has changed.
                 if revision != nil { return nil }

@@ -41,7 +41,7 @@ extension PropertyListFile {
                 return (current, state, isBehind)
             }
             let stored = try storable(entries, as: format ?? state.format ?? newFileFormat)
-            let edits = current.edits(to: stored)
+            let edits = current.edits(to: stored, at: entries.editedPaths)
             if !edits.isEmpty { try requireWritableList(target) }
             try append(state.commit(edits, at: calls.now()), to: &state)
             whenStored?(target, state.identity)
@@ -195,7 +195,7 @@ extension PropertyListFile {
         // Logs from before the journal was made are those of the list, if nothing has changed since.
         let list = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: calls)
         let reports = replay(logs, in: &entries, over: state.identities + [list], as: format)
-        let edits = current.edits(to: entries.stored(as: format))
+        let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)
         try append(state.commit(edits, at: calls.now()), to: &state)
         if !edits.isEmpty { try state.file.synchronize(to: state.end) }
         areStored = true

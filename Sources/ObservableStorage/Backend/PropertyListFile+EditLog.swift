@@ -143,7 +143,8 @@ extension PropertyListFile {
             } rejecting: { key, value in
                 formatPolicy == .keep ? rejection(of: value, for: key, format: format) : nil
             }
-            for (key, value) in replay.changes { entries[key] = value }
+            let paths = Dictionary(grouping: content.edits, by: \.key).mapValues { $0.map(\.path) }
+            for (key, value) in replay.changes { entries.set(value, for: key, at: paths[key] ?? []) }
             reports += replay.rejections.sorted { $0.key < $1.key }.map(\.value)
             if !replay.conflicts.isEmpty { reports.append(.conflict(file: name, keys: replay.conflicts)) }
         }

@@ -8,6 +8,8 @@ public struct StorageEntries: Sendable {
     /// The names of the entries on which the edits depend; nil for all. A store records here what a transaction has read; edits that were
     /// made without reading, as by setting a value, depend on none.
     public package(set) var readKeys: Set<String>?
+    /// The paths of the edited values inside the dictionaries of entries of which not all is edited.
+    private(set) var editedPaths: [String: Set<[String]>] = [:]
     /// The revision of the storage in which the entries were read; nil if the storage has none.
     public private(set) var revision: StorageRevision?
     private var base: [String: PropertyListValue]
@@ -76,9 +78,18 @@ public struct StorageEntries: Sendable {
             guard self[key] != newValue else { return }
             put(newValue, for: key)
             editedKeys.insert(key)
+            if !editedPaths.isEmpty { editedPaths[key] = nil }
             if stampBeforeEdits == nil { stampBeforeEdits = stamp }
             stamp = UniqueNumber.next()
         }
+    }
+
+    /// Sets or removes an entry of which only the values at some paths are edited; without paths, all of it.
+    mutating func set(_ value: PropertyListValue?, for key: String, at paths: some Collection<[String]>) {
+        guard !paths.isEmpty, !paths.contains([]) else { return self[key] = value }
+        let earlier = editedKeys.contains(key) ? editedPaths[key] : []
+        self[key] = value
+        if let earlier, editedKeys.contains(key) { editedPaths[key] = earlier.union(paths) }
     }
 
     private mutating func put(_ value: PropertyListValue?, for key: String) {
@@ -127,6 +138,7 @@ public struct StorageEntries: Sendable {
     private mutating func forgetEdits() {
         if let stampBeforeEdits { addStep(from: stampBeforeEdits, editedKeys) }
         (editedKeys, readKeys, stampBeforeEdits, whenStored, areWrittenBehind) = ([], nil, nil, nil, false)
+        editedPaths = [:]
         repetition = EditRepetition()
     }
 

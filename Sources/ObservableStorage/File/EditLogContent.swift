@@ -140,15 +140,7 @@ extension LogReader {
     fileprivate mutating func edits(count: Int, sequence: UInt64) -> [LoggedEdit]? {
         var edits: [LoggedEdit] = []
         for _ in 0..<count {
-            guard let over = number(UInt64.self), let key = text(), let steps = number(UInt32.self), steps <= LogWriter.depth else {
-                return nil
-            }
-            var path: [String] = []
-            for _ in 0..<steps {
-                guard let step = text() else { return nil }
-                path.append(step)
-            }
-            guard let value = value() else { return nil }
+            guard let over = number(UInt64.self), let key = text(), let path = path(), let value = value() else { return nil }
             edits.append(LoggedEdit(key: key, path: path, over: over, value: value, sequence: sequence, isAlone: count == 1))
         }
         return edits

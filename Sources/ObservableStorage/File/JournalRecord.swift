@@ -128,11 +128,18 @@ private struct JournalBody {
     }
 
     private var edits: [(key: String, old: Value, new: Value)] = []
+    // Of the entries of which not all is edited.
+    private let paths: [(key: String, paths: Set<[String]>)]
     /// The size of the body, with what comes before the edits.
     private(set) var size: Int
 
     init(_ edits: [String: StorageCommit.Edit], besides others: Int) throws(PropertyListError) {
         size = others + 4
+        paths = edits.compactMap { key, edit in
+            edit.paths.isEmpty || edit.paths.contains { $0.count > LogWriter.depth } ? nil : (key, edit.paths)
+        }
+        if !paths.isEmpty { size += 4 }
+        for (key, paths) in paths { size += key.loggedSize + 4 + paths.reduce(0) { $0 + 4 + $1.reduce(0) { $0 + $1.loggedSize } } }
         for (key, edit) in edits {
             size += key.loggedSize
             self.edits.append((key, try value(edit.oldValue), try value(edit.newValue)))
@@ -163,6 +170,13 @@ private struct JournalBody {
                     bytes.withUnsafeBytes { writer.put($0) }
                 }
             }
+        }
+        if paths.isEmpty { return }
+        writer.put(UInt32(truncatingIfNeeded: paths.count))
+        for (key, paths) in paths {
+            writer.put(key)
+            writer.put(UInt32(truncatingIfNeeded: paths.count))
+            for path in paths { writer.put(path) }
         }
     }
 }
@@ -219,6 +233,20 @@ extension LogReader {
             guard let key = text(), let old = value(), let new = value() else { return nil }
             edits[key] = StorageCommit.Edit(from: old, to: new)
         }
+        for _ in 0..<(number(UInt32.self) ?? 0) {
+            guard let key = text(), let paths = paths(), let edit = edits[key] else { return nil }
+            edits[key] = StorageCommit.Edit(from: edit.oldValue, to: edit.newValue, at: paths)
+        }
         return edits
+    }
+
+    private mutating func paths() -> Set<[String]>? {
+        guard let count = number(UInt32.self) else { return nil }
+        var paths: Set<[String]> = []
+        for _ in 0..<count {
+            guard let path = path() else { return nil }
+            paths.insert(path)
+        }
+        return paths
     }
 }

@@ -35,6 +35,17 @@ struct LogReader {
         bytes().flatMap { String(validating: $0, as: UTF8.self) }
     }
 
+    /// The names of a path.
+    mutating func path() -> [String]? {
+        guard let steps = number(UInt32.self), steps <= LogWriter.depth else { return nil }
+        var path: [String] = []
+        for _ in 0..<steps {
+            guard let step = text() else { return nil }
+            path.append(step)
+        }
+        return path
+    }
+
     private mutating func value(_ tag: LogTag, depth: Int) -> PropertyListValue? {
         guard depth <= LogWriter.depth else { return nil }
         switch tag {

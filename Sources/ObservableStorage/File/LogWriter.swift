@@ -23,9 +23,15 @@ struct LogWriter {
     mutating func write(key: String, path: [String] = [], over: UInt64, value: PropertyListValue?) {
         put(over)
         put(key)
+        put(path)
+        put(value)
+    }
+
+    /// Writes the names of a path after their number.
+    @inline(__always)
+    mutating func put(_ path: [String]) {
         put(UInt32(truncatingIfNeeded: path.count))
         for step in path { put(step) }
-        put(value)
     }
 
     /// Writes the type of a value, and the value; for nil only that there is none.

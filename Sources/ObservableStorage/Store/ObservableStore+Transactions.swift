@@ -127,7 +127,9 @@ extension ObservableStore {
                 outcome.namesStored = Set(own.keys).subtracting(remaining.keys)
                 outcome.counting = remaining.filter { $0.value.counts { outcome.found[$0] } }
                 do throws(StorageError) {
-                    for (key, edit) in outcome.counting { entries[key] = try edit.value(of: key, over: outcome.found[key]) }
+                    for (key, edit) in outcome.counting {
+                        entries.set(try edit.value(of: key, over: outcome.found[key]), for: key, at: edit.paths)
+                    }
                 } catch {
                     // The error concerns a pending edit, and not the transaction.
                     outcome.edits = [:]
@@ -141,7 +143,8 @@ extension ObservableStore {
                 outcome.result = try body(&transaction)
                 let edits = try transaction.finish()
                 try backend.limits.requireFitting(edits)
-                for (key, value) in edits { entries[key] = value }
+                let paths = transaction.editedPaths
+                for (key, value) in edits { entries.set(value, for: key, at: paths[key] ?? []) }
                 (outcome.edits, outcome.scopes, outcome.unknown) = (edits, transaction.scopes, entries.repetition.unknown)
                 attempt.note(outcome)
                 noteStoring(edits, origin)

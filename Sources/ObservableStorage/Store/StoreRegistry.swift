@@ -250,7 +250,7 @@ private struct RemainingEdits {
             entries.whenStored = release
             let remaining = unknownEdits.remaining(edits, of: identity, in: &entries)
             let counting = remaining.filter { $0.value.counts { found[$0] } }
-            for (key, edit) in counting { entries[key] = try edit.value(of: key, over: found[key]) }
+            for (key, edit) in counting { entries.set(try edit.value(of: key, over: found[key]), for: key, at: edit.paths) }
             entries.readKeys = counting.namesRead(in: entries)
         }
     }

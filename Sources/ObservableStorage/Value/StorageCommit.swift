@@ -9,10 +9,16 @@ public struct StorageCommit: Sendable, Hashable {
         public let oldValue: PropertyListValue?
         /// The value that was set; nil for a removal.
         public let newValue: PropertyListValue?
+        /// The paths of the edited values inside the dictionary, which a journal keeps; none if the edit concerns all of the entry.
+        let paths: Set<[String]>
 
         /// Creates an edit.
         public init(from oldValue: PropertyListValue?, to newValue: PropertyListValue?) {
-            (self.oldValue, self.newValue) = (oldValue, newValue)
+            self.init(from: oldValue, to: newValue, at: [])
+        }
+
+        init(from oldValue: PropertyListValue?, to newValue: PropertyListValue?, at paths: Set<[String]>) {
+            (self.oldValue, self.newValue, self.paths) = (oldValue, newValue, paths)
         }
     }
 
