@@ -30,14 +30,29 @@ struct EtcdReplica: Sendable {
     private(set) var entries: StorageEntries
     /// The number of keys that are not reserved, those included that are no entries.
     private(set) var keyCount = 0
-    // The revision in which each entry was written last. Its name has the bytes of its key, which are not those of every equal string.
-    private var modRevisions: [String: Int64] = [:]
-    // The keys that are no entries, because an equal name has one already.
-    private var refused: [[UInt8]: (name: String, keyValue: KeyValue)] = [:]
+    // The revisions of each entry. Its name has the bytes of its key, which are not those of every equal string.
+    private var revisions: [String: Revisions] = [:]
+    // The keys that are no entries, because one with an equal name was created before: so everybody has the same entries.
+    private var refused: [[UInt8]: Refused] = [:]
     // The revisions since which entries are those of keys that were refused before, and that have not been written since.
     private var admitted: [String: Int64] = [:]
     // Up to where stores were told differences.
     private var told: StorageRevision
+
+    private struct Revisions: Sendable {
+        /// The revision in which the key was created, and the one in which it was written last.
+        let created, modified: Int64
+
+        init(_ keyValue: KeyValue) {
+            (created, modified) = (keyValue.createRevision, keyValue.modRevision)
+        }
+    }
+
+    private struct Refused: Sendable {
+        let name: String
+        let revisions: Revisions
+        let value: PropertyListValue
+    }
 
     /// What an edit is made on, without what it is compared with: an edit that holds that would have it copied by the next event.
     struct View: Sendable {
@@ -95,7 +110,7 @@ struct EtcdReplica: Sendable {
             // A damaged answer may tell any number.
             let capacity = max(0, min(keyCount, 1 << 17))
             values.reserveCapacity(capacity)
-            replica.modRevisions.reserveCapacity(capacity)
+            replica.revisions.reserveCapacity(capacity)
         }
 
         /// Whether these are the keys of a snapshot, if all of its pages were added.
@@ -107,8 +122,10 @@ struct EtcdReplica: Sendable {
         mutating func add(_ keyValues: [KeyValue]) {
             for keyValue in keyValues {
                 replica.noteHistory(keyValue)
-                guard let name = replica.count(keyValue.key, adding: 1), replica.isEntry(keyValue, named: name) else { continue }
-                replica.modRevisions[name] = keyValue.modRevision
+                guard let name = replica.count(keyValue.key, adding: 1),
+                    replica.isEntry(keyValue, named: name) || replica.refuse(ifLaterThan: keyValue, named: name, &values)
+                else { continue }
+                replica.revisions[name] = Revisions(keyValue)
                 values[name] = EtcdReplica.value(keyValue.value, of: name)
             }
         }
@@ -140,23 +157,11 @@ struct EtcdReplica: Sendable {
     mutating func apply(_ events: [WatchEvent], at revision: Int64) -> Outcome {
         var outcome = Outcome()
         var values: [String: PropertyListValue?] = [:]
-        // Deletions first: a name in another normalization may be stored in the same revision.
-        for event in events.filter(\.isDelete) + events.filter({ !$0.isDelete }) {
-            let keyValue = event.keyValue
-            noteHistory(keyValue, isDelete: event.isDelete)
-            if !event.isDelete, let attempt = keys.attempt(keyValue) { outcome.attempts.append(attempt) }
-            let isCreated = !event.isDelete && keyValue.createRevision == keyValue.modRevision
-            guard let name = count(keyValue.key, adding: event.isDelete ? -1 : isCreated ? 1 : 0) else { continue }
-            if event.isDelete, refused.removeValue(forKey: keyValue.key) != nil { continue }
-            guard isEntry(keyValue, named: name) else {
-                if event.isDelete { refused[keyValue.key] = nil } else { outcome.failures.append(failure(of: name)) }
-                continue
-            }
-            admitted[name] = nil
-            modRevisions[name] = event.isDelete ? nil : keyValue.modRevision
-            values.updateValue(event.isDelete ? nil : Self.value(keyValue.value, of: name), forKey: name)
-        }
+        // Deletions first: a name in another normalization may be stored in the same revision, after those that were refused before.
+        for event in events where event.isDelete { delete(event.keyValue, &values) }
         admitRefused(&values, at: revision)
+        let written = events.lazy.filter { !$0.isDelete }.map(\.keyValue)
+        for keyValue in written.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) { put(keyValue, &values, &outcome) }
         self.revision = revision
         guard !values.isEmpty else {
             entries = entries.stored(at: storageRevision)
@@ -165,6 +170,25 @@ struct EtcdReplica: Sendable {
         entries = StorageEntries(entries, with: values, revision: storageRevision)
         outcome.changes = tell(values)
         return outcome
+    }
+
+    private mutating func delete(_ keyValue: KeyValue, _ values: inout [String: PropertyListValue?]) {
+        noteHistory(keyValue, isDelete: true)
+        guard let name = count(keyValue.key, adding: -1), refused.removeValue(forKey: keyValue.key) == nil else { return }
+        // Otherwise it was never told.
+        guard revisions.index(forKey: name).map({ revisions.keys[$0].utf8.elementsEqual(name.utf8) }) ?? true else { return }
+        (admitted[name], revisions[name]) = (nil, nil)
+        values.updateValue(nil, forKey: name)
+    }
+
+    private mutating func put(_ keyValue: KeyValue, _ values: inout [String: PropertyListValue?], _ outcome: inout Outcome) {
+        noteHistory(keyValue)
+        if let attempt = keys.attempt(keyValue) { outcome.attempts.append(attempt) }
+        guard let name = count(keyValue.key, adding: keyValue.createRevision == keyValue.modRevision ? 1 : 0) else { return }
+        guard isEntry(keyValue, named: name) else { return outcome.failures.append(failure(of: name)) }
+        admitted[name] = nil
+        revisions[name] = Revisions(keyValue)
+        values.updateValue(Self.value(keyValue.value, of: name), forKey: name)
     }
 
     /// Why what was read does not continue what was known before; nil if it does.
@@ -193,7 +217,7 @@ struct EtcdReplica: Sendable {
     func entries(with edited: StorageEntries, over base: StorageEntries, storedAt revision: Int64) -> StorageEntries {
         var edits: [String: PropertyListValue?] = [:]
         // What has been deleted since has no revision any more.
-        for name in edited.editedKeys where modRevisions[name].map({ $0 < revision }) ?? (base[name] == nil) {
+        for name in edited.editedKeys where revisions[name].map({ $0.modified < revision }) ?? (base[name] == nil) {
             edits.updateValue(edited[name], forKey: name)
         }
         return StorageEntries(entries, with: edits, revision: entries.revision)
@@ -228,20 +252,43 @@ struct EtcdReplica: Sendable {
 
     /// Whether a key is that of the entry with its name, and not of an equal name in other bytes, which is refused.
     private mutating func isEntry(_ keyValue: KeyValue, named name: String) -> Bool {
-        let known = modRevisions.index(forKey: name).map { modRevisions.keys[$0] }
+        let known = revisions.index(forKey: name).map { revisions.keys[$0] }
         let isRefused = known.map { !$0.utf8.elementsEqual(name.utf8) } ?? false
-        if isRefused || !refused.isEmpty { refused[keyValue.key] = isRefused ? (name, keyValue) : nil }
+        if isRefused {
+            refused[keyValue.key] = Refused(
+                name: name, revisions: Revisions(keyValue), value: Self.value(keyValue.value, of: name))
+        } else if !refused.isEmpty {
+            refused[keyValue.key] = nil
+        }
         return !isRefused
+    }
+
+    /// Refuses the key of an entry if it was created later than another one with an equal name; returns whether it was.
+    private mutating func refuse(
+        ifLaterThan keyValue: KeyValue, named name: String, _ values: inout [String: PropertyListValue]
+    ) -> Bool {
+        guard let index = revisions.index(forKey: name), revisions[index].value.created > keyValue.createRevision,
+            let value = values.removeValue(forKey: name)
+        else { return false }
+        let (other, written) = revisions.remove(at: index)
+        refused[keyValue.key] = nil
+        refused[keys.start + other.utf8] = Refused(name: other, revisions: written, value: value)
+        return true
     }
 
     /// Makes refused keys entries whose names no other key has any more.
     private mutating func admitRefused(_ values: inout [String: PropertyListValue?], at revision: Int64) {
-        // In the order in which a snapshot has them.
-        for (key, (name, keyValue)) in refused.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) where modRevisions[name] == nil {
+        if refused.isEmpty { return }
+        // The first that was created, as in a snapshot.
+        let inOrder = refused.sorted { one, other in
+            let (created, others) = (one.value.revisions.created, other.value.revisions.created)
+            return created == others ? one.key.lexicographicallyPrecedes(other.key) : created < others
+        }
+        for (key, candidate) in inOrder where revisions[candidate.name] == nil {
             refused[key] = nil
-            modRevisions[name] = keyValue.modRevision
-            admitted[name] = revision
-            values.updateValue(Self.value(keyValue.value, of: name), forKey: name)
+            revisions[candidate.name] = candidate.revisions
+            admitted[candidate.name] = revision
+            values.updateValue(candidate.value, forKey: candidate.name)
         }
     }
 
@@ -266,12 +313,12 @@ struct EtcdReplica: Sendable {
 
     /// The key of an entry: the one that it has in etcd, if it is stored.
     func key(of name: String) -> [UInt8]? {
-        keys.key(of: modRevisions.index(forKey: name).map { modRevisions.keys[$0] } ?? name)
+        keys.key(of: revisions.index(forKey: name).map { revisions.keys[$0] } ?? name)
     }
 
     /// The revision in which an entry was written last; nil if it is not stored.
     func modRevision(of name: String) -> Int64? {
-        modRevisions[name]
+        revisions[name]?.modified
     }
 
     /// The comparisons with which a transaction that was made on earlier entries finds what it has read; nil if that has changed already.
@@ -286,14 +333,14 @@ struct EtcdReplica: Sendable {
         if admitted.contains(where: { $0.value > last && names?.contains($0.key) != false }) { return nil }
         guard let names, names.count <= Self.mostCompares else {
             // Without later ones, entries can only be missing.
-            if revision > last, modRevisions.contains(where: { $0.value > last }) || modRevisions.count != earlier.values.count {
+            if revision > last, revisions.contains(where: { $0.value.modified > last }) || revisions.count != earlier.values.count {
                 return nil
             }
             return comparesOfAll(since: last)
         }
         var compares: [TxnRequest.Compare] = []
         for name in names {
-            let revision = modRevisions[name] ?? 0
+            let revision = modRevision(of: name) ?? 0
             guard revision <= last, (revision == 0) == (earlier[name] == nil) else { return nil }
             // A name that can be no key is never stored.
             if let key = key(of: name) { compares.append(TxnRequest.Compare(key: key, target: .modRevision(revision))) }
@@ -307,10 +354,10 @@ struct EtcdReplica: Sendable {
         let range = TxnRequest.Compare(
             key: keys.entriesStart, rangeEnd: keys.rangeEnd, relation: .less, target: .modRevision(last + 1))
         let fence = TxnRequest.Compare(key: keys.fence, relation: .less, target: .modRevision(last + 1))
-        guard modRevisions.count <= Self.mostCompares else { return [range, fence] }
+        guard revisions.count <= Self.mostCompares else { return [range, fence] }
         return [range, fence]
-            + modRevisions.compactMap { name, revision in
-                keys.key(of: name).map { TxnRequest.Compare(key: $0, target: .modRevision(revision)) }
+            + revisions.compactMap { name, revisions in
+                keys.key(of: name).map { TxnRequest.Compare(key: $0, target: .modRevision(revisions.modified)) }
             }
     }
 }
