@@ -129,8 +129,8 @@ struct JournalState: Sendable {
     // MARK: Lists of other programs
 
     /// What remains of the commits over a list that another program has put in place, by the key: that program has not changed what it
-    /// has as it was in the last list, or in one that was announced since. The same holds for values inside a dictionary that were edited by
-    /// themselves.
+    /// has as it was in the last list, or in one that was announced since. The same holds for values inside a dictionary that were
+    /// edited by themselves.
     func remaining(over stored: (String) -> PropertyListValue?) -> [String: StorageCommit.Edit] {
         var results: [String: Result] = [:]
         var (seen, announced): (Set<String>, ArraySlice) = ([], lists.dropFirst())
