@@ -38,8 +38,9 @@ extension PropertyListFile {
         var target: ResolvedPath
         do throws(StorageError) {
             target = try resolved()
-            guard halfSize <= EditLogFormat.largestSize / 2 else {
-                throw .unwritable(file: name, reason: "the log of edits that are not written yet would need more than 64 MB")
+            guard halfSize <= EditLogFormat.largestHalf else {
+                let size = "\(EditLogFormat.largestHalf >> 20) MB"
+                throw .unwritable(file: name, reason: "the edits that are not written yet need more than \(size) in its log of edits")
             }
             // What is missing is made first.
             if try calls.makeFolderIfMissing(of: target) { target = try resolved() }

@@ -118,7 +118,7 @@ extension EditLogFormat {
         guard bytes.count >= Header.size else { return nil }
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
         guard word(Header.magicOffset) == Header.magic, let halfSize = Int(exactly: word(Header.halfSize)), halfSize >= 0,
-            halfSize <= largestSize, halfSize.isMultiple(of: 8), Header.size + 2 * halfSize <= fileSize
+            halfSize <= largestHalf, halfSize.isMultiple(of: 8), Header.size + 2 * halfSize <= fileSize
         else { return nil }
         return halfSize
     }

@@ -201,8 +201,7 @@ extension EditLogFolder {
         // Its owner may just have removed it.
         guard status.kind == .file, status.links == 1, status.owner == owner, status.permissions & 0o022 == 0 else { return nil }
         isKept = true
-        let most = Int64(EditLogFormat.Header.size + 2 * EditLogFormat.largestSize)
-        guard status.identity.size <= most else {
+        guard status.identity.size <= EditLogFormat.largestFile else {
             return (DeadEditLog(file: path, content: nil, isUnfinished: false, descriptor: descriptor), 0)
         }
         do throws(SystemError) {

@@ -54,9 +54,10 @@ enum EditLogFormat {
         return magic != Header.magic && withUnsafeBytes(of: magic) { $0.starts(with: "plEDIT".utf8) }
     }
 
-    /// The size of a half and that of a file, at most.
+    /// The size of a half, at least and at most: edits that need more are not logged. A file is twice as large, and has a header.
     static let smallestHalf = 64 << 10
-    static let largestSize = 64 << 20
+    static let largestHalf = 32 << 20
+    static let largestFile = Header.size + 2 * largestHalf
     /// Up to this size, a half is made larger than is needed for the edits that are not stored: edits at full speed during a commit fit.
     static let largestGrownHalf = 4 << 20
     /// How many times as large the next larger file is.

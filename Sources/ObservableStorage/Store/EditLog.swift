@@ -28,6 +28,8 @@ struct EditLog: Sendable {
     private var isMisplaced = false
     // Whether a larger file is wanted, although the present one has room.
     private var growth = Growth.none
+    // The edits of the file that a larger one has to have. Nothing is added to the file while others wait.
+    private var compaction: [LoggedEdit]?
     private var demand = Demand.none
     // Whether it makes sense to try again after a failure.
     private var isPossible: Bool
@@ -86,6 +88,7 @@ struct EditLog: Sendable {
     /// - Parameter removed: the file, if another process has removed or moved it.
     mutating func noteCommitted(upTo revision: UInt64, in list: ResolvedPath, _ identity: FileIdentity?, removed: EditLogFile?) {
         attempts.removeAll { $0 <= revision }
+        compaction = nil
         waiting.removeAll { $0.sequence <= revision }
         file?.noteCommitted(upTo: revision, in: identity)
         if let file { isMisplaced = file.list != list || file === removed }
@@ -106,15 +109,15 @@ struct EditLog: Sendable {
     }
 
     /// The size of the halves of a file that has to be made; nil if none has to. Everything that is not stored yet has room in one half.
-    var neededHalfSize: Int? {
+    mutating func neededHalfSize() -> Int? {
         guard isOn, isBehind || growth == .wanted else { return nil }
         let waitingSize = waiting.reduce(0) { $0 + $1.recordSize }
         // Small files grow quickly: making one takes as long as many edits, and while they are full, setters wait.
         let factor = waiting.isEmpty && growth != .wanted ? 1 : EditLogFormat.growth
         let grown = max(EditLogFormat.smallestHalf, min((file?.halfSize ?? 0) * factor, EditLogFormat.largestGrownHalf))
         if (file?.uncommittedSize ?? 0) + waitingSize <= grown { return grown }
-        let needed = compacted.reduce(waitingSize) { $0 + $1.recordSize }
-        let size = max(grown, min(needed * 2, max(needed, EditLogFormat.largestSize / 2)))
+        let needed = compacted().reduce(waitingSize) { $0 + $1.recordSize }
+        let size = max(grown, min(needed * 2, max(needed, EditLogFormat.largestHalf)))
         // Whole pages.
         return (size + EditLogFormat.Header.size - 1) / EditLogFormat.Header.size * EditLogFormat.Header.size
     }
@@ -136,18 +139,21 @@ struct EditLog: Sendable {
                 return new
             }
         } else {
-            for edits in compacted.together where !new.append(edits, sequence: edits[0].sequence) { return new }
+            for edits in compacted().together where !new.append(edits, sequence: edits[0].sequence) { return new }
         }
         for edits in waiting.together where !new.append(edits, sequence: edits[0].sequence) { return new }
         new.publish(insteadOf: file)
-        (waiting, isMisplaced, growth) = ([], false, .none)
+        (waiting, isMisplaced, growth, compaction) = ([], false, .none, nil)
         defer { file = new }
         return file
     }
 
     /// The edits in the file that a file that is too small for all of them has to have.
-    private var compacted: [LoggedEdit] {
-        (file?.edits ?? []).compacted(keeping: attempts)
+    private mutating func compacted() -> [LoggedEdit] {
+        if let compaction { return compaction }
+        let edits = (file?.edits ?? []).compacted(keeping: attempts)
+        if !waiting.isEmpty { compaction = edits }
+        return edits
     }
 
     /// Records that a file cannot be made, without which edits are not logged, unless the present one has room.
@@ -156,13 +162,13 @@ struct EditLog: Sendable {
         guard isBehind else { return }
         (self.refusal, isOn) = (refusal.error, false)
         if refusal.isPermanent { isPossible = false }
-        (waiting, isMisplaced) = ([], false)
+        (waiting, isMisplaced, compaction) = ([], false, nil)
     }
 
     /// Moves the file out, to be removed outside the lock. A later edit makes another one.
     mutating func takeFile() -> EditLogFile? {
         // Edits for which a file is being made were stored or discarded as well.
-        (attempts, waiting, isMisplaced, growth) = ([], [], false, .none)
+        (attempts, waiting, isMisplaced, growth, compaction) = ([], [], false, .none, nil)
         return file.take()
     }
 

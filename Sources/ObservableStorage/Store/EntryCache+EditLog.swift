@@ -1,4 +1,5 @@
 import Dispatch
+import FoundationSubset
 import PropertyListCoding
 
 /// How long edits that are not in the storage yet are kept.
@@ -33,6 +34,8 @@ extension EntryCache {
         case .later:
             guard !StoreRegistry.all.isForkedChild else { return }
             DispatchQueue.global().async { [self] in
+                // As before a commit: the setter goes on first.
+                sched_yield()
                 logGrowing.withLock { _ in makeLogIfNeeded() }
             }
         }
@@ -43,7 +46,7 @@ extension EntryCache {
         // Others that need the same file wait for it: the lock is held while it is made, and protects nothing else.
         let replaced = logMaking.withLock { _ in
             var replaced: [EditLogFile] = []
-            while let halfSize = update({ $0.log.neededHalfSize }) {
+            while let halfSize = update({ $0.log.neededHalfSize() }) {
                 do throws(EditLogRefusal) {
                     // A forked child writes nothing: its pending edits are those of the parent.
                     guard let makeLog, !StoreRegistry.all.isForkedChild else {

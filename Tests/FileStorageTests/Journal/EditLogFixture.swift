@@ -1,6 +1,7 @@
 import Foundation
 import PropertyListCoding
 import TestSupport
+import Testing
 
 @testable import ObservableStorage
 
@@ -20,6 +21,15 @@ struct EditLogFixture {
     /// The names in the folder of logs; none if there is no folder.
     var logNames: [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: logs).sorted()) ?? []
+    }
+
+    /// The sizes of the files in the folder of logs.
+    var logSizes: [Int] {
+        get throws {
+            try logNames.map { name in
+                try #require(try FileManager.default.attributesOfItem(atPath: logs + "/" + name)[.size] as? Int)
+            }
+        }
     }
 
     /// The storage of a store of the list.

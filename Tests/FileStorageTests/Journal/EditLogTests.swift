@@ -12,7 +12,7 @@ struct EditLogTests {
     /// Makes files until a log needs none.
     private func makeFiles(for log: inout EditLog, _ fixture: EditLogFixture) throws {
         for _ in 0..<8 {
-            guard let halfSize = log.neededHalfSize else { return }
+            guard let halfSize = log.neededHalfSize() else { return }
             log.install(try EditLogFolder(list: fixture.list, calls: .live).makeLog(halfSize: halfSize))?.remove()
         }
         Issue.record("no file is large enough")
@@ -44,21 +44,74 @@ struct EditLogTests {
             let value = PropertyListValue.data(Data(repeating: UInt8(number), count: 1 << 20))
             log.append("k", over: old, value, sequence: UInt64(number))
             old = value
-            if let halfSize = log.neededHalfSize { #expect(halfSize <= 8 << 20) }
+            if let halfSize = log.neededHalfSize() { #expect(halfSize <= 8 << 20) }
             try makeFiles(for: &log, fixture)
         }
         #expect(log.isComplete)
         log.takeFile()?.remove()
     }
 
-    @Test("A value that fits into the largest log is logged")
+    @Test("Edits that are stored while a larger file is made are not in it")
+    func storedMeanwhile() throws {
+        let fixture = try EditLogFixture()
+        var log = EditLog(isOn: true)
+        var number = 0
+        repeat {
+            try makeFiles(for: &log, fixture)
+            number += 1
+            let value = PropertyListValue.data(Data(repeating: UInt8(number), count: 1 << 20))
+            log.append("k\(number)", over: nil, value, sequence: UInt64(number))
+        } while !log.isBehind || number < 5
+        let needed = log.neededHalfSize()
+        let halfSize = try #require(needed)
+        log.noteCommitted(upTo: UInt64(number) - 1, in: fixture.list, nil, removed: nil)
+        log.install(try EditLogFolder(list: fixture.list, calls: .live).makeLog(halfSize: halfSize))?.remove()
+        #expect(log.file?.edits.map(\.key) == ["k\(number)"])
+        log.takeFile()?.remove()
+    }
+
+    @Test("A value that fits into the largest log is logged, and for a larger one the reason names its size")
     func largeValue() async throws {
         let fixture = try EditLogFixture()
+        let large = StorageKey("large", default: Data())
         let store = try ObservableStore(backend: fixture.backendWithoutRenaming)
-        try store.set(Data(count: 20 << 20), for: StorageKey("large", default: Data()))
+        try store.set(Data(count: 31 << 20), for: large)
         #expect(store.durability == .immediate)
-        #expect(fixture.logNames.count == 1)
+        #expect(try fixture.logSizes == [EditLogFormat.largestFile])
+        #expect(EditLogFormat.largestFile - EditLogFormat.Header.size == 64 << 20)
+        try store.set(Data(count: 33 << 20), for: large)
+        let reason = "the edits that are not written yet need more than 32 MB in its log of edits"
+        #expect(store.durability == .flushed(reason: .unwritable(file: fixture.file.path, reason: reason)))
         try await store.close(discardingEdits: true)
+    }
+
+    @Test("A file that is larger than the largest log is not read as one")
+    func tooLargeFile() async throws {
+        let fixture = try EditLogFixture()
+        let halfSize = EditLogFormat.largestHalf + EditLogFormat.Header.size
+        try fixture.leaveLog(EditLogFixture.chain("k", from: nil, [1]), halfSize: halfSize)
+        let store = try ObservableStore(backend: fixture.backend())
+        #expect(store[key] == 0)
+        #expect(fixture.logNames.isEmpty)
+        try await store.close()
+    }
+
+    @Test("A log gets no larger than four times the last values of the edits that are not written, however many edits there were")
+    func sizeOfLog() throws {
+        let fixture = try EditLogFixture()
+        var log = EditLog(isOn: true)
+        var sizes: [Int] = []
+        var old: [String: PropertyListValue] = [:]
+        // The values of 8 keys, 3 MB together, again and again; one of them twice, while it waits.
+        for number in 1...200 {
+            let (key, value) = ("k\(number % 8)", PropertyListValue.data(Data(repeating: UInt8(number), count: 3 << 17)))
+            log.append(key, over: old[key], value, sequence: UInt64(number))
+            old[key] = value
+            try makeFiles(for: &log, fixture)
+            sizes += try fixture.logSizes
+        }
+        #expect(try #require(sizes.max()) <= 14 << 20)
+        log.takeFile()?.remove()
     }
 
     @Test("Compaction keeps the order of edits of an entry and of values inside it")

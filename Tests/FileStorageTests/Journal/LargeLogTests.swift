@@ -21,12 +21,12 @@ struct LargeLogTests {
         put(1, at: Header.store)
         put(1, at: Header.turns.0)
         put(1, at: Header.turns.1)
-        put(UInt64(EditLogFormat.largestSize), at: Header.halfSize)
+        put(UInt64(EditLogFormat.largestHalf), at: Header.halfSize)
         put(FileSystemCalls.live.boot, at: Header.boot)
         let file = URL(fileURLWithPath: fixture.logs + "/" + name)
         try header.write(to: file)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
-        try #require(truncate(file.path, off_t(Header.size + 2 * EditLogFormat.largestSize)) == 0)
+        try #require(truncate(file.path, off_t(Header.size + 2 * EditLogFormat.largestHalf)) == 0)
     }
 
     @Test("Of logs that are large, and have few edits, little is read", arguments: [false, true])
