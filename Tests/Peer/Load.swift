@@ -19,6 +19,7 @@ struct Load {
         case "writes": try await write()
         case "keys": try await setKeys()
         case "value": try await storeValue()
+        case "encodings": try encode()
         case "subscribers": try await subscribe()
         case "streams": try await openAndDrop()
         case "transactions": try await add()
@@ -88,6 +89,25 @@ struct Load {
         try await store.close()
         tell("held", heapUse)
         tell("read", try ObservableStore(at: file)[data].count)
+    }
+
+    /// Encodes a list of about the given size on one thread after the other, all of which go on living, as those of a pool do.
+    private func encode() throws {
+        let text = String(repeating: "x", count: 480)
+        let entries = (0..<count / 500).map { ("key.\($0)", PropertyListValue.string(text + String($0))) }
+        let list = PropertyListValue.dictionary(Dictionary(uniqueKeysWithValues: entries))
+        tell("file", try list.encoded(as: .binary).count)
+        let (before, isOver) = (residentMemory, DispatchSemaphore(value: 0))
+        for _ in 0..<8 {
+            let isEncoded = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                for _ in 0..<3 { _ = Result { try list.encoded(as: .binary) } }
+                isEncoded.signal()
+                isOver.wait()
+            }
+            isEncoded.wait()
+        }
+        tell("growth", residentMemory - before)
     }
 
     /// Adds the given number of listeners and readers of one key, and releases them.

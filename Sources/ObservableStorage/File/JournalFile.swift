@@ -1,4 +1,5 @@
 import FoundationSubset
+import PropertyListCoding
 
 /// A journal beside a property list, open for reading and, if that is allowed, for writing.
 ///
@@ -288,21 +289,15 @@ extension FileSystemCalls {
 
     /// The bytes of an open file from an offset on, fewer if it ends before.
     func bytes(of descriptor: Int32, at offset: Int, count: Int) throws(SystemError) -> Data {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, 1), alignment: 16)
+        let block = MemoryBlock(size: count)
         var filled = 0
-        do throws(SystemError) {
-            while filled < count {
-                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<count])
-                let position = offset + filled
-                let more = try uninterrupted { () throws(SystemError) in try readBytesAt(descriptor, rest, position) }
-                guard more > 0 else { break }
-                filled += more
-            }
-        } catch {
-            buffer.deallocate()
-            throw error
+        while filled < count {
+            let rest = UnsafeMutableRawBufferPointer(start: block.start + filled, count: count - filled)
+            let position = offset + filled
+            let more = try uninterrupted { () throws(SystemError) in try readBytesAt(descriptor, rest, position) }
+            guard more > 0 else { break }
+            filled += more
         }
-        guard let start = buffer.baseAddress else { return Data() }
-        return Data(bytesNoCopy: start, count: filled, deallocator: .custom { start, _ in start.deallocate() })
+        return block.data(count: filled)
     }
 }

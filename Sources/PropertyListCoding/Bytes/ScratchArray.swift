@@ -74,25 +74,19 @@ struct ScratchArray<Element: BitwiseCopyable>: ~Copyable {
 
 /// One block of memory for several scratch arrays; binary.write takes 1.3 times as long with a block for each of them.
 final class ScratchArena {
-    private let start: UnsafeMutableRawPointer
-    private let size: Int
+    private let block: MemoryBlock
     private var used = 0
 
     init(size: Int) {
-        self.size = size
-        start = .allocate(byteCount: size, alignment: Self.alignment)
-    }
-
-    deinit {
-        start.deallocate()
+        block = MemoryBlock(size: size)
     }
 
     /// Memory for elements, valid as long as the arena.
     fileprivate func allocate<Element: BitwiseCopyable>(_ type: Element.Type, count: Int) -> UnsafeMutablePointer<Element> {
         let bytes = Self.size(of: type, count: count)
-        precondition(bytes <= size - used)
+        precondition(bytes <= block.size - used)
         defer { used += bytes }
-        return (start + used).bindMemory(to: type, capacity: count)
+        return (block.start + used).bindMemory(to: type, capacity: count)
     }
 
     /// The space that a number of elements takes in an arena.

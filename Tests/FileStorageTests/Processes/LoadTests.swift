@@ -41,6 +41,13 @@ struct LoadTests {
         #expect(try figures.figure("peak") < 8 * count + 100_000_000)
     }
 
+    @Test("Threads that have encoded a large list keep nothing of its size")
+    func encodings() async throws {
+        let figures = try await load("encodings", 20_000_000)
+        #expect(try figures.figure("file") > 19_000_000)
+        #expect(try figures.figure("growth") < 30_000_000)
+    }
+
     @Test("Many subscribers use memory proportional to their number, and release all of it")
     func subscribers() async throws {
         let count = isLong ? 10_000 : 1_000
