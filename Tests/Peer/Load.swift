@@ -98,10 +98,10 @@ struct Load {
         let list = PropertyListValue.dictionary(Dictionary(uniqueKeysWithValues: entries))
         tell("file", try list.encoded(as: .binary).count)
         let (before, isOver) = (residentMemory, DispatchSemaphore(value: 0))
-        for _ in 0..<8 {
+        for _ in 0..<4 {
             let isEncoded = DispatchSemaphore(value: 0)
             Thread.detachNewThread {
-                for _ in 0..<3 { _ = Result { try list.encoded(as: .binary) } }
+                for _ in 0..<2 { _ = Result { try list.encoded(as: .binary) } }
                 isEncoded.signal()
                 isOver.wait()
             }
