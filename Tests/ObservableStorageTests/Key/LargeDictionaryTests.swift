@@ -96,14 +96,14 @@ struct LargeDictionaryTests {
         let inherited = scene.addUpdateListener(for: StorageKey("d", "a", "b", "c", default: 0)) { seen.record("scene \($0.newValue)") }
         let key = StorageKey<PropertyListValue?>("d", "a", "b")
         store[key] = ["c": 5]
-        #expect(Set(seen.elements) == ["d.a.b.c 1 5", "scene 5"])
+        #expect(Set(seen.elements) == [".d.a.b.c 1 5", "scene 5"])
         #expect(seen.elements.count == 2)
         let around = [listen(StorageKey("d")), listen(StorageKey("d", "a")), listen(key)]
         var all = store.allChanges.makeAsyncIterator()
         store[key] = ["c": 6]
         #expect(
             Set(seen.elements.dropFirst(2)) == [
-                "d.a.b.c 5 6", "scene 6", "d { c = 5; } { c = 6; }", "d.a { c = 5; } { c = 6; }", "d.a.b { c = 5; } { c = 6; }",
+                ".d.a.b.c 5 6", "scene 6", "d { c = 5; } { c = 6; }", ".d.a { c = 5; } { c = 6; }", ".d.a.b { c = 5; } { c = 6; }",
             ])
         let change = try #require(await all.next())
         #expect(change.oldValue?["a"] == ["b": ["c": 5], "other": 2] && change.oldValue?.dictionary?.count == 2_001)
