@@ -265,8 +265,10 @@ extension EntryCache {
         func part(_ entry: String) -> EntryChange? { parts.first { $0.key == entry } }
         // What changes in one step is told once.
         guard (part(name.own) ?? parts.first)?.key == change.key else { return nil }
+        // Of an entry of which one value was edited, a change may have that value only, before and after.
         let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }
-        let (old, new) = (state.layers.entry(name, before), state.entry(name))
+        let after: (String) -> PropertyListValue? = { name in part(name).map(\.new.stored) ?? state.entries[name] }
+        let (old, new) = (state.layers.entry(name, before), state.layers.entry(name, after))
         let isOwn = old.stored != new.stored
         // A value of its own hides the fallback.
         guard isOwn || new.stored == nil && old.fallback != new.fallback else { return nil }

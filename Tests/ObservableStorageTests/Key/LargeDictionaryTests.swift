@@ -94,6 +94,7 @@ struct LargeDictionaryTests {
         let outside = [listen(StorageKey("d", "a", "b", "c")), listen(StorageKey("d", "a", "other")), listen(StorageKey("d", "k1"))]
         let scene = SceneStore(sceneID: "one", base: store)
         let inherited = scene.addUpdateListener(for: StorageKey("d", "a", "b", "c", default: 0)) { seen.record("scene \($0.newValue)") }
+        let beside = scene.addUpdateListener(for: StorageKey("d", "k1", default: 0)) { seen.record("beside \($0.newValue)") }
         let key = StorageKey<PropertyListValue?>("d", "a", "b")
         store[key] = ["c": 5]
         #expect(Set(seen.elements) == [".d.a.b.c 1 5", "scene 5"])
@@ -108,7 +109,7 @@ struct LargeDictionaryTests {
         let change = try #require(await all.next())
         #expect(change.oldValue?["a"] == ["b": ["c": 5], "other": 2] && change.oldValue?.dictionary?.count == 2_001)
         #expect(change.newValue?["a"] == ["b": ["c": 6], "other": 2] && change.newValue?.dictionary?.count == 2_001)
-        withExtendedLifetime((outside, inherited, around)) {}
+        withExtendedLifetime((outside, inherited, beside, around)) {}
     }
 
     @Test("After a value was set that is not valid, readers of it and of the whole dictionary have the last valid ones")
