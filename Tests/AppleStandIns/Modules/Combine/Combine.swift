@@ -204,21 +204,30 @@ public protocol Subject<Output, Failure>: AnyObject, Publisher {
 extension Subject where Output == Void { public func send() { send(()) } }
 
 final class Conduit<Output, Failure: Error>: Subscription, @unchecked Sendable {
-    var down: AnySubscriber<Output, Failure>?
-    var demand: Subscribers.Demand = .none
+    // Values may be sent by several threads.
+    private let lock = NSRecursiveLock()
+    private var down: AnySubscriber<Output, Failure>?
+    private var demand: Subscribers.Demand = .none
     let combineIdentifier = CombineIdentifier()
     init(_ down: AnySubscriber<Output, Failure>) { self.down = down }
-    func request(_ more: Subscribers.Demand) { demand += more }
+    func request(_ more: Subscribers.Demand) { lock.withLock { demand += more } }
     func offer(_ value: Output) {
-        guard let down, demand > 0 else { return }
-        demand -= 1
-        demand += down.receive(value)
+        let receiver = lock.withLock { () -> AnySubscriber<Output, Failure>? in
+            guard let down, demand > 0 else { return nil }
+            demand -= 1
+            return down
+        }
+        guard let receiver else { return }
+        request(receiver.receive(value))
     }
-    func finish(_ completion: Subscribers.Completion<Failure>) {
-        down?.receive(completion: completion)
-        down = nil
+    func finish(_ completion: Subscribers.Completion<Failure>) { taken()?.receive(completion: completion) }
+    func cancel() { _ = taken() }
+    private func taken() -> AnySubscriber<Output, Failure>? {
+        lock.withLock {
+            defer { down = nil }
+            return down
+        }
     }
-    func cancel() { down = nil }
 }
 public final class PassthroughSubject<Output, Failure: Error>: Subject {
     private let lock = NSRecursiveLock()
