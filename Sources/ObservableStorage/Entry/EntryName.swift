@@ -56,10 +56,9 @@ struct EntryName: Sendable, Hashable {
         fallback != nil || !earlier.isEmpty
     }
 
-    /// The name under which the key's own value is stored; nil if there is none.
-    func counting(_ stored: (String) -> PropertyListValue?) -> String? {
-        if leaf(stored(own)) != nil { return own }
-        return earlier.first { stored($0) != nil }
+    /// Whether a value of the key's own is stored, under the present or an earlier name.
+    func isStored(_ stored: (String) -> PropertyListValue?) -> Bool {
+        value(own, earlier, stored) != nil
     }
 
     /// The first earlier name with a value that was stored there after the key's own one: setting the key would not have left it.
@@ -185,4 +184,11 @@ struct StoredEntry: Sendable, Equatable {
     var fallback: PropertyListValue?
     /// The value registered for use while none is stored.
     let registered: PropertyListValue?
+
+    /// How a key changes with these values: whether its own one does, which hides the fallback, and whether what changes is removed; nil if
+    /// the key has the same value.
+    func change(to new: StoredEntry) -> (isOwn: Bool, isRemoval: Bool)? {
+        if stored != new.stored { return (true, new.stored == nil) }
+        return new.stored == nil && fallback != new.fallback ? (false, new.fallback == nil) : nil
+    }
 }

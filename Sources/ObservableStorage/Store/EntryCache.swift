@@ -269,9 +269,7 @@ extension EntryCache {
         let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }
         let after: (String) -> PropertyListValue? = { name in part(name).map(\.new.stored) ?? state.entries[name] }
         let (old, new) = (state.layers.entry(name, before), state.layers.entry(name, after))
-        let isOwn = old.stored != new.stored
-        // A value of its own hides the fallback.
-        guard isOwn || new.stored == nil && old.fallback != new.fallback else { return nil }
+        guard let (isOwn, isRemoval) = old.change(to: new) else { return nil }
         func previous(_ place: EntryName) -> [PropertyListValue] {
             guard let history = state.entries.entry(place.own)?.content.history else { return [] }
             return part(place.own).map { history.values(of: place, in: $0.earlier) } ?? history.earlier(place)
@@ -281,7 +279,7 @@ extension EntryCache {
             key: name.text, old: old, new: new, earlier: previous(name.place(before)),
             // A fallback that is used from now on may have become invalid while it was hidden, or just now.
             earlierFallback: isOwn ? state.earlier(name).fallback : name.placeOfFallback(before).map(previous) ?? [],
-            isRemoval: (isOwn ? new.stored : new.fallback) == nil, origin: change.origin, revision: change.revision,
+            isRemoval: isRemoval, origin: change.origin, revision: change.revision,
             storageRevision: change.storageRevision, entry: source.entry, version: source.version)
     }
 

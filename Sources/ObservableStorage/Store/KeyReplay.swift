@@ -35,15 +35,13 @@ struct KeyReplay<Value: Sendable> {
         let before = previous
         for name in name.all { if let edit = edits[name] { set(edit.newValue, for: name) } }
         let new = layers.entry(name) { values[$0] }
-        let isOwn = old.stored != new.stored
-        // A value of its own hides the fallback.
-        guard isOwn || new.stored == nil && old.fallback != new.fallback else { return nil }
+        guard let (isOwn, isRemoval) = old.change(to: new) else { return nil }
         return typed(
             EntryChange(
                 key: name.text, old: old, new: new, earlier: before.own,
                 // A fallback that is used from now on may have become invalid while it was hidden, or just now.
                 earlierFallback: isOwn ? previous.fallback : before.fallback,
-                isRemoval: (isOwn ? new.stored : new.fallback) == nil, origin: origin, revision: revision,
+                isRemoval: isRemoval, origin: origin, revision: revision,
                 storageRevision: storageRevision, entry: entry, version: 0))
     }
 

@@ -181,7 +181,7 @@ extension ObservableStore: KeyValueAccess {
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
     public nonisolated func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        cache.update { state in key.definition.entryName.counting { state.entries[$0] } != nil }
+        cache.update { state in key.definition.entryName.isStored { state.entries[$0] } }
     }
 
     /// Sets the value of a key while none is stored, which precedes the key's own default. It is not written, and observers are not

@@ -60,7 +60,7 @@ public struct StoreSnapshot: Sendable {
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
     public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        key.definition.entryName.counting { stored.values[$0] } != nil
+        key.definition.entryName.isStored { stored.values[$0] }
     }
 
     private func read<Value>(_ key: StorageKey<Value>) -> (value: Value, failure: StorageError?) {

@@ -135,7 +135,7 @@ public struct StoreTransaction: KeyValueAccess {
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
     public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        key.definition.entryName.counting { contents[$0] } != nil
+        key.definition.entryName.isStored { contents[$0] }
     }
 
     /// All stored values by name.
@@ -152,7 +152,7 @@ public struct StoreTransaction: KeyValueAccess {
     private func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
         guard key.definition.storesDefault else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
-        let edits = key.editsOfDefault(in: nil, at: 0) { contents[$0] }
+        let edits = key.editsOfDefault { contents[$0] }
         if let edits = cache.storable(edits, in: backend, reports) { contents.apply(edits) }
     }
 
