@@ -1,4 +1,8 @@
+import Dispatch
 import ObservableStorage
+
+// Not in the pool of threads, which may be busy.
+private let alarms = DispatchQueue(label: "EtcdStorage.AwaitableState")
 
 /// A state under a lock, in which tasks can wait for what they look for.
 final class AwaitableState<State: Sendable>: Sendable {
@@ -88,14 +92,7 @@ final class AwaitableState<State: Sendable>: Sendable {
             return true
         }
         guard isEarlier else { return }
-        Task { [weak self] in
-            do {
-                try await Task.sleep(until: instant, clock: .continuous)
-            } catch {
-                // Nobody cancels it.
-            }
-            self?.alarmRang(instant)
-        }
+        alarms.asyncAfter(deadline: .now() + (instant - .now) / .seconds(1)) { [weak self] in self?.alarmRang(instant) }
     }
 
     private func alarmRang(_ instant: Instant) {

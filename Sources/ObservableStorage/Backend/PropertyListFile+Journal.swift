@@ -179,16 +179,19 @@ extension PropertyListFile {
             guard var state = try currentJournal(of: target, known) else {
                 guard let known else { return .none }
                 let content = try listContent(at: target)
-                if content.identity == identity { return .lost(known, content) }
-                continue
+                guard content.identity == identity else { continue }
+                if counts(known, beside: identity) { return .lost(known, content) }
+                remember(nil)
+                return .none
             }
             if state.file.isCopy {
                 let content = try listContent(at: target)
                 guard content.identity == identity else { continue }
                 // Somebody has put a copy in place, perhaps an older one: what is known counts.
-                return known.map { .lost($0, content) } ?? .copied(state.file, content)
+                if let known, counts(known, beside: identity) { return .lost(known, content) }
+                return .copied(state.file, content)
             }
-            if let known, !state.file.header.continues(known.file.header), known.needsCheckpoint {
+            if let known, !state.file.header.continues(known.file.header), known.needsCheckpoint, counts(known, beside: identity) {
                 return .replaced(state, lost: known)
             }
             let list = state.list(identity)
@@ -208,6 +211,11 @@ extension PropertyListFile {
             return .current(state)
         }
         throw StorageError.unreadable(file: name, reason: "it keeps changing while it is read")
+    }
+
+    /// Whether what is known of a lost journal counts. Who only reads cannot store it: for them, a list that was put in place since counts.
+    private func counts(_ known: JournalState, beside identity: FileIdentity?) -> Bool {
+        !isReadOnly || identity == nil || known.list(identity) != nil
     }
 
     /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.

@@ -265,11 +265,28 @@ extension CloudMirror {
         do throws(StorageError) {
             let missed = try store.replace(pulls)
             try store.note(notes)
+            noteStored(pulls)
             return missed.map { name, value in .missed(name, value) }
         } catch {
             if error != .closed { store.reports.report(error) }
             end()
             return []
+        }
+    }
+
+    /// Records when pulled values are stored: a change that the storage has afterwards is none that was made before.
+    private func noteStored(_ pulls: [ObservableStore.Replacement]) {
+        if pulls.isEmpty { return }
+        Task { [weak self, store] in
+            do {
+                try await store.flush()
+            } catch {
+                // The store has reported it, and writes them later.
+                return
+            }
+            let present = store.entries(of: pulls.map(\.name))
+            let stored = pulls.reduce(into: EntryEdits()) { if present[$1.name] == $1.new { $0.updateValue($1.new, forKey: $1.name) } }
+            self?.perform { $0.handle(.stored(stored)) }
         }
     }
 

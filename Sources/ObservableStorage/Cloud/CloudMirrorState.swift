@@ -25,6 +25,8 @@ struct CloudMirrorState: Sendable {
         case localChanged(String, PropertyListValue?, CloudStamp?, isMigration: Bool, isExternal: Bool = false)
         /// A pulled value did not replace the present one, which is another one than expected; nor was its time noted.
         case missed(String, PropertyListValue?)
+        /// The storage has the pulled values.
+        case stored([String: PropertyListValue?])
         /// The cloud has changed; all its entries.
         case cloudChanged(CloudChange, [String: PropertyListValue?])
         /// The delay after the begin of the download is over; all entries of the cloud.
@@ -34,7 +36,7 @@ struct CloudMirrorState: Sendable {
     }
 
     enum Action: Sendable, Equatable {
-        /// Replace a value in the store, if it is still the expected one, and set its time.
+        /// Replace a value in the store, if it is still the expected one, in memory and in the storage, and set its time.
         case pull(String, from: PropertyListValue?, to: PropertyListValue?, CloudStamp)
         /// Set the time of a key in the store.
         case note(String, CloudStamp?)
@@ -61,6 +63,8 @@ struct CloudMirrorState: Sendable {
         var remote: Remote?
         /// Whether the cloud has an entry that cannot be read. It may be a newer edit, so the key is left alone.
         var isUnreadable = false
+        /// The stored value and time that a pull replaces, until the storage has that.
+        var replaced: (value: PropertyListValue?, stamp: CloudStamp?)?
         /// The last refusal or rejection that was told.
         var told: CloudMirror.Event?
 
@@ -98,8 +102,12 @@ struct CloudMirrorState: Sendable {
             return change(name, to: value, stamp, isMigration: isMigration, isExternal: isExternal, now: now)
         case .missed(let name, let value):
             registers[name]?.notedStamp = nil
+            registers[name]?.replaced = nil
             if registers[name]?.value == value { return note(name) }
             return change(name, to: value, nil, isMigration: false, isExternal: false, now: now)
+        case .stored(let values):
+            for (name, value) in values where registers[name]?.value == value { registers[name]?.replaced = nil }
+            return []
         case .cloudChanged(let change, let cloud):
             return self.change(change, cloud)
         case .waited(let cloud):
@@ -153,9 +161,13 @@ struct CloudMirrorState: Sendable {
         }
         guard value != register.value else { return [] }
         registers[name]?.value = value
-        if isExternal, stored == nil, register.notedStamp != nil {
-            registers[name]?.stamp = nil
-            registers[name]?.notedStamp = nil
+        registers[name]?.replaced = nil
+        let givenUp = isExternal ? register.replaced.flatMap { $0.stamp?.time == stored?.time ? $0 : nil } : nil
+        // A pull was given up because another process had made an edit: this one, or one of what was pulled with it. Otherwise the file was
+        // deleted or replaced.
+        if isExternal, givenUp.map({ $0.value == value }) ?? (stored == nil && register.notedStamp != nil) {
+            registers[name]?.stamp = stored
+            registers[name]?.notedStamp = stored
             return reconcile(name)
         }
         let replaced = register.value.flatMap { upgraded($0, register.key) }
@@ -281,6 +293,7 @@ extension CloudMirrorState {
         registers[name]?.stamp = stamp
         registers[name]?.told = nil
         if stored == register.value { return note(name) }
+        registers[name]?.replaced = (register.value, register.notedStamp)
         registers[name]?.value = stored
         registers[name]?.notedStamp = stamp
         return [.pull(name, from: register.value, to: stored, stamp)]

@@ -9,22 +9,25 @@ extension ObservableStore {
 
     /// Sets values that came from another device, as one revision with the origin ``ChangeOrigin/external``.
     ///
+    /// If another process has changed one of them before they are written, they are all replaced by what is stored.
+    ///
     /// - Returns: the present values of those that have another one than expected, which are left as they are.
     nonisolated func replace(_ replacements: [Replacement]) throws(StorageError) -> [(String, PropertyListValue?)] {
         if replacements.isEmpty { return [] }
         var missed: [(String, PropertyListValue?)] = []
         try tell { (state) throws(StorageError) in
-            var edits = EntryEdits()
+            var (edits, condition) = (EntryEdits(), EntryEdits())
             for replacement in replacements {
                 let present = state.entries[replacement.name]
                 guard present == replacement.old else {
                     missed.append((replacement.name, present))
                     continue
                 }
+                condition.updateValue(replacement.old, forKey: replacement.name)
                 edits.updateValue(replacement.new, forKey: replacement.name)
                 edits.updateValue(replacement.note.value, forKey: replacement.note.name)
             }
-            return try state.edit(edits, origin: .external)
+            return try state.edit(edits, origin: .external, condition: condition)
         }
         return missed
     }

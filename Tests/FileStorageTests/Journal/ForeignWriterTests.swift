@@ -163,6 +163,27 @@ struct ForeignWriterTests {
         #expect(try fixture.backend().load().values == ["a": 2, "b": 5])
     }
 
+    @Test(
+        "For who only reads, a journal that is removed counts until another list is in place, or another journal",
+        arguments: [JournalMode.off, .full()])
+    func removedForReaders(mode: JournalMode) throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1])
+        let reader = PropertyListFile(at: fixture.file, access: .readOnly)
+        try fixture.backend().set(["a": 2])
+        #expect(try reader.load().values == ["a": 2, "b": 1])
+        try FileManager.default.removeItem(at: fixture.journal)
+        #expect(try reader.load().values == ["a": 2, "b": 1])
+        try fixture.backend(mode).set(["b": 5])
+        if mode == .off {
+            #expect(try reader.load().values == ["a": 1, "b": 5])
+        } else {
+            // The list is the one that the lost journal was of.
+            #expect(try reader.load().values == ["a": 2, "b": 5])
+        }
+        try fixture.write(["a": 1, "b": 7])
+        #expect(try reader.load().values == ["a": 1, "b": 7])
+    }
+
     @Test("A journal that is cut counts up to its last whole record, for those who did not know the rest")
     func cut() throws {
         let fixture = try JournalFixture(["a": 1])

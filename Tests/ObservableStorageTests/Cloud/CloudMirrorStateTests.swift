@@ -42,6 +42,22 @@ struct CloudMirrorStateTests {
         }
     }
 
+    @Test("A pull that is given up for an edit of another process is repeated, or followed by that edit; one that was stored was replaced")
+    func pullGivenUp() {
+        let pull = CloudMirrorState.Action.pull("a", from: 1, to: 2, stamp(10))
+        func change(to value: PropertyListValue?, after first: CloudStamp?, isStored: Bool = false) -> [CloudMirrorState.Action] {
+            var (state, actions) = started(1, first, cloud: ["a": entry(2, at: 10)])
+            #expect(actions == [pull])
+            if isStored { #expect(state.handle(.stored(["a": 2]), now: 150) == []) }
+            return state.handle(.localChanged("a", value, first, isMigration: false, isExternal: true), now: 200)
+        }
+        for first in [nil, stamp(5)] {
+            #expect(change(to: 1, after: first) == [pull])
+            #expect(change(to: 3, after: first) == [.push("a", entry(3, at: 200)), .note("a", stamp(200))])
+        }
+        #expect(change(to: 3, after: nil, isStored: true) == [.pull("a", from: 3, to: 2, stamp(10))])
+    }
+
     @Test("The time of an earlier value, which another mirror of the file knows, is not that of a value set since")
     func timeOfEarlierValue() {
         var (state, _) = started(1, stamp(5), cloud: ["a": entry(1, at: 5)])

@@ -408,7 +408,7 @@ struct CloudMirrorTests {
         #expect(cloud.values == ["count": CloudEnvelope(2, at: 51).entry])
     }
 
-    @Test("Of two mirrors of two stores on one file, each pushes the edits that are made after both have settled")
+    @Test("Two mirrors of two stores on one file push each edit, and settle")
     func sameFile() async throws {
         let backend = InMemoryBackend()
         let cloud = InMemoryCloud()
@@ -416,13 +416,31 @@ struct CloudMirrorTests {
         let mirrors = stores.map { CloudMirror($0, keys: Keys.count, remote: cloud.makeRemote()) }
         defer { withExtendedLifetime(mirrors) {} }
         for mirror in mirrors { mirror.start() }
-        for (value, store) in [(1, stores[0]), (2, stores[1])] {
-            store[Keys.count] = value
-            for store in stores { await wait(for: value, of: Keys.count, in: store) }
-            await wait(for: .integer(PropertyListInteger(Int64(value))), of: "count", in: cloud)
-            for mirror in mirrors { await mirror.settle() }
-            for store in stores { try await store.flush() }
-        }
+        stores[0][Keys.count] = 1
+        await wait(for: 1, of: Keys.count, in: stores[1])
+        stores[1][Keys.count] = 2
+        await wait(for: 2, of: Keys.count, in: stores[0])
+        await wait(for: 2, of: "count", in: cloud)
+        for mirror in mirrors { await mirror.settle() }
+    }
+
+    @Test("A pulled value is not written over an edit of another process of which the store does not know yet, which is pushed")
+    func pullOverUnknownEdit() async throws {
+        let backend = ServiceBackend(["count": 1])
+        backend.withholdEvents()
+        backend.hold(.beforeEdit)
+        let store = try await ObservableStore(backend: backend)
+        let cloud = InMemoryCloud()
+        cloud.set(CloudEnvelope(2, at: 10).entry, forKey: "count")
+        let mirror = CloudMirror(store, [Keys.count], cloud.makeRemote(), clock: { 50 })
+        mirror.start()
+        await wait(for: 2, of: Keys.count, in: store)
+        _ = try backend.memory.edit { $0["count"] = 3 }
+        backend.release(.beforeEdit)
+        await wait(for: 3, of: Keys.count, in: store)
+        await wait(for: 3, of: "count", in: cloud)
+        #expect(cloud.values == ["count": CloudEnvelope(3, at: 50).entry])
+        await mirror.settle()
     }
 }
 
