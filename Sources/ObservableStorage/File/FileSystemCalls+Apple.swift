@@ -66,7 +66,7 @@
 
     /// Keeps a mapping from being inherited by forked children.
     func keepFromChildren(_ start: UnsafeMutableRawPointer, size: Int) -> Int32 {
-        minherit(start, size, VM_INHERIT_NONE)
+        minherit(start, size, Int32(VM_INHERIT_NONE))
     }
 
     /// Identifies the run of the system; 0 if that is not known. The time at which it was started changes when its clock is set.
@@ -89,12 +89,10 @@
         return "its file system (\(name)) is not one of those on which logs of edits are known to be safe"
     }
 
-    #if !os(Linux)
-        extension stat {
-            /// When the content was last changed.
-            var modificationTime: timespec { st_mtimespec }
-            /// When the content or the inode was last changed.
-            var changeTime: timespec { st_ctimespec }
-        }
-    #endif
+    extension stat {
+        /// When the content was last changed.
+        var modificationTime: timespec { st_mtimespec }
+        /// When the content or the inode was last changed.
+        var changeTime: timespec { st_ctimespec }
+    }
 #endif

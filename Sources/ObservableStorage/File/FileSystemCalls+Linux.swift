@@ -111,9 +111,7 @@ import FoundationSubset
         }
         return "unknown"
     }
-#endif
 
-#if os(Linux) || !canImport(Darwin)
     extension stat {
         /// When the content was last changed.
         var modificationTime: timespec { st_mtim }

@@ -66,10 +66,10 @@ private final class OwnWindow: UIWindow, SceneStoring {
 }
 
 private final class OwnScene: UIWindowScene, SceneStoring {
-    @SceneStored("title") var title = ""
+    @SceneStored("title") var heading = ""
 
     func rename() {
-        title = "\(title)."
+        heading = "\(heading)."
     }
 }
 

@@ -7,13 +7,17 @@ public struct NSUserInterfaceItemIdentifier: RawRepresentable, Hashable, Sendabl
     public init(rawValue: String) { self.rawValue = rawValue }
     public init(_ rawValue: String) { self.rawValue = rawValue }
 }
-@MainActor @preconcurrency open class NSWindow: NSResponder { open var identifier: NSUserInterfaceItemIdentifier? }
+@MainActor @preconcurrency open class NSWindow: NSResponder {
+    open var identifier: NSUserInterfaceItemIdentifier?
+    open var title = ""
+}
 @MainActor @preconcurrency open class NSView: NSResponder { open var window: NSWindow? { nil } }
 @MainActor @preconcurrency open class NSViewController: NSResponder {
     open var view: NSView {
         get { fatalError() }
         set {}
     }
+    open var title: String?
     open var isViewLoaded: Bool { false }
     open var parent: NSViewController? { nil }
     open func viewDidLoad() {}

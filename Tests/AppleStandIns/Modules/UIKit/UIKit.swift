@@ -12,6 +12,7 @@ import Foundation
 @MainActor @preconcurrency open class UIScene: UIResponder {
     public enum ActivationState: Int, Sendable { case unattached = -1, foregroundActive, foregroundInactive, background }
     public var session: UISceneSession { fatalError() }
+    open var title: String!
     public var activationState: ActivationState { .foregroundActive }
     nonisolated public static let willDeactivateNotification = Notification.Name("UISceneWillDeactivateNotification")
     nonisolated public static let didDisconnectNotification = Notification.Name("UISceneDidDisconnectNotification")
@@ -27,6 +28,7 @@ import Foundation
         get { nil }
         set {}
     }
+    open var title: String?
     open var viewIfLoaded: UIView? { nil }
     open var isViewLoaded: Bool { false }
     open var parent: UIViewController? { nil }
