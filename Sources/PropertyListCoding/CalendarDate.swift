@@ -7,10 +7,10 @@ package struct CalendarDate: Equatable {
     package let minute: Int
     package let second: Int
 
-    private static let secondsPerDay = 86_400
+    private static let secondsPerDay: Int64 = 86_400
     /// Days from 0000-03-01, the origin of the arithmetic, to 2001-01-01, the reference date of property lists.
-    private static let referenceDay = 730_791
-    private static let daysPerEra = 146_097
+    private static let referenceDay: Int64 = 730_791
+    private static let daysPerEra: Int64 = 146_097
 
     /// Creates a date, or returns nil if there is no such date: the 30th of February, or a 60th second.
     package init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
@@ -20,12 +20,16 @@ package struct CalendarDate: Equatable {
         (self.year, self.month, self.day, self.hour, self.minute, self.second) = (year, month, day, hour, minute, second)
     }
 
-    /// Creates the date a number of seconds after 2001-01-01 00:00:00.
-    package init(secondsSinceReference seconds: Int) {
-        let (days, time) = seconds.flooredQuotientAndRemainder(by: Self.secondsPerDay)
+    // Days and seconds are counted in 64 bits: where `Int` has 32, as on watches, it holds the seconds of 68 years.
+
+    /// Creates the date a number of seconds after 2001-01-01 00:00:00, of a year that `Int32` can hold.
+    package init(secondsSinceReference seconds: Int64) {
+        let (days, secondOfDay) = seconds.flooredQuotientAndRemainder(by: Self.secondsPerDay)
+        let time = Int(secondOfDay)
         (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60)
         // Years begin in March here, so that the leap day is the last of them.
-        let (era, dayOfEra) = (days + Self.referenceDay).flooredQuotientAndRemainder(by: Self.daysPerEra)
+        let (wholeEras, rest) = (days + Self.referenceDay).flooredQuotientAndRemainder(by: Self.daysPerEra)
+        let (era, dayOfEra) = (Int(wholeEras), Int(rest))
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
         let monthFromMarch = (5 * dayOfYear + 2) / 153
@@ -35,12 +39,12 @@ package struct CalendarDate: Equatable {
     }
 
     /// The number of seconds since 2001-01-01 00:00:00.
-    package var secondsSinceReference: Int {
+    package var secondsSinceReference: Int64 {
         let (era, yearOfEra) = (month <= 2 ? year - 1 : year).flooredQuotientAndRemainder(by: 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        let days = era * Self.daysPerEra + dayOfEra - Self.referenceDay
-        return days * Self.secondsPerDay + hour * 3600 + minute * 60 + second
+        let days = Int64(era) * Self.daysPerEra + Int64(dayOfEra) - Self.referenceDay
+        return days * Self.secondsPerDay + Int64(hour * 3600 + minute * 60 + second)
     }
 
     /// The date and the time of day without an offset, such as `2026-11-20T10:00:00`, in ISO 8601; a year has four digits or more.
@@ -64,8 +68,10 @@ extension Int {
         let digits = String(self, radix: radix)
         return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
     }
+}
 
-    fileprivate func flooredQuotientAndRemainder(by divisor: Int) -> (Int, Int) {
+extension SignedInteger {
+    fileprivate func flooredQuotientAndRemainder(by divisor: Self) -> (Self, Self) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }

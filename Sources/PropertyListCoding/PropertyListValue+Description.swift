@@ -61,6 +61,6 @@ extension PropertyListValue: CustomStringConvertible {
         // Where a double does not distinguish seconds there is no time of day.
         guard whole.magnitude < 9e15 else { return "date(\(seconds))" }
         let fraction = seconds == whole ? "" : ".\(Int((seconds - whole) * 1_000).padded(to: 3))"
-        return "\(CalendarDate(secondsSinceReference: Int(whole)).text)\(fraction)Z"
+        return "\(CalendarDate(secondsSinceReference: Int64(whole)).text)\(fraction)Z"
     }
 }

@@ -92,6 +92,6 @@ private struct Frame {
     var rounded: PropertyListValue? {
         guard isChanged else { return nil }
         guard let keys else { return .array(values) }
-        return .dictionary(Dictionary(zip(keys, values), uniquingKeysWith: { $1 }))
+        return .dictionary(zip(keys, values).reduce(into: [:]) { $0[$1.0] = $1.1 })
     }
 }

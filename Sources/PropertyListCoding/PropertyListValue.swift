@@ -100,6 +100,6 @@ extension PropertyListValue: ExpressibleByStringLiteral, ExpressibleByIntegerLit
 
     /// A dictionary; of two entries with the same key the later one is used.
     public init(dictionaryLiteral elements: (String, PropertyListValue)...) {
-        self = .dictionary(Dictionary(elements, uniquingKeysWith: { $1 }))
+        self = .dictionary(elements.reduce(into: [:]) { $0[$1.0] = $1.1 })
     }
 }

@@ -65,7 +65,7 @@ struct EditLogContent: Sendable {
             var reader = LogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
             let sequence = record.loadUnaligned(fromByteOffset: Record.sequence, as: UInt64.self)
             let count = record.loadUnaligned(fromByteOffset: Record.count, as: UInt32.self)
-            guard let edits = reader.edits(count: Int(count), sequence: sequence) else { break }
+            guard let edits = reader.edits(count: count, sequence: sequence) else { break }
             found += edits
             offset += length
         }
@@ -137,7 +137,7 @@ extension EditLogFormat {
 
 extension LogReader {
     /// The edits; nil if they are not whole.
-    fileprivate mutating func edits(count: Int, sequence: UInt64) -> [LoggedEdit]? {
+    fileprivate mutating func edits(count: UInt32, sequence: UInt64) -> [LoggedEdit]? {
         var edits: [LoggedEdit] = []
         for _ in 0..<count {
             guard let over = number(UInt64.self), let key = text(), let path = path(), let value = value() else { return nil }

@@ -210,7 +210,7 @@ extension EditLogFolder {
                 unlock(descriptor)
                 return nil
             }
-            let content = try EditLogContent(descriptor, header: header, size: Int(status.identity.size), calls: calls)
+            let content = try EditLogContent(descriptor, header: header, size: Int(clamping: status.identity.size), calls: calls)
             let log = DeadEditLog(
                 file: path, content: content, isUnfinished: header.prefix(8).allSatisfy { $0 == 0 }, descriptor: descriptor)
             return (log, status.identity.modified)

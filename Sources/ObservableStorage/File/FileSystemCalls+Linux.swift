@@ -26,7 +26,7 @@ import FoundationSubset
     /// Whether a folder has the attribute that `chattr +a` sets; false if that cannot be determined.
     func isAppendOnlyFolder(_ descriptor: Int32, path: String) -> Bool {
         // FS_IOC_GETFLAGS and FS_APPEND_FL, which the C library's module does not declare.
-        let request = UInt(0x8000_6601 | MemoryLayout<Int>.size << 16)
+        let request = 0x8000_6601 | UInt(MemoryLayout<Int>.size) << 16
         var flags = 0
         return ioctl(descriptor, request, &flags) == 0 && flags & 0x20 != 0
     }
@@ -34,11 +34,11 @@ import FoundationSubset
     /// Sets the attribute that `chattr +d` sets, which programs for backups can respect.
     func excludeFileFromBackups(_ descriptor: Int32) {
         // FS_IOC_GETFLAGS, FS_IOC_SETFLAGS and FS_NODUMP_FL.
-        let size = MemoryLayout<Int>.size << 16
+        let size = UInt(MemoryLayout<Int>.size) << 16
         var flags = 0
-        guard ioctl(descriptor, UInt(0x8000_6601 | size), &flags) == 0 else { return }
+        guard ioctl(descriptor, 0x8000_6601 | size, &flags) == 0 else { return }
         flags |= 0x40
-        _ = ioctl(descriptor, UInt(0x4000_6602 | size), &flags)
+        _ = ioctl(descriptor, 0x4000_6602 | size, &flags)
     }
 
     /// Reserves space for an empty file: writing to a mapping without it ends the process if the file system is full.

@@ -39,7 +39,7 @@ extension FileSystemCalls {
         },
         setModificationTime: { descriptor, time throws(SystemError) in
             let (seconds, nanoseconds) = time.quotientAndRemainder(dividingBy: 1_000_000_000)
-            let times = [timespec(tv_sec: 0, tv_nsec: omittedTime), timespec(tv_sec: time_t(seconds), tv_nsec: Int(nanoseconds))]
+            let times = [timespec(tv_sec: 0, tv_nsec: omittedTime), timespec(tv_sec: time_t(clamping: seconds), tv_nsec: Int(nanoseconds))]
             try call { futimens(descriptor, times) }
         },
         excludeFromBackups: { descriptor in excludeFileFromBackups(descriptor) },
@@ -164,7 +164,7 @@ private func pathOfWorkingFolder() throws(SystemError) -> String {
 
 private func sleep(for duration: Duration) {
     let (seconds, attoseconds) = duration.components
-    var time = timespec(tv_sec: time_t(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    var time = timespec(tv_sec: time_t(clamping: seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
     nanosleep(&time, nil)
 }
 
@@ -222,9 +222,23 @@ final class DeferredCloser: Sendable {
 
 extension Duration {
     /// The whole duration in nanoseconds; that of 146 years for a longer one, because times are computed with it.
-    var wholeNanoseconds: Int {
+    var wholeNanoseconds: Int64 {
         let longest: UInt64 = 1 << 32
         guard components.seconds.magnitude < longest else { return components.seconds < 0 ? .min / 2 : .max / 2 }
-        return Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
+        return components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
     }
+}
+
+extension DispatchTime {
+    /// The time that is a duration from now; now for a negative one.
+    ///
+    /// `DispatchTimeInterval` counts in `Int`, which has 32 bits on watches: as nanoseconds it holds two seconds.
+    static func after(_ duration: Duration) -> DispatchTime {
+        now() + max(0, duration.seconds)
+    }
+}
+
+extension Duration {
+    /// The seconds, exactly to the nanosecond up to a hundred days.
+    var seconds: Double { Double(wholeNanoseconds) / 1_000_000_000 }
 }

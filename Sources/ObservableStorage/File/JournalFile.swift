@@ -126,7 +126,7 @@ final class JournalFile: Sendable {
         from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail
     ) throws(StorageError) -> JournalRecords? {
         do throws(SystemError) {
-            let size = Int(try calls.status(of: descriptor).identity.size)
+            let size = Int(clamping: try calls.status(of: descriptor).identity.size)
             guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
             guard size >= offset else { return nil }
             let first = try calls.bytes(of: descriptor, at: offset, count: min(count, size - offset))

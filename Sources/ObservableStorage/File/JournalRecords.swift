@@ -51,7 +51,7 @@ struct JournalRecords: Sendable {
     private static func first(in bytes: UnsafeRawBufferPointer, after chain: UInt64) -> (JournalRecord, UInt64, Int)? {
         typealias Record = JournalFormat.Record
         guard bytes.count >= Record.body else { return nil }
-        let length = Int(bytes.loadUnaligned(fromByteOffset: Record.length, as: UInt32.self))
+        let length = Int(clamping: bytes.loadUnaligned(fromByteOffset: Record.length, as: UInt32.self))
         guard length >= Record.body, length.isMultiple(of: 8), length <= bytes.count else { return nil }
         let record = UnsafeRawBufferPointer(rebasing: bytes[..<length])
         let checksum = JournalFormat.checksum(record, after: chain)

@@ -46,7 +46,7 @@ final class LockWaiter: Sendable {
 
     /// Waits up to a time limit; returns true after the lock is acquired.
     func wait(for duration: Duration) throws(SystemError) -> Bool {
-        _ = ended.wait(timeout: .now() + .nanoseconds(max(0, duration.wholeNanoseconds)))
+        _ = ended.wait(timeout: .after(duration))
         return try state.withLock { $0.result }?.get() ?? false
     }
 

@@ -63,7 +63,7 @@ struct LogReader {
             guard let count = number(UInt32.self) else { return nil }
             var elements: [PropertyListValue] = []
             // Growing takes twice the memory. A count may be wrong: arrays inside one another reserve no more than two of them.
-            elements.reserveCapacity(min(Int(count), rest.count >> depth))
+            elements.reserveCapacity(min(Int(clamping: count), rest.count >> depth))
             for _ in 0..<count {
                 guard let tag = self.tag(), let element = value(tag, depth: depth + 1) else { return nil }
                 elements.append(element)

@@ -79,7 +79,7 @@ extension ResolvedPath {
 
     /// The new path of a malformed file: `NAME.corrupt-20261120T101500.123456Z`, in UTC, so that names sort by age.
     func quarantine(at date: Date) -> ResolvedPath {
-        let microseconds = Int((date.timeIntervalSince1970 * 1_000_000).rounded(.down))
+        let microseconds = Int64((date.timeIntervalSince1970 * 1_000_000).rounded(.down))
         let digits = String(1_000_000 + microseconds % 1_000_000).dropFirst()
         let time = Date(timeIntervalSince1970: TimeInterval(microseconds / 1_000_000)).ISO8601Format()
         return sibling(quarantinePrefix + time.filter { $0 != "-" && $0 != ":" && $0 != "Z" } + "." + digits + "Z")

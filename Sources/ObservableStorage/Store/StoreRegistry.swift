@@ -105,7 +105,7 @@ final class StoreRegistry: Sendable {
     /// Writes the pending edits of all stores, within the time limit of the end of the process, which may continue afterwards.
     func writeAll() {
         guard !isForkedChild else { return }
-        let deadline = DispatchTime.now() + .nanoseconds(Self.exitTimeout.withLock { $0 }.wholeNanoseconds)
+        let deadline = DispatchTime.after(Self.exitTimeout.withLock { $0 })
         write(state.withLock { $0.lastWrites }, until: deadline)
         FailureReports.logAllUndelivered()
     }
@@ -121,7 +121,7 @@ final class StoreRegistry: Sendable {
         guard !isForkedChild else { return }
         let timeout = Self.exitTimeout.withLock { $0 }
         let stores = state.withLock { state in
-            state.deadline = .now() + .nanoseconds(timeout.wholeNanoseconds)
+            state.deadline = .after(timeout)
             return state.lastWrites
         }
         Self.hasEnded.store(true, ordering: .releasing)

@@ -114,8 +114,7 @@ extension FileWatcherSession {
     }
 
     private func wake(at instant: Debouncer.Instant) {
-        let delay = max(0, Debouncer.Instant.now.duration(to: instant).wholeNanoseconds)
-        queue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { [weak self] in self?.woke() }
+        queue.asyncAfter(deadline: .after(Debouncer.Instant.now.duration(to: instant))) { [weak self] in self?.woke() }
     }
 
     private func woke() {

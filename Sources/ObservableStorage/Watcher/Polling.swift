@@ -19,9 +19,8 @@ extension ActivatedSource {
         }
         let known = Lock((file: PollComparison(observe(path)), cause: cause.map(observe)))
         let timer = DispatchSource.makeTimerSource(queue: queue)
-        let nanoseconds = interval.wholeNanoseconds
-        timer.schedule(
-            deadline: .now() + .nanoseconds(nanoseconds), repeating: .nanoseconds(nanoseconds), leeway: .nanoseconds(nanoseconds / 10))
+        let leeway = DispatchTimeInterval.microseconds(Int(clamping: interval.wholeNanoseconds / 10_000))
+        timer.schedule(deadline: .after(interval), repeating: interval.seconds, leeway: leeway)
         return ActivatedSource(timer) { _ in
             let time = calls.now()
             let file = observe(path)

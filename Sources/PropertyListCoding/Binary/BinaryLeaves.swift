@@ -148,7 +148,7 @@ struct LeafTable: ~Copyable {
         orAdd object: Int
     ) -> Int? {
         if count * 4 >= slots.count * 3 { grow() }
-        var index = Int(hash) & (slots.count - 1)
+        var index = Int(truncatingIfNeeded: hash) & (slots.count - 1)
         while true {
             let slot = slots[index]
             guard slot.object != 0 else { break }
@@ -166,7 +166,7 @@ struct LeafTable: ~Copyable {
     private mutating func grow() {
         var larger = ScratchArray<Slot>(repeating: (0, 0), count: slots.count * 2)
         for slot in slots.elements where slot.object != 0 {
-            var index = Int(slot.hash) & (larger.count - 1)
+            var index = Int(truncatingIfNeeded: slot.hash) & (larger.count - 1)
             while larger[index].object != 0 { index = (index + 1) & (larger.count - 1) }
             larger[index] = slot
         }

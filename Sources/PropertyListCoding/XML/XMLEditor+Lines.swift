@@ -98,7 +98,7 @@ extension XMLEditor {
     /// What stands between the last key and its value, if it is white space.
     private func gap(in frame: Frame, or usual: [UInt8]) -> [UInt8] {
         let gap = short(frame.gap)
-        return gap.count == frame.gap.count && gap.allSatisfy(\.isXMLSpace) ? gap : usual
+        return gap.count == frame.gap.count && gap.allSatisfy { $0.isXMLSpace } ? gap : usual
     }
 
     private func short(_ range: Range<Int>) -> [UInt8] {

@@ -244,7 +244,7 @@ extension XMLWriter {
 
     private mutating func put(_ date: Date) throws(PropertyListError) {
         let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
-        guard let whole = Int(exactly: seconds), Self.writableSeconds.contains(whole) else {
+        guard let whole = Int64(exactly: seconds), Self.writableSeconds.contains(whole) else {
             throw PropertyListError(offset: nil, reason: "XML cannot hold a date outside the years 1 to 9999")
         }
         let date = CalendarDate(secondsSinceReference: whole)
@@ -261,7 +261,7 @@ extension XMLWriter {
     }
 
     /// The seconds from 0001-01-01 00:00:00 to 9999-12-31 23:59:59.
-    private static let writableSeconds = -63_113_904_000...252_423_993_599
+    private static let writableSeconds: ClosedRange<Int64> = -63_113_904_000...252_423_993_599
 
     /// Writes a number below 100 in two digits.
     private mutating func put(_ number: Int) {

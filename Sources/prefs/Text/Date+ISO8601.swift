@@ -28,7 +28,7 @@ extension Date {
             return
         }
         guard let (date, fraction) = Self.dateAndTime(&rest), let offset = Self.offset(&rest), rest.isEmpty else { return nil }
-        self.init(timeIntervalSinceReferenceDate: Self.seconds(whole: date.secondsSinceReference - offset, fraction: fraction))
+        self.init(timeIntervalSinceReferenceDate: Self.seconds(whole: date.secondsSinceReference - Int64(offset), fraction: fraction))
     }
 }
 
@@ -95,15 +95,15 @@ extension Substring {
 /// All of this works on decimal digits, so that the only rounding is that of the standard library's conversions, which are exact.
 extension Date {
     /// Splits seconds into a whole number, rounded down, and the fewest digits of a fraction that join to the same seconds.
-    private static func parts(of seconds: Double) -> (whole: Int, fraction: String) {
+    private static func parts(of seconds: Double) -> (whole: Int64, fraction: String) {
         let (digits, fraction) = decimal(seconds.magnitude)
-        let whole = Int(digits) ?? 0
+        let whole = Int64(digits) ?? 0
         guard seconds < 0 else { return (whole, fraction) }
         return fraction.isEmpty ? (-whole, "") : (-whole - 1, complement(fraction))
     }
 
     /// Joins a whole number of seconds and a fraction above it into the nearest double.
-    private static func seconds(whole: Int, fraction: String) -> Double {
+    private static func seconds(whole: Int64, fraction: String) -> Double {
         let digits = trimmed(fraction)
         if whole >= 0 { return Double("\(whole).\(digits)0") ?? Double(whole) }
         if digits.isEmpty { return Double(whole) }

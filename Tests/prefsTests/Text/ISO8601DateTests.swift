@@ -59,7 +59,7 @@ struct ISO8601DateTests {
     @Test("Days, years and leap years are those of the calendar, in order")
     func days() {
         var previous = CalendarDate(secondsSinceReference: -1_000_001 * 86_400)
-        for number in -1_000_000...4_000_000 where number % 97 == 0 {
+        for number in Int64(-1_000_000)...4_000_000 where number % 97 == 0 {
             let date = CalendarDate(secondsSinceReference: number * 86_400)
             #expect(date.secondsSinceReference == number * 86_400)
             #expect((date.year, date.month, date.day) > (previous.year, previous.month, previous.day))
