@@ -101,7 +101,15 @@ public struct StoreSelection: Sendable {
     }
 }
 
-/// Where a view's property is stored: an ``ObservableStore``, a ``SceneStore``, `.scene` or `.environment`.
+/// Where a view's property is stored: an ``ObservableStore``, a ``SceneStore``, `.standard`, `.scene` or `.environment`.
+///
+/// A store that an extension names is found by its name in views and, as a member of ``ObservableStore``, everywhere else:
+///
+/// ```swift
+/// extension StoreLocation where Self == ObservableStore {
+///     static var shared: ObservableStore { sharedStore }
+/// }
+/// ```
 public protocol StoreLocation: Sendable {
     /// The store or scene.
     var selection: StoreSelection { get }
@@ -110,6 +118,11 @@ public protocol StoreLocation: Sendable {
 extension ObservableStore: StoreLocation {
     /// This store.
     public nonisolated var selection: StoreSelection { StoreSelection(selected: .store(self)) }
+}
+
+extension StoreLocation where Self == ObservableStore {
+    /// The application's own store: ``ObservableStore/standard``, whatever store the environment has.
+    public static var standard: ObservableStore { ObservableStore.standard }
 }
 
 extension SceneStore: StoreLocation {

@@ -136,6 +136,21 @@ extension StoredKeys {
     var place: StorageKey<Place> { StorageKey("place", default: Place()) }
 }
 
+private let sharedStore = ObservableStore(suiteName: "shared")
+
+extension StoreLocation where Self == ObservableStore {
+    static var shared: ObservableStore { sharedStore }
+}
+
+/// The same stores, by the same names, outside of views.
+final class Settings {
+    @Persisted(.volume, in: .shared) var volume
+    let standard = KeyedStore<AppKeys>(.standard)
+    let shared = KeyedStore<AppKeys>(.shared)
+    let store = ObservableStore.shared
+    let same = ObservableStore.standard
+}
+
 struct Place: Codable, CodableStorable, Equatable, Sendable {
     var city = "Basel"
 }
@@ -163,6 +178,12 @@ struct FormsView: View {
     @Stored("coded", codec: .json, in: .scene) var codedInScene = Theme()
     @Stored("codedOptional", codec: .json, in: .scene) var codedOptionalInScene: Theme?
     @Stored(.volume, in: .environment) var keyInEnvironment
+
+    @Stored(.volume, in: .standard) var keyInStandard
+    @Stored("named", in: .standard) var namedInStandard = 0.8
+    @Stored("optional", in: .shared) var optionalInShared: String?
+    @Stored("coded", codec: .json, in: .shared) var codedInShared = Theme()
+    @StoredGroup(AppKeys.self, in: .shared) var groupInShared
 
     @Stored(\.place) var place
 

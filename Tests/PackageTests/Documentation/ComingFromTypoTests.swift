@@ -1,6 +1,7 @@
 import Foundation
 import ObservableStorage
 import PropertyListCoding
+import Synchronization
 import TestSupport
 import Testing
 import UserDefaultsStorage
@@ -152,6 +153,46 @@ struct ComingFromTypoTests {
         #expect(KeyedStore<AppKeys>(store).audio.volume == 50)
         #expect(store.string(forKey: "other.name") == "not of the library")
         #expect(try stored() == before)
+    }
+
+    /// As a type that conforms to Typo's `Storage`.
+    final class Safe: Sendable {
+        private let values: Mutex<[String: Data]>
+
+        init(_ values: [String: Data]) { self.values = Mutex(values) }
+
+        subscript(name: String) -> Data? {
+            get { values.withLock { $0[name] } }
+            set { values.withLock { $0[name] = newValue } }
+        }
+    }
+
+    @Test("A storage with a subscript is read and edited, and what no data can hold is refused")
+    func subscripts() async throws {
+        let storage = Safe(["launchCount": Data(#"{"type":"Swift.Int","value":5}"#.utf8), "other": Data([1])])
+        // snippet: ComingFromTypo
+        let names = ["launchCount", "audio/volume", "audio/device"]
+        let backend = DictionaryBackend {
+            names.reduce(into: [:]) { $0[$1] = storage[$1].map { .data($0) } }
+        } set: { entries in
+            for name in entries.editedKeys { storage[name] = try entries[name].map { try Data(propertyListValue: $0) } }
+        }
+        // end
+        let store = try ObservableStore(backend: backend)
+        let keyed = KeyedStore<SameForm>(store)
+        #expect(keyed.launchCount == 5 && keyed.device == nil)
+        keyed.launchCount = 6
+        keyed.device = "headphones"
+        try await store.flush()
+        let count = try JSONDecoder().decode(TypoValue<Int>.self, from: #require(storage["launchCount"]))
+        #expect((count.type, count.value) == ("Swift.Int", 6))
+        #expect(storage["audio/device"] != nil && storage["other"] == Data([1]))
+        keyed.device = nil
+        try await store.flush()
+        #expect(storage["audio/device"] == nil)
+        await #expect(throws: StorageError.self) { try await store.update { $0.set(1, forKey: "launchCount") } }
+        #expect(keyed.launchCount == 6)
+        try await store.close()
     }
 
     @Test("Keys are properties, which are set and observed")
