@@ -12,6 +12,7 @@
 /// struct Account: CodableStorable { var name: String }
 /// ```
 ///
+/// On Apple's systems SwiftUI's `Color` conforms, and `UIColor` and `NSColor` have the codec `.color`.
 /// On Linux only all of Foundation has `CGFloat`, `CGPoint`, `CGSize` and `CGRect`: there they conform with `import UserDefaultsStorage`.
 ///
 /// Nothing is converted, with one exception: a real accepts a stored integer, because `<integer>1</integer>` is what people

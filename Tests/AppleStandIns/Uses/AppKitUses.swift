@@ -57,3 +57,13 @@ private final class EditorView: NSView, SceneStoring {
     for scene in scenes.compactMap(\.self) { scene[.zoom] = 2 }
     store.discardScenes(except: [window, view.window].compactMap { $0?.identifier?.rawValue })
 }
+
+private final class TintedView: NSView {
+    @Persisted("tint", codec: .color) var tint = NSColor.red
+    private static let recent = StorageKey<NSColor?>("recent", codec: .color)
+
+    func pick(_ color: NSColor) {
+        tint = color
+        ObservableStore.standard[Self.recent] = color
+    }
+}

@@ -201,6 +201,16 @@ struct FormsView: View {
     }
 }
 
+// snippet: SwiftUI
+struct TintView: View {
+    @Stored("tint") var tint = Color.accentColor
+
+    var body: some View {
+        ColorPicker("Tint", selection: $tint)
+    }
+}
+// end
+
 /// Properties whose store is an argument of the view.
 struct StoreView: View {
     @Stored var volume: Double

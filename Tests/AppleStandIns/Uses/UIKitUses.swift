@@ -103,3 +103,15 @@ private final class Delegate: UIApplicationDelegate {
         ObservableStore.standard.discardScenes(except: UIApplication.shared.openSessions)
     }
 }
+
+private final class TintedView: UIView, SceneStoring {
+    @Persisted("tint", codec: .color) var tint = UIColor.red
+    @SceneStored("background", codec: .color) var background: UIColor?
+    private static let recent = StorageKey<UIColor?>("recent", codec: .color)
+
+    func pick(_ color: UIColor) {
+        tint = color
+        background = nil
+        ObservableStore.standard[Self.recent] = color
+    }
+}

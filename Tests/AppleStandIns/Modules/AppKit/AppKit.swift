@@ -2,6 +2,18 @@
 import Foundation
 
 @MainActor @preconcurrency open class NSResponder { public nonisolated init() {} }
+open class NSColorSpace: NSObject, @unchecked Sendable {
+    open class var extendedSRGB: NSColorSpace { fatalError() }
+}
+open class NSColor: NSObject, @unchecked Sendable {
+    public init(red: CGFloat, green: CGFloat, blue: CGFloat, alpha: CGFloat) {}
+    open class var red: NSColor { fatalError() }
+    open func usingColorSpace(_ space: NSColorSpace) -> NSColor? { nil }
+    open var redComponent: CGFloat { 0 }
+    open var greenComponent: CGFloat { 0 }
+    open var blueComponent: CGFloat { 0 }
+    open var alphaComponent: CGFloat { 0 }
+}
 public struct NSUserInterfaceItemIdentifier: RawRepresentable, Hashable, Sendable {
     public var rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }

@@ -191,6 +191,26 @@ public struct Stepper<Label: View>: View {
     public init(_ title: some StringProtocol, value: Binding<Int>) where Label == Text {}
     public var body: Never { fatalError() }
 }
+public struct ColorPicker<Label: View>: View {
+    public init(_ titleKey: LocalizedStringKey, selection: Binding<Color>, supportsOpacity: Bool = true) where Label == Text {}
+    public var body: Never { fatalError() }
+}
+public struct Color: Hashable, Sendable {
+    public enum RGBColorSpace: Hashable, Sendable { case sRGB, sRGBLinear, displayP3 }
+    public struct Resolved: Hashable, Sendable {
+        public var red: Float
+        public var green: Float
+        public var blue: Float
+        public var opacity: Float
+    }
+    private let resolved: Resolved
+    public init(_ colorSpace: RGBColorSpace = .sRGB, red: Double, green: Double, blue: Double, opacity: Double = 1) {
+        resolved = Resolved(red: Float(red), green: Float(green), blue: Float(blue), opacity: Float(opacity))
+    }
+    public func resolve(in environment: EnvironmentValues) -> Resolved { resolved }
+    public static let accentColor = Color(red: 0, green: 0.5, blue: 1)
+}
+extension Color: View { public var body: Never { fatalError() } }
 @MainActor @preconcurrency public protocol PreviewProvider {
     associatedtype Previews: View
     @ViewBuilder static var previews: Self.Previews { get }
