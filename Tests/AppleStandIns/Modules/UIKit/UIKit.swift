@@ -2,14 +2,6 @@
 import Foundation
 
 @MainActor @preconcurrency open class UIResponder { public nonisolated init() {}; open var next: UIResponder? { nil } }
-open class UIColor: NSObject, @unchecked Sendable {
-    public init(red: CGFloat, green: CGFloat, blue: CGFloat, alpha: CGFloat) {}
-    open class var red: UIColor { fatalError() }
-    open func getRed(
-        _ red: UnsafeMutablePointer<CGFloat>?, green: UnsafeMutablePointer<CGFloat>?, blue: UnsafeMutablePointer<CGFloat>?,
-        alpha: UnsafeMutablePointer<CGFloat>?
-    ) -> Bool { false }
-}
 @MainActor @preconcurrency public class UISceneSession: Hashable {
     public var persistentIdentifier: String { "" }
     public var scene: UIScene? { nil }
