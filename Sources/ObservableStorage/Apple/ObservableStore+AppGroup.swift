@@ -4,9 +4,10 @@
     extension ObservableStore {
         /// Opens the store of an application and its extensions: `NAME.plist` in Application Support of their app group's container.
         ///
-        /// The store follows the application: it writes its edits and is suspended when the application, or the host of the extension,
-        /// enters the background, and is resumed when that enters the foreground. In the background it keeps edits in memory: for work
-        /// there, call ``resume()`` first, and ``suspend()`` at its end. Each write is protected by a background assertion.
+        /// The store follows the application: it writes its edits when the application, or the host of the extension, enters the background,
+        /// and those that are made there, as by an application that plays audio, each time during a background assertion. Without one, which
+        /// the system refuses a process that it is about to suspend, edits wait in memory: they are tried again while the process runs, and
+        /// in the foreground.
         ///
         /// If the file cannot be opened, such as before the device was unlocked for the first time after a restart, values are kept in
         /// memory until it can; see ``availability``.

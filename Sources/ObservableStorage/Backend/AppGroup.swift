@@ -23,15 +23,3 @@ struct AppGroup {
         path.contains("/Containers/Shared/AppGroup/") || path.contains("/Library/Group Containers/")
     }
 }
-
-#if canImport(Darwin)
-    extension AppGroup {
-        /// Whether a file is in the container of an app group.
-        static func isInContainer(_ path: String) -> Bool { isContainerPath(path) }
-    }
-#else
-    extension AppGroup {
-        /// False: other systems have no app groups, and no such rule for locks.
-        static func isInContainer(_ path: String) -> Bool { false }
-    }
-#endif

@@ -8,8 +8,8 @@ extension PropertyListFile {
     /// The reason why stores of this file cannot have a log, whatever its file system is; nil if they can.
     var editLogObjection: StorageError? {
         let reason: String? =
-            if isInGroupContainer {
-                "it is in the container of an app group, where a suspended process may not hold the lock of a log of edits"
+            if isOutsideContainer {
+                "it is not in the application's own container, and elsewhere a suspended process may not hold the lock of a log of edits"
             } else if inPlace.hasFolder {
                 "its copies are in another folder"
             } else if protection == .complete {

@@ -93,7 +93,7 @@ extension PropertyListFile {
     private func loadJournaled(_ target: ResolvedPath) throws -> StorageEntries? {
         var found = try view(at: target)
         // A process that the system may suspend locks nothing in order to read.
-        if !isReadOnly, !isInGroupContainer, needsWriting(found, at: target) {
+        if !isReadOnly, !isOutsideContainer, needsWriting(found, at: target) {
             do {
                 let timeout: Duration = lock.resource == nil ? .zero : lockTimeout
                 let state = try withJournal(of: target, timeout: timeout) { _, state in try shortened(state, at: target) }

@@ -47,8 +47,9 @@ public final class PropertyListFile: BlockingStorageBackend {
     let journalObjection = Lock<(path: ResolvedPath, isPossible: Bool)?>(nil)
     /// The data protection of a new file.
     let protection: FileProtection?
-    /// Whether the file is in the container of an app group, where a process that the system suspends may not hold a lock, nor wait for one.
-    let isInGroupContainer: Bool
+    /// Whether the file is where a process may neither hold a lock nor wait for one while the system has it suspended, such as in the
+    /// container of an app group.
+    let isOutsideContainer: Bool
     /// Whether edits are refused, and the file is only read.
     public let isReadOnly: Bool
     let lockTimeout: Duration
@@ -91,19 +92,19 @@ public final class PropertyListFile: BlockingStorageBackend {
     }
 
     /// - Parameters:
-    ///   - isInGroupContainer: whether the file is in the container of an app group; nil to determine it by the path.
+    ///   - isOutsideContainer: whether the process may not hold locks there while it is suspended; nil to determine it by the path.
     ///   - calls: the system calls for all accesses to the file, except watching it.
     package convenience init(
         at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never,
         formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary, onDeletion: DeletionPolicy = .removeAll,
         access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .edits,
-        isInGroupContainer: Bool? = nil, calls: FileSystemCalls
+        isOutsideContainer: Bool? = nil, calls: FileSystemCalls
     ) {
         let path = Result { () throws(StorageError) in try AbsolutePath(of: url, calls: calls) }
         self.init(
             path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace,
             formatPolicy: formatPolicy, format: format, onDeletion: onDeletion, access: access, protection: protection,
-            journal: journal, isInGroupContainer: isInGroupContainer, calls: calls)
+            journal: journal, isOutsideContainer: isOutsideContainer, calls: calls)
     }
 
     /// Creates a backend for a path, in which not even a leading `~` has a special meaning.
@@ -122,7 +123,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         _ path: Result<AbsolutePath, StorageError>, named name: String, onCorruption: CorruptionPolicy, lockTimeout: Duration,
         inPlace: InPlaceWriting = .never, formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary,
         onDeletion: DeletionPolicy = .removeAll, access: StorageAccess = .readWrite, protection: FileProtection? = nil,
-        journal: JournalMode = .edits, isInGroupContainer: Bool? = nil, calls: FileSystemCalls
+        journal: JournalMode = .edits, isOutsideContainer: Bool? = nil, calls: FileSystemCalls
     ) {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path
@@ -133,7 +134,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         self.onCorruption = isReadOnly ? .refuse : onCorruption
         self.inPlace = isReadOnly ? .never : inPlace
         journalOptions = isReadOnly || inPlace != .never ? nil : JournalOptions(journal)
-        self.isInGroupContainer = isInGroupContainer ?? AppGroup.isInContainer(self.name)
+        self.isOutsideContainer = isOutsideContainer ?? calls.rules.forbidsLockWhileSuspended(of: self.name)
         self.lockTimeout = lockTimeout
         self.formatPolicy = formatPolicy
         newFileFormat = format
@@ -244,7 +245,7 @@ extension PropertyListFile {
         if lock.resource != nil { return try body(nil) }
         if try calls.makeFolderIfMissing(of: target) { return nil }
         try calls.requireOwnLinks(of: target)
-        let waiting: FileLock.Waiting = isInGroupContainer ? .polling : .queued
+        let waiting: FileLock.Waiting = isOutsideContainer ? .polling : .queued
         return try FileLock.withLock(for: target, timeout: timeout ?? lockTimeout, waiting: waiting, calls: calls) { fileLock in
             // A link may have been replaced while waiting for the lock: its new target has another lock.
             guard try calls.leads(path.get(), to: target) else { return nil }

@@ -11,8 +11,12 @@ final class Interruption: Sendable {
 
         /// The store is suspended.
         static let suspension = Reason(rawValue: 1)
-        /// The system is about to suspend the process, or does not promise to let it run.
+        /// The system is about to suspend the process, or has refused an activity.
         static let expiration = Reason(rawValue: 2)
+        /// The process is in the background, where the system may suspend it at any time, except during an activity.
+        static let background = Reason(rawValue: 4)
+        /// No reason: the system has granted an activity, which ``background`` does not interrupt.
+        fileprivate static let activity = Reason(rawValue: 8)
     }
 
     /// The interruption that covers the present call; nil if nothing interrupts it.
@@ -22,7 +26,9 @@ final class Interruption: Sendable {
 
     /// Whether locks are neither taken nor waited for at present.
     var isRequested: Bool {
-        reasons.load(ordering: .acquiring) != 0
+        let reasons = Reason(rawValue: reasons.load(ordering: .acquiring))
+        if !reasons.isDisjoint(with: [.suspension, .expiration]) { return true }
+        return reasons.contains(.background) && !reasons.contains(.activity)
     }
 
     /// Makes covered calls end from now on.
@@ -33,6 +39,16 @@ final class Interruption: Sendable {
     /// Withdraws a reason.
     func withdraw(_ reason: Reason) {
         reasons.bitwiseAnd(~reason.rawValue, ordering: .acquiringAndReleasing)
+    }
+
+    /// Lets covered calls go on in the background until ``endActivity()``: the system has granted an activity.
+    func beginActivity() {
+        request(.activity)
+    }
+
+    /// Ends the activity.
+    func endActivity() {
+        withdraw(.activity)
     }
 
     /// Runs a closure that this interruption can end, on the caller's executor.

@@ -69,6 +69,8 @@ package struct FileSystemCalls: Sendable {
     var random: @Sendable () -> UInt64
     /// Identifies the run of the system; 0 if that is not known.
     var boot = bootIdentifier
+    /// What the system allows because of the place of a file.
+    var rules = SystemRules.ofProcess
 }
 
 /// A system call that failed.

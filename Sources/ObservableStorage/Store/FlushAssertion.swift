@@ -78,7 +78,11 @@ final class FlushAssertion: Sendable {
         // The interruption changes with the state, so that one that comes after the end of the flush has no effect on the next flush.
         let action = state.withLock { state in
             let action = state.call(isExpiring: isExpiring)
-            if action == .refuse || action == .interrupt { interruption.request(.expiration) }
+            switch action {
+            case .hold: interruption.beginActivity()
+            case .refuse, .interrupt: interruption.request(.expiration)
+            case .nothing: break
+            }
             return action
         }
         switch action {
@@ -99,6 +103,7 @@ final class FlushAssertion: Sendable {
     func finish() {
         state.withLock { state in
             interruption.withdraw(.expiration)
+            interruption.endActivity()
             state.end()
         }
         end.leave()

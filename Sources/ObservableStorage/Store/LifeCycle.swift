@@ -16,10 +16,11 @@ struct LifeCycle: Sendable {
 
     /// What the stores have to do.
     enum Action: Equatable, Sendable {
-        /// Write the edits of the stores in group containers, and then suspend these.
-        case flushAndSuspend
-        /// Resume the stores in group containers.
-        case resume
+        /// Write the edits of the stores whose files may not be locked while the process is suspended. From now on, these are only locked
+        /// during an activity.
+        case enterBackground
+        /// Lock them at any time again, and write the edits for which the system has granted no activity.
+        case leaveBackground
         /// Write the edits of all stores before returning.
         case writeAll
         /// Look at the files again.
@@ -49,10 +50,10 @@ struct LifeCycle: Sendable {
         switch event {
         case .didEnterBackground:
             defer { isInBackground = true }
-            return isInBackground ? nil : .flushAndSuspend
+            return isInBackground ? nil : .enterBackground
         case .willEnterForeground:
             defer { isInBackground = false }
-            return isInBackground ? .resume : nil
+            return isInBackground ? .leaveBackground : nil
         case .willTerminate:
             return .writeAll
         case .protectedDataDidBecomeAvailable:
@@ -66,7 +67,6 @@ final class LifeCycleObserver: Sendable {
     private let state = Lock(LifeCycle())
     private let registry: StoreRegistry
     private let activity: ExpiringActivity?
-    // Serial: an application that returns from the background at once ends with its stores resumed.
     private let queue = DispatchQueue(label: "ObservableStore life cycle")
 
     init(registry: StoreRegistry = .all, activity: ExpiringActivity? = .system) {
@@ -80,9 +80,11 @@ final class LifeCycleObserver: Sendable {
         let next: (() -> Void)? = state.withLock { state in
             switch state.handle(event) {
             case nil: return nil
-            case .flushAndSuspend: return flushAndSuspend()
-            case .resume: enqueue { ObservableStore.resume(.groupContainers, in: self.registry) }
-            case .lookAgain: enqueue { self.registry.stores(.all).forEach { $0.receive(.changed) } }
+            case .enterBackground: return flush(registry.setInBackground(true))
+            case .leaveBackground:
+                let stores = registry.setInBackground(false)
+                enqueue { for store in stores where store.isOutsideContainer { store.receive(.reachable(true)) } }
+            case .lookAgain: enqueue { self.registry.stores.forEach { $0.receive(.changed) } }
             case .writeAll: return { self.registry.writeAll() }
             }
             return nil
@@ -102,37 +104,36 @@ final class LifeCycleObserver: Sendable {
         DispatchQueue.main.async { [queue] in queue.async(execute: work) }
     }
 
-    /// Queues that the stores are written and suspended.
+    /// Queues that those of the stores are written whose files may not be locked while the process is suspended.
     ///
-    /// - Returns: requests the activity for it, which lasts until they are suspended.
-    private func flushAndSuspend() -> () -> Void {
+    /// - Returns: requests the activity in which that begins.
+    private func flush(_ stores: [ObservableStore]) -> () -> Void {
         let end = DispatchGroup()
         let hasEnded = Lock(false)
+        let leave = { @Sendable in
+            let isFirst = hasEnded.withLock { hasEnded in
+                defer { hasEnded = true }
+                return !hasEnded
+            }
+            if isFirst { end.leave() }
+        }
         end.enter()
-        enqueue { [registry] in
+        enqueue {
             let work = DispatchGroup()
             work.enter()
             Task {
                 await withTaskGroup(of: Void.self) { flushes in
-                    for store in registry.stores(.groupContainers) { flushes.addTask { await store.flushReporting() } }
+                    for store in stores where store.isOutsideContainer { flushes.addTask { await store.flushReporting() } }
                 }
-                await ObservableStore.suspend(.groupContainers, in: registry)
                 work.leave()
             }
             work.wait()
-            hasEnded.withLock { $0 = true }
-            end.leave()
+            leave()
         }
-        return { [registry, activity] in
+        return { [activity] in
             activity?.perform("writing the settings") { isExpiring in
-                if isExpiring {
-                    let stores = registry.stores(.groupContainers)
-                    // A flush that waits for a lock gives up. Under the lock: afterwards the stores may have been resumed.
-                    hasEnded.withLock { hasEnded in
-                        if !hasEnded { for store in stores { store.beginSuspension() } }
-                    }
-                }
-                // The process may be suspended as soon as this returns.
+                // Each flush has an activity of its own as well, which makes it give up: this one does not wait for that.
+                if isExpiring { leave() }
                 end.wait()
             }
         }

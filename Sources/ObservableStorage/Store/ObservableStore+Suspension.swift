@@ -4,7 +4,8 @@ extension ObservableStore {
     /// Keeps the store from locking its file until ``resume()``, and returns when it neither locks the file nor waits for the lock.
     ///
     /// On Apple's systems a process is ended if it is suspended while it holds, or waits for, the lock of a file in an app group's container.
-    /// Stores there are suspended and resumed with the application, so that a call is only needed for other occasions.
+    /// In the background, stores there lock their files only while the system has granted the time for it, so that a call is only needed for
+    /// other occasions.
     ///
     /// While the store is suspended, edits wait in memory, and changes by other processes are still reported. ``flush(to:)``, if edits wait,
     /// and ``update(_:)`` throw ``StorageError/suspended(file:edits:)``. Edits are written nevertheless when the store is closed or released,
@@ -37,25 +38,15 @@ extension ObservableStore {
 
     /// Suspends all stores of the process, also those that are opened before ``resumeAll()``; see ``suspend()``.
     public static func suspendAll() async {
-        await suspend(.all)
-    }
-
-    /// Resumes all stores of the process.
-    public static func resumeAll() {
-        resume(.all)
-    }
-
-    /// Suspends some of the stores of the process.
-    static func suspend(_ scope: SuspensionScope, in registry: StoreRegistry = .all) async {
-        let stores = registry.suspend(scope)
+        let stores = StoreRegistry.all.suspend()
         // Each one is asked first: they finish at the same time.
         for store in stores { store.beginSuspension() }
         for store in stores { await store.finishWriting() }
     }
 
-    /// Resumes some of the stores of the process.
-    static func resume(_ scope: SuspensionScope, in registry: StoreRegistry = .all) {
-        for store in registry.resume(scope) { store.resume() }
+    /// Resumes all stores of the process.
+    public static func resumeAll() {
+        for store in StoreRegistry.all.resume() { store.resume() }
     }
 
     /// Lets no write begin, and makes one that waits for the lock give up.
@@ -66,30 +57,18 @@ extension ObservableStore {
         }
     }
 
+    /// Lets calls lock the file only during an activity, if it may not be locked while the system has the process suspended; or at any time
+    /// again.
+    nonisolated func setInBackground(_ isInBackground: Bool) {
+        guard isOutsideContainer else { return }
+        if isInBackground { interruption.request(.background) } else { interruption.withdraw(.background) }
+    }
+
     /// Waits for the write that is under way.
     private nonisolated func finishWriting() async {
         // A call of an empty method of the actor would be optimized away.
         await withCheckedContinuation { continuation in
             executor.queue.async { continuation.resume() }
         }
-    }
-}
-
-/// Which stores of the process are suspended together.
-enum SuspensionScope: Int, Comparable {
-    /// None of them.
-    case none
-    /// Those whose files are in the containers of app groups.
-    case groupContainers
-    /// All of them.
-    case all
-
-    static func < (one: SuspensionScope, other: SuspensionScope) -> Bool {
-        one.rawValue < other.rawValue
-    }
-
-    /// Whether a store belongs to these.
-    func includes(_ store: ObservableStore) -> Bool {
-        self >= (store.isInGroupContainer ? .groupContainers : .all)
     }
 }

@@ -126,7 +126,7 @@ public actor ObservableStore {
         activity: ExpiringActivity? = .system
     ) {
         self.backend = backend
-        self.activity = Self.isInGroupContainer(backend) ? activity : nil
+        self.activity = Self.isOutsideContainer(backend) ? activity : nil
         layerFiles = layers
         availabilityState = AvailabilityState(availability)
         base = entries
@@ -141,7 +141,7 @@ public actor ObservableStore {
             })
         cache.update { ($0.storageRevision, $0.limits) = (entries.revision, backend.limits) }
         if backend.isReadOnly { cache.update { $0.readOnlyFile = backend.name } }
-        _ = StoreRegistry.all.add(self)
+        StoreRegistry.all.add(self)
         LifeCycleObserver.start()
         if let backend = backend as? any NameObservingBackend {
             let names = UsedNames(queue: executor.queue) { backend.noteUsed($0) }
@@ -204,11 +204,11 @@ public actor ObservableStore {
         cache.update { $0.storageRevision }
     }
 
-    /// Whether the store's file is in the container of an app group, where the system does not let it be locked by suspended processes.
-    nonisolated var isInGroupContainer: Bool { Self.isInGroupContainer(backend) }
+    /// Whether the store's file is where the system does not let suspended processes lock it, such as in the container of an app group.
+    nonisolated var isOutsideContainer: Bool { Self.isOutsideContainer(backend) }
 
-    private static func isInGroupContainer(_ backend: any StorageBackend) -> Bool {
-        (backend as? PropertyListFile)?.isInGroupContainer ?? false
+    private static func isOutsideContainer(_ backend: any StorageBackend) -> Bool {
+        (backend as? PropertyListFile)?.isOutsideContainer ?? false
     }
 
     /// The write that the store makes at the end of the process.

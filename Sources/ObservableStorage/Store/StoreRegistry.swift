@@ -14,8 +14,10 @@ final class StoreRegistry: Sendable {
 
     private struct State {
         var members: [ObjectIdentifier: Member] = [:]
-        /// Which stores are suspended, including ones that are opened later.
-        var suspended = SuspensionScope.none
+        /// Whether the stores are suspended, including ones that are opened later.
+        var isSuspended = false
+        /// Whether the process is in the background, where its stores outside of its container lock files only during an activity.
+        var isInBackground = false
         /// The deadline of all writes at the end of the process; nil before it has begun.
         var deadline: DispatchTime?
 
@@ -44,15 +46,14 @@ final class StoreRegistry: Sendable {
         getpid() != process
     }
 
-    /// Adds a store that was opened, and suspends it if its scope is; returns whether it does.
-    func add(_ store: ObservableStore) -> Bool {
+    /// Adds a store that was opened, and suspends it if the others are.
+    func add(_ store: ObservableStore) {
         let member = (store.lastWrite, WeakReference(store))
-        return state.withLock { state in
+        state.withLock { state in
             state.members[ObjectIdentifier(store)] = member
-            let isSuspended = state.suspended.includes(store)
             // Under the lock, so that stores that are resumed at this moment include it.
-            if isSuspended { store.beginSuspension() }
-            return isSuspended
+            if state.isSuspended { store.beginSuspension() }
+            if state.isInBackground { store.setInBackground(true) }
         }
     }
 
@@ -60,26 +61,33 @@ final class StoreRegistry: Sendable {
         state.take { $0.members.removeValue(forKey: store) }
     }
 
-    /// The open stores of a scope.
-    func stores(_ scope: SuspensionScope) -> [ObservableStore] {
+    /// The open stores.
+    var stores: [ObservableStore] {
         // Moved out of the lock: releasing the last reference to a store runs its deinit.
-        state.take { $0.members.values.compactMap(\.store.object) }.filter(scope.includes)
+        state.take { $0.members.values.compactMap(\.store.object) }
     }
 
-    /// Records that stores are suspended, and returns those that are open.
-    func suspend(_ scope: SuspensionScope) -> [ObservableStore] {
-        state.withLock { $0.suspended = max($0.suspended, scope) }
-        return stores(scope)
+    /// Records that the stores are suspended, and returns those that are open.
+    func suspend() -> [ObservableStore] {
+        state.withLock { $0.isSuspended = true }
+        return stores
     }
 
-    /// Records that stores are resumed, and returns those that are open; none while a larger scope is suspended.
-    func resume(_ scope: SuspensionScope) -> [ObservableStore] {
-        let isResumed = state.withLock { state in
-            guard scope >= state.suspended else { return false }
-            state.suspended = .none
-            return true
+    /// Records that the stores are resumed, and returns those that are open.
+    func resume() -> [ObservableStore] {
+        state.withLock { $0.isSuspended = false }
+        return stores
+    }
+
+    /// Records whether the process is in the background, and returns the open stores, to be released outside of a lock.
+    func setInBackground(_ isInBackground: Bool) -> [ObservableStore] {
+        state.take { state in
+            state.isInBackground = isInBackground
+            let stores = state.members.values.compactMap(\.store.object)
+            // Under the lock, so that they agree with those that are opened at this moment.
+            for store in stores { store.setInBackground(isInBackground) }
+            return stores
         }
-        return isResumed ? stores(scope) : []
     }
 
     /// Makes the last write of a released store; the end of the process waits for it.

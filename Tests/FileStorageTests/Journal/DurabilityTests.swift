@@ -221,7 +221,7 @@ struct DurabilityTests {
     func appGroup() throws {
         let fixture = try EditLogFixture()
         let file = PropertyListFile(
-            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(1), isInGroupContainer: true, calls: .live)
+            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(1), isOutsideContainer: true, calls: .live)
         guard case .unwritable = file.editLogObjection else {
             Issue.record("no objection")
             return

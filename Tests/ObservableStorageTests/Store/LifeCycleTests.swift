@@ -16,13 +16,23 @@ struct LifeCycleTests {
     }
 
     /// A store in a group container, or another one, that follows the life cycle.
-    private func store(_ name: String, isInGroupContainer: Bool = true, calls: FileSystemCalls = .live) throws -> ObservableStore {
-        let store = try ObservableStore(
-            backend: PropertyListFile(
-                at: folder.file(name), onCorruption: .refuse, lockTimeout: .seconds(500), isInGroupContainer: isInGroupContainer,
-                calls: calls))
-        _ = registry.add(store)
+    private func store(
+        _ name: String, isOutsideContainer: Bool = true, activity: ExpiringActivity? = granted, calls: FileSystemCalls = .live
+    ) throws -> ObservableStore {
+        let backend = PropertyListFile(
+            at: folder.file(name), onCorruption: .refuse, lockTimeout: .seconds(500), isOutsideContainer: isOutsideContainer, calls: calls)
+        let store = ObservableStore(backend: backend, entries: try backend.load(), activity: activity)
+        registry.add(store)
         return store
+    }
+
+    /// Activities that the system grants.
+    private static let granted = ExpiringActivity { _, body in DispatchQueue.global().async { body(false) } }
+
+    /// Waits until another store of the shared file sees a value.
+    private func seen(_ value: Int) async throws {
+        let other = try ObservableStore(at: folder.file("shared.plist"))
+        for await count in other.values(of: Keys.count) where count == value { break }
     }
 
     private func stored(_ name: String) throws -> [String: PropertyListValue] {
@@ -40,7 +50,7 @@ struct LifeCycleTests {
         let actions = events.map { cycle.handle($0) }
         #expect(
             actions == [
-                nil, .lookAgain, .flushAndSuspend, nil, .lookAgain, .writeAll, .resume, nil, .flushAndSuspend, .writeAll,
+                nil, .lookAgain, .enterBackground, nil, .lookAgain, .writeAll, .leaveBackground, nil, .enterBackground, .writeAll,
             ])
     }
 
@@ -54,9 +64,9 @@ struct LifeCycleTests {
         #expect(LifeCycle.notifications.count == 9)
     }
 
-    @Test("In the background the stores in group containers are written and suspended, and in the foreground resumed")
+    @Test("In the background the stores in group containers are written, and so are the edits that are made there")
     func background() async throws {
-        let (shared, own) = (try store("shared.plist"), try store("own.plist", isInGroupContainer: false))
+        let shared = try store("shared.plist")
         let observer = LifeCycleObserver(registry: registry, activity: nil)
         // Its queue is busy, so that the edit is not written before.
         await shared.isolated { _ in
@@ -64,15 +74,10 @@ struct LifeCycleTests {
             observer.handle(.didEnterBackground)
         }
         await observer.settle()
-        #expect(shared.isSuspended && !own.isSuspended)
         #expect(try stored("shared.plist") == ["count": 5])
         shared[Keys.count] = 6
-        await shared.settle()
-        #expect(try stored("shared.plist") == ["count": 5])
-        observer.handle(.willEnterForeground)
-        await observer.settle()
-        try await shared.flush()
-        #expect(try stored("shared.plist") == ["count": 6])
+        try await seen(6)
+        #expect(!shared.isSuspended)
     }
 
     @Test("What is set during the notification of the background is written as well")
@@ -84,66 +89,102 @@ struct LifeCycleTests {
             shared[Keys.count] = 5
         }
         await observer.settle()
-        #expect(shared.isSuspended)
         #expect(try stored("shared.plist") == ["count": 5])
     }
 
-    @Test("An application that returns at once ends with its stores resumed, and the activity lasts until they are suspended")
-    func quickReturn() async throws {
+    @Test("The activity of the background lasts until the stores are written, or its time runs out", arguments: [false, true])
+    func activity(isExpiring: Bool) async throws {
         let shared = try store("shared.plist")
-        let ends = Recorder<Bool>()
-        let observer = LifeCycleObserver(
-            registry: registry,
-            activity: ExpiringActivity { _, body in
-                DispatchQueue.global().async {
-                    body(false)
-                    ends.record(shared.isSuspended)
-                }
-            })
-        observer.handle(.didEnterBackground)
-        await observer.settle()
-        #expect(try await ends.elements(count: 1) == [true])
-        observer.handle(.willEnterForeground)
-        observer.handle(.didEnterBackground)
-        observer.handle(.willEnterForeground)
-        await observer.settle()
-        #expect(!shared.isSuspended)
-    }
-
-    @Test("If the time in the background runs out, a write that waits for the lock gives up")
-    func expiration() async throws {
-        try folder.make(".shared.plist.lock", "")
-        let lock = try FileHandle(forUpdating: folder.file(".shared.plist.lock"))
-        try #require(flock(lock.fileDescriptor, LOCK_EX | LOCK_NB) == 0)
-        let waits = Recorder<Bool>()
-        var calls = FileSystemCalls.live
-        calls.pause = { duration in
-            FileSystemCalls.live.pause(duration)
-            waits.record(true)
-        }
-        let shared = try store("shared.plist", calls: calls)
-        let bodies = Recorder<@Sendable (Bool) -> Void>()
+        let (bodies, ends) = (Recorder<@Sendable (Bool) -> Void>(), Recorder<[String: PropertyListValue]>())
         let observer = LifeCycleObserver(registry: registry, activity: ExpiringActivity { _, body in bodies.record(body) })
+        let gate = DispatchSemaphore(value: 0)
+        shared.executor.queue.async { gate.wait() }
         shared[Keys.count] = 5
         observer.handle(.didEnterBackground)
-        _ = try await waits.elements(count: 20)
         let body = try #require(try await bodies.elements(count: 1).first)
-        DispatchQueue.global().async { body(true) }
+        DispatchQueue.global().async { [folder] in
+            body(false)
+            ends.record((try? PropertyListFile(at: folder.file("shared.plist")).load().values) ?? [:])
+        }
+        if isExpiring {
+            body(true)
+            #expect(try await ends.elements(count: 1) == [[:]])
+        }
+        gate.signal()
+        if !isExpiring { #expect(try await ends.elements(count: 1) == [["count": 5]]) }
         await observer.settle()
-        #expect(shared.isSuspended && shared[Keys.count] == 5)
-        try lock.close()
+    }
+
+    @Test("In the background, nothing is locked without an activity: edits wait, and are written as soon as one is granted")
+    func refusedActivity() async throws {
+        let isRefused = Lock(true)
+        let shared = try store(
+            "shared.plist",
+            activity: ExpiringActivity { _, body in
+                let isExpiring = isRefused.withLock { $0 }
+                DispatchQueue.global().async { body(isExpiring) }
+            })
+        let observer = LifeCycleObserver(registry: registry, activity: nil)
+        observer.handle(.didEnterBackground)
+        shared[Keys.count] = 5
+        await observer.settle()
+        await #expect(throws: StorageError.suspended(file: shared.name, edits: .kept)) { try await shared.flush() }
+        #expect(try folder.names().filter { !$0.hasSuffix(".tmp") }.isEmpty)
+        // Without returning to the foreground, as when the system lets the process run for a new location.
+        isRefused.withLock { $0 = false }
+        try await seen(5)
+    }
+
+    @Test("In the foreground, edits are written for which no activity was granted, and other processes' are found")
+    func foreground() async throws {
+        let isRefused = Lock(true)
+        let shared = try store(
+            "shared.plist",
+            activity: ExpiringActivity { _, body in
+                let isExpiring = isRefused.withLock { $0 }
+                DispatchQueue.global().async { body(isExpiring) }
+            })
+        let observer = LifeCycleObserver(registry: registry, activity: nil)
+        observer.handle(.didEnterBackground)
+        shared[Keys.count] = 5
+        await observer.settle()
+        isRefused.withLock { $0 = false }
         observer.handle(.willEnterForeground)
-        await observer.settle()
-        try await shared.flush()
+        try await seen(5)
         #expect(try stored("shared.plist") == ["count": 5])
+    }
+
+    @Test("In the background, reading locks nothing; a store that is opened there, too, does not before the foreground")
+    func readingInBackground() async throws {
+        try folder.make("shared.plist", "bad")
+        let observer = LifeCycleObserver(registry: registry, activity: nil)
+        observer.handle(.didEnterBackground)
+        let backend = PropertyListFile(
+            at: folder.file("shared.plist"), onCorruption: .quarantine, lockTimeout: .seconds(500), isOutsideContainer: true, calls: .live)
+        let shared = ObservableStore(backend: backend, entries: StorageEntries(), activity: nil)
+        registry.add(shared)
+        await #expect(throws: StorageError.suspended(file: shared.name)) { try await shared.load() }
+        #expect(try folder.names() == ["shared.plist"])
+        observer.handle(.willEnterForeground)
+        try await shared.load()
+        #expect(try folder.names().contains { $0.hasPrefix("shared.plist.corrupt-") })
+    }
+
+    @Test("Stores in the application's own container are written at any time", arguments: [true, false])
+    func ownContainer(isInBackground: Bool) async throws {
+        let own = try store("own.plist", isOutsideContainer: false, activity: ExpiringActivity { _, _ in Issue.record("requested") })
+        let observer = LifeCycleObserver(registry: registry, activity: nil)
+        if isInBackground { observer.handle(.didEnterBackground) }
+        own[Keys.count] = 5
+        try await own.flush()
+        #expect(try stored("own.plist") == ["count": 5])
     }
 
     @Test("At the end the edits of all stores have been written on return, also of suspended ones")
     func termination() async throws {
-        let (shared, own) = (try store("shared.plist"), try store("own.plist", isInGroupContainer: false))
+        let (shared, own) = (try store("shared.plist"), try store("own.plist", isOutsideContainer: false))
         let observer = LifeCycleObserver(registry: registry, activity: nil)
-        observer.handle(.didEnterBackground)
-        await observer.settle()
+        await shared.suspend()
         (shared[Keys.count], own[Keys.count]) = (5, 6)
         // On a busy machine, two writes may take longer than an end of the process may.
         let timeout = ObservableStore.exitTimeout
@@ -165,9 +206,9 @@ struct LifeCycleTests {
             return try FileSystemCalls.live.openDescriptor(path, flags, mode)
         }
         let store = ObservableStore(
-            backend: PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isInGroupContainer: true, calls: calls),
+            backend: PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isOutsideContainer: true, calls: calls),
             layersIfReadable: nil)
-        _ = registry.add(store)
+        registry.add(store)
         #expect(store.availability != .available && store[Keys.text] == "")
         store[Keys.count] = 5
         await #expect(throws: StorageError.self) { try await store.flush() }

@@ -62,24 +62,24 @@ struct SuspensionTests {
     }
 
     @Test("A write that waits for the lock gives it up when the store is suspended", arguments: [true, false])
-    func waitingForTheLock(isInGroupContainer: Bool) async throws {
+    func waitingForTheLock(isOutsideContainer: Bool) async throws {
         let lock = try lockElsewhere()
         let waits = Recorder<Bool>()
         var calls = FileSystemCalls.live
         calls.pause = { duration in
             FileSystemCalls.live.pause(duration)
-            if isInGroupContainer { waits.record(true) }
+            if isOutsideContainer { waits.record(true) }
         }
         calls.awaitLock = { descriptor throws(SystemError) in
             waits.record(true)
             try FileSystemCalls.live.awaitLock(descriptor)
         }
         let backend = PropertyListFile(
-            at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isInGroupContainer: isInGroupContainer, calls: calls)
+            at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isOutsideContainer: isOutsideContainer, calls: calls)
         let store = try ObservableStore(backend: backend)
         store[Keys.count] = 5
         // More pauses than the few before waiting begins.
-        _ = try await waits.elements(count: isInGroupContainer ? 20 : 1)
+        _ = try await waits.elements(count: isOutsideContainer ? 20 : 1)
         await store.suspend()
         #expect(store[Keys.count] == 5)
         let count = waits.elements.count
@@ -102,7 +102,7 @@ struct SuspensionTests {
         }
         calls.awaitLock = { _ throws(SystemError) in Issue.record("a thread waits for the lock") }
         let backend = PropertyListFile(
-            at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isInGroupContainer: true, calls: calls)
+            at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isOutsideContainer: true, calls: calls)
         let store = try ObservableStore(backend: backend)
         store[Keys.count] = 5
         _ = try await pauses.elements(count: 20)
@@ -247,42 +247,45 @@ struct SuspensionTests {
         interruption.withdraw(.suspension)
         #expect(!interruption.isRequested && Interruption.current == nil)
     }
+
+    @Test("The background interrupts everything but an activity, which a suspension and its own end interrupt nevertheless")
+    func background() {
+        let interruption = Interruption()
+        interruption.beginActivity()
+        #expect(!interruption.isRequested)
+        interruption.endActivity()
+        interruption.request(.background)
+        #expect(interruption.isRequested)
+        interruption.beginActivity()
+        #expect(!interruption.isRequested)
+        for reason in [Interruption.Reason.suspension, .expiration] {
+            interruption.request(reason)
+            #expect(interruption.isRequested)
+            interruption.withdraw(reason)
+        }
+        interruption.endActivity()
+        #expect(interruption.isRequested)
+        interruption.withdraw(.background)
+        #expect(!interruption.isRequested)
+    }
 }
 
 @Suite("Suspending all stores", .timeLimit(.minutes(10)))
-struct SuspensionScopeTests {
-    private let folder: TemporaryFolder
-
-    init() throws {
-        folder = try TemporaryFolder()
-    }
-
-    private func store(_ name: String, isInGroupContainer: Bool) throws -> ObservableStore {
-        try ObservableStore(
-            backend: PropertyListFile(
-                at: folder.file(name), onCorruption: .refuse, lockTimeout: .seconds(500), isInGroupContainer: isInGroupContainer,
-                calls: .live))
-    }
-
-    @Test("The stores of a scope are suspended, and those that are opened later, until they are resumed")
-    func scopes() throws {
-        let (shared, own) = (try store("shared", isInGroupContainer: true), try store("own", isInGroupContainer: false))
+struct SuspensionOfAllTests {
+    @Test("All stores are suspended, also those that are opened later, until they are resumed")
+    func all() throws {
+        let stores = try (0..<2).map { _ in try ObservableStore(backend: InMemoryBackend()) }
         let registry = StoreRegistry()
-        var added = [registry.add(shared), registry.add(own)]
-        #expect(added == [false, false])
-        #expect(registry.suspend(.groupContainers).map(\.name) == [shared.name])
-        added = [registry.add(shared), registry.add(own)]
-        #expect(added == [true, false])
-        #expect(Set(registry.suspend(.all).map(\.name)) == [shared.name, own.name])
-        // A smaller scope neither replaces a larger one nor ends it.
-        #expect(registry.suspend(.groupContainers).map(\.name) == [shared.name])
-        #expect(registry.resume(.groupContainers).isEmpty && shared.isSuspended)
-        added = [registry.add(shared), registry.add(own)]
-        #expect(added == [true, true])
-        #expect(registry.resume(.all).count == 2)
-        added = [registry.add(shared), registry.add(own)]
-        #expect(added == [false, false])
-        registry.remove(ObjectIdentifier(own))
-        #expect(registry.suspend(.all).map(\.name) == [shared.name])
+        registry.add(stores[0])
+        #expect(registry.suspend().map(ObjectIdentifier.init) == [ObjectIdentifier(stores[0])])
+        #expect(!stores[1].isSuspended)
+        registry.add(stores[1])
+        #expect(stores[1].isSuspended)
+        #expect(registry.resume().count == 2)
+        stores[1].resume()
+        registry.add(stores[1])
+        #expect(!stores[1].isSuspended)
+        registry.remove(ObjectIdentifier(stores[1]))
+        #expect(registry.suspend().count == 1)
     }
 }

@@ -1,0 +1,95 @@
+import FoundationSubset
+
+/// What the system lets this process do with a file because of the place of that file.
+///
+/// The rules are functions of the system and of the process's home folder, so that those of every system can be tested on each.
+struct SystemRules: Sendable {
+    /// Systems with rules of their own.
+    enum System: Sendable {
+        case linux
+        case macOS
+        /// iOS, watchOS and visionOS.
+        case iOS
+        case tvOS
+    }
+
+    let system: System
+    /// The home folder of the process: the folder of its own container, if it has one.
+    let home: String
+    /// Whether the process may only access its own files, those of its app groups, and those that the user has picked.
+    let isSandboxed: Bool
+
+    init(_ system: System, home: String, isSandboxed: Bool) {
+        (self.system, self.isSandboxed) = (system, isSandboxed)
+        self.home = Self.canonical(home)
+    }
+
+    private var suspendsProcesses: Bool { system == .iOS || system == .tvOS }
+
+    // `/var` is a link to `/private/var` on Apple's systems, and both forms are in use.
+    private static func canonical(_ path: String) -> String {
+        path.hasPrefix("/private/var/") ? String(path.dropFirst("/private".count)) : path
+    }
+
+    /// Whether a path is below the home folder, as far as its text tells.
+    private func isBelowHome(_ path: String) -> Bool {
+        Self.canonical(path).hasPrefix(home + "/") && !path.contains("/../")
+    }
+
+    /// Whether the system ends the process if that holds the lock of a file, or waits for it, while it is suspended (0xDEAD10CC).
+    ///
+    /// That is so everywhere but in the data container of the application: in the containers of app groups, and of extensions, too.
+    /// (dotnet/runtime#133697, and GRDB.swift#998 with the container of an extension, quote the system's messages.)
+    func forbidsLockWhileSuspended(of path: String) -> Bool {
+        suspendsProcesses && !(home.contains("/Containers/Data/Application/") && isBelowHome(path))
+    }
+
+    /// Whether a file that cannot be written is one that the user has picked: the sandbox then grants that file, and nothing beside it.
+    /// (Apple's documentation of `NSOpenPanel` and `UIDocumentPickerViewController`: a folder is granted with all that is in it.)
+    func mayBePickedAlone(_ path: String) -> Bool {
+        isSandboxed && !isBelowHome(path) && !AppGroup.isContainerPath(path)
+    }
+
+    /// Whether a file is one of those of `UserDefaults`: cfprefsd keeps their content in memory, and overwrites what others have written.
+    /// (eclecticlight.co, "Settings, preferences and defaults", 2026)
+    func belongsToUserDefaults(_ path: String) -> Bool {
+        // The volumes of macOS distinguish no case, unless they were made to.
+        system != .linux && path.lowercased().contains("/library/preferences/")
+    }
+
+    /// Whether the system may remove a file while the application is not running: what is in Caches and in the temporary folder.
+    /// (Apple's "File System Programming Guide")
+    func mayPurge(_ path: String) -> Bool {
+        guard suspendsProcesses, isBelowHome(path) else { return false }
+        let place = Self.canonical(path).dropFirst(home.count)
+        return place.hasPrefix("/Library/Caches/") || place.hasPrefix("/tmp/")
+    }
+
+    /// The folder of settings: Application Support, or Caches on tvOS, where the system lets applications create nothing in the former.
+    /// (analytics-swift#423 and purchases-ios#6487; the simulator allows it.)
+    func settingsFolder(applicationSupport: String?, caches: String?) -> String {
+        (system == .tvOS ? caches : applicationSupport) ?? home
+    }
+}
+
+#if os(tvOS)
+    extension SystemRules {
+        /// The rules of this system.
+        static let ofProcess = SystemRules(.tvOS, home: NSHomeDirectory(), isSandboxed: true)
+    }
+#elseif os(macOS) || targetEnvironment(macCatalyst)
+    extension SystemRules {
+        /// The rules of this system, which sets the variable for sandboxed processes.
+        static let ofProcess = SystemRules(.macOS, home: NSHomeDirectory(), isSandboxed: getenv("APP_SANDBOX_CONTAINER_ID") != nil)
+    }
+#elseif canImport(Darwin)
+    extension SystemRules {
+        /// The rules of this system.
+        static let ofProcess = SystemRules(.iOS, home: NSHomeDirectory(), isSandboxed: true)
+    }
+#else
+    extension SystemRules {
+        /// The rules of this system, which depend on no place.
+        static let ofProcess = SystemRules(.linux, home: "", isSandboxed: false)
+    }
+#endif
