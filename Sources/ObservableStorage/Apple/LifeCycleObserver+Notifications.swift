@@ -6,7 +6,7 @@
         private static let ofProcess = {
             let observer = LifeCycleObserver()
             var events = LifeCycle.notifications.map { (Notification.Name($0.key), $0.value) }
-            events += protectedDataNotifications.map { ($0, .protectedDataDidBecomeAvailable) }
+            events += protectedDataNotifications
             for (name, event) in events {
                 // On the posting thread: at the end of the process the edits are written before it continues.
                 _ = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { _ in observer.handle(event) }
@@ -25,12 +25,15 @@
     import UIKit
 
     extension LifeCycleObserver {
-        /// The notification that files can be opened again after the device was unlocked.
-        fileprivate static let protectedDataNotifications = [UIApplication.protectedDataDidBecomeAvailableNotification]
+        /// The notifications before the device is locked, and after it was unlocked.
+        fileprivate static let protectedDataNotifications: [(Notification.Name, LifeCycle.Event)] = [
+            (UIApplication.protectedDataWillBecomeUnavailableNotification, .protectedDataWillBecomeUnavailable),
+            (UIApplication.protectedDataDidBecomeAvailableNotification, .protectedDataDidBecomeAvailable),
+        ]
     }
 #elseif canImport(Darwin)
     extension LifeCycleObserver {
         /// None: the stores look again at intervals.
-        fileprivate static let protectedDataNotifications: [Notification.Name] = []
+        fileprivate static let protectedDataNotifications: [(Notification.Name, LifeCycle.Event)] = []
     }
 #endif

@@ -9,28 +9,42 @@ extension PropertyListFile {
     var editLogObjection: StorageError? {
         let reason: String? =
             if isOutsideContainer {
-                "it is not in the application's own container, and elsewhere a suspended process may not hold the lock of a log of edits"
+                Self.placeObjection
             } else if inPlace.hasFolder {
                 "its copies are in another folder"
-            } else if protection == .complete {
-                "its data protection forbids to write it while the device is locked"
             } else {
                 nil
             }
         return reason.map { .unwritable(file: name, reason: $0) }
     }
 
-    /// The reason why the file system of the list cannot have a log; nil if it can, or cannot be asked.
+    /// The reason why the place of the list, its file system or its data protection allow no log; nil if they do, or cannot be asked.
     var mappingObjection: StorageError? {
         do {
             let target = try resolved()
             let folder = try calls.openFolder(of: target)
             defer { calls.discard(folder) }
-            return try calls.mappingObjection(folder).map { .unwritable(file: target.path, reason: $0) }
+            let reason = try placeObjection(to: target) ?? calls.mappingObjection(folder) ?? protectionObjection(to: target, in: folder)
+            return reason.map { .unwritable(file: target.path, reason: $0) }
         } catch {
             // Making a log will fail for the same reason, unless the folder is missing and can be made.
             return nil
         }
+    }
+
+    /// The reason why a place to which links may have led allows no log; nil if it does.
+    private func placeObjection(to target: ResolvedPath) -> String? {
+        calls.rules.forbidsLockWhileSuspended(of: target.path) ? Self.placeObjection : nil
+    }
+
+    private static let placeObjection =
+        "it is not in the application's own container, and elsewhere a suspended process may not hold the lock of a log of edits"
+
+    /// The reason why the data protection of a log, which is that of the list, would not allow it.
+    private func protectionObjection(to target: ResolvedPath, in folder: Int32) throws(SystemError) -> String? {
+        // New files get that of their folder.
+        guard let usual = calls.protectionClass(folder) else { return nil }
+        return FileProtection.mappingObjection(toClass: try calls.protectionClass(at: target) ?? protection?.number ?? usual)
     }
 
     /// Makes a log for a store of this file.
@@ -48,7 +62,11 @@ extension PropertyListFile {
         } catch {
             throw EditLogRefusal(error: error)
         }
-        return try EditLogFolder(list: target, calls: calls).makeLog(halfSize: halfSize, over: knownJournal(of: target)?.identity)
+        if let reason = placeObjection(to: target) {
+            throw EditLogRefusal(error: .unwritable(file: target.path, reason: reason), isPermanent: true)
+        }
+        return try EditLogFolder(list: target, protection: protection, calls: calls)
+            .makeLog(halfSize: halfSize, over: knownJournal(of: target)?.identity)
     }
 }
 

@@ -144,6 +144,26 @@ final class EditLogFile: @unchecked Sendable {
         }
     }
 
+    /// The number of its data protection class; nil if the file system has no protection. Uses no page of the file.
+    var protectionClass: Int32? {
+        isClosed || FileLock.forks != forks ? nil : calls.protectionClass(descriptor)
+    }
+
+    /// The reason why the file may not be used any longer, because the data protection of it or of the list was changed; nil if it may.
+    ///
+    /// - Parameter own: the number of its own class.
+    func protectionObjection(_ own: Int32, with list: ResolvedPath) -> StorageError? {
+        let other: Int32?
+        do throws(SystemError) {
+            other = try calls.protectionClass(at: list)
+        } catch {
+            // It is asked again after the next commit.
+            other = nil
+        }
+        let objection = FileProtection.mappingObjection(toClass: own) ?? FileProtection.mappingObjection(toClass: other)
+        return objection.map { .unwritable(file: list.path, reason: $0) }
+    }
+
     /// The edits that are not known to be in the list.
     var edits: [LoggedEdit] {
         guard FileLock.forks == forks else { return [] }

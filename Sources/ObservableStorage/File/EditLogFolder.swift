@@ -7,6 +7,8 @@ import FoundationSubset
 /// lock it, as if its owner lived.
 struct EditLogFolder {
     let list: ResolvedPath
+    /// The data protection of a new list, which is that of its logs as well.
+    var protection: FileProtection?
     let calls: FileSystemCalls
 
     // Each attempt fails because another process removed the folder, or took the new file, at that moment.
@@ -43,7 +45,8 @@ extension EditLogFolder {
                     let folder = try open(isNew: &isNew)
                     objection = try self.objection(to: folder)
                     if objection != nil { throw SystemError(ENOTSUP) }
-                    if let log = try makeFile(in: folder, halfSize: halfSize, over: identity ?? status?.identity) { return log }
+                    let log = try makeFile(in: folder, halfSize: halfSize, over: identity ?? status?.identity, &objection)
+                    if let log { return log }
                 } catch let error where attempt < Self.mostAttempts && (error.code == ENOENT || error.code == EEXIST) {
                     continue
                 }
@@ -85,8 +88,10 @@ extension EditLogFolder {
     }
 
     /// Makes a file; returns nil if another process removed it before it was locked.
+    ///
+    /// - Parameter objection: is set to the reason if its data protection, which is that of the list, forbids to map it.
     private func makeFile(
-        in folder: OpenFolder, halfSize: Int, over identity: FileIdentity?
+        in folder: OpenFolder, halfSize: Int, over identity: FileIdentity?, _ objection: inout String?
     ) throws(SystemError) -> EditLogFile? {
         let store = calls.random()
         let file = ResolvedPath("\(getpid())-\(String(store, radix: 16))", in: folder)
@@ -100,6 +105,10 @@ extension EditLogFolder {
                 return nil
             }
             try calls.setAccess(of: descriptor, to: 0o600, successorOf: nil)
+            try protect(descriptor)
+            // Read again: without a list, it may be the application's default.
+            objection = FileProtection.mappingObjection(toClass: calls.protectionClass(descriptor))
+            if objection != nil { throw SystemError(ENOTSUP) }
             calls.excludeFromBackups(descriptor)
             try calls.havingRoom { () throws(SystemError) in try calls.reserve(descriptor, size) }
             let inode = try calls.status(of: descriptor).identity.inode
@@ -112,6 +121,17 @@ extension EditLogFolder {
             FileLock.release(descriptor, calls: calls)
             throw error
         }
+    }
+}
+
+extension EditLogFolder {
+    /// Sets the data protection of a new log to that of the list, whose values it will have.
+    private func protect(_ log: Int32) throws(SystemError) {
+        // Otherwise the file system has no protection.
+        guard calls.protectionClass(log) != nil else { return }
+        let old = try calls.openForProtection(list)
+        defer { if let old { calls.discard(old) } }
+        try calls.setProtection(of: log, successorOf: old, orTo: protection)
     }
 }
 

@@ -22,7 +22,39 @@ public enum FileProtection: Sendable, Hashable, CaseIterable {
     }
 }
 
+extension FileProtection {
+    /// The numbers of the classes whose files stay usable while they are open and the device is locked: B, C, D and F.
+    ///
+    /// The pages of others, A and that of `completeWhenUserInactive` (7), are taken away then, and using one ends the process
+    /// (bugsnag-cocoa#1407; xnu, `sys/content_protection.h`).
+    static let mappable: Set<Int32> = [2, 3, 4, 6]
+
+    /// The reason why files of a class may not be mapped; nil if they may.
+    static func mappingObjection(toClass number: Int32?) -> String? {
+        guard let number, !mappable.contains(number) else { return nil }
+        return "its data protection (class \(number)) would end a process that uses a log of edits while the device is locked"
+    }
+}
+
 extension FileSystemCalls {
+    /// Opens a file in order to ask for its protection; returns nil if it is missing.
+    ///
+    /// Throws `EPERM` while the device is locked and the protection does not allow opening it.
+    func openForProtection(_ path: ResolvedPath) throws(SystemError) -> Int32? {
+        do throws(SystemError) {
+            return try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+        } catch let error where error.isMissing {
+            return nil
+        }
+    }
+
+    /// The number of the protection class of a file; nil if it is missing or has none.
+    func protectionClass(at path: ResolvedPath) throws(SystemError) -> Int32? {
+        guard let descriptor = try openForProtection(path) else { return nil }
+        defer { discard(descriptor) }
+        return protectionClass(descriptor)
+    }
+
     /// Sets the data protection of an empty file that was just created, before it has content.
     ///
     /// - Parameters:

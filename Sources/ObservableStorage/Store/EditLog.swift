@@ -165,6 +165,12 @@ struct EditLog: Sendable {
         (waiting, isMisplaced, compaction) = ([], false, nil)
     }
 
+    /// Moves the file out, to be removed outside the lock, because it may not be used any longer. Edits are not logged from now on.
+    mutating func abandon(because error: StorageError) -> EditLogFile? {
+        (refusal, isOn, isPossible) = (error, false, false)
+        return takeFile()
+    }
+
     /// Moves the file out, to be removed outside the lock. A later edit makes another one.
     mutating func takeFile() -> EditLogFile? {
         // Edits for which a file is being made were stored or discarded as well.

@@ -69,9 +69,23 @@ extension EntryCache {
         return { [weak self] list, identity in
             guard let self else { return }
             let file = update { $0.log.file }
+            // Before its pages are used.
+            if abandonLogIfProtected(with: list) { return }
             let removed = file.flatMap { $0.isInPlace ? nil : $0 }
             update { $0.log.noteCommitted(upTo: revision, in: list, identity, removed: removed) }
         }
+    }
+
+    /// Does without the log if it may not be used any longer while the device is locked; returns whether it may not.
+    ///
+    /// - Parameter list: the list of the log; nil for the one for which it was made.
+    @discardableResult
+    func abandonLogIfProtected(with list: ResolvedPath? = nil) -> Bool {
+        // Under the lock, as the file may be closed as soon as it is not in there.
+        let found = update { state in state.log.file.flatMap { file in file.protectionClass.map { (file, $0) } } }
+        guard let (file, own) = found, let objection = file.protectionObjection(own, with: list ?? file.list) else { return false }
+        take { $0.log.file === file ? $0.log.abandon(because: objection) : nil }?.remove()
+        return true
     }
 
     /// Whether the edits that are not stored are in a log, where the next opening finds them.

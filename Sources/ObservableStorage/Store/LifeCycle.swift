@@ -10,6 +10,8 @@ struct LifeCycle: Sendable {
         case willEnterForeground
         /// The process is about to end.
         case willTerminate
+        /// The device is about to be locked, after which files with complete protection cannot be used.
+        case protectedDataWillBecomeUnavailable
         /// Files can be opened that could not be before the device was unlocked.
         case protectedDataDidBecomeAvailable
     }
@@ -23,6 +25,8 @@ struct LifeCycle: Sendable {
         case leaveBackground
         /// Write the edits of all stores before returning.
         case writeAll
+        /// Do without logs of edits that cannot be used while the device is locked, before returning.
+        case abandonProtectedLogs
         /// Look at the files again.
         case lookAgain
     }
@@ -56,6 +60,8 @@ struct LifeCycle: Sendable {
             return isInBackground ? .leaveBackground : nil
         case .willTerminate:
             return .writeAll
+        case .protectedDataWillBecomeUnavailable:
+            return .abandonProtectedLogs
         case .protectedDataDidBecomeAvailable:
             return .lookAgain
         }
@@ -85,6 +91,7 @@ final class LifeCycleObserver: Sendable {
                 let stores = registry.setInBackground(false)
                 enqueue { for store in stores where store.isOutsideContainer { store.receive(.reachable(true)) } }
             case .lookAgain: enqueue { self.registry.stores.forEach { $0.receive(.changed) } }
+            case .abandonProtectedLogs: return { self.registry.stores.forEach { $0.cache.abandonLogIfProtected() } }
             case .writeAll: return { self.registry.writeAll() }
             }
             return nil

@@ -45,12 +45,13 @@ struct LifeCycleTests {
         let events: [LifeCycle.Event] = [
             .willEnterForeground, .protectedDataDidBecomeAvailable, .didEnterBackground, .didEnterBackground,
             .protectedDataDidBecomeAvailable, .willTerminate, .willEnterForeground, .willEnterForeground, .didEnterBackground,
-            .willTerminate,
+            .willTerminate, .protectedDataWillBecomeUnavailable,
         ]
         let actions = events.map { cycle.handle($0) }
         #expect(
             actions == [
                 nil, .lookAgain, .enterBackground, nil, .lookAgain, .writeAll, .leaveBackground, nil, .enterBackground, .writeAll,
+                .abandonProtectedLogs,
             ])
     }
 
