@@ -67,7 +67,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     ///
     /// It is the file that the system would open: `..` after a link leads to the parent of the link's target. A URL that may refer to
     /// another file is rejected when the file is first accessed: one that is not UTF-8, or is relative to a working folder that no longer
-    /// exists.
+    /// exists. So is a file of `UserDefaults` on Apple's systems, in `Library/Preferences`, unless it is only read.
     ///
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed. Neither it nor its folder has to exist: the first write creates both, for this user
@@ -100,7 +100,11 @@ public final class PropertyListFile: BlockingStorageBackend {
         access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .edits,
         isOutsideContainer: Bool? = nil, calls: FileSystemCalls
     ) {
-        let path = Result { () throws(StorageError) in try AbsolutePath(of: url, calls: calls) }
+        let path = Result { () throws(StorageError) in
+            let path = try AbsolutePath(of: url, calls: calls)
+            if access == .readWrite { try calls.rules.requireOwn(path.text) }
+            return path
+        }
         self.init(
             path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace,
             formatPolicy: formatPolicy, format: format, onDeletion: onDeletion, access: access, protection: protection,

@@ -55,7 +55,8 @@ extension EditLogFolder {
         } catch {
             if isNew { calls.removeIfEmpty(list.editLogs) }
             let reason = objection ?? "\(error.reason) (making a log of edits in \(path))"
-            throw EditLogRefusal(error: .unwritable(file: list.path, reason: reason), isPermanent: objection != nil)
+            let picked = objection == nil ? calls.rules.pickedFileError(list.path, error) : nil
+            throw EditLogRefusal(error: picked ?? .unwritable(file: list.path, reason: reason), isPermanent: objection != nil)
         }
     }
 

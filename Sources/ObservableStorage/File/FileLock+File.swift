@@ -18,7 +18,7 @@ extension FileLock {
             }
             throw SystemError(EBUSY)
         } catch {
-            throw unlockable(objection ?? error.reason)
+            throw calls.rules.pickedFileError(target.path, error) ?? unlockable(objection ?? error.reason)
         }
     }
 

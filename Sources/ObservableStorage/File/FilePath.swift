@@ -153,12 +153,12 @@ package struct ResolvedPath: Sendable {
     /// dangling link to the path of its missing target. Each folder on the way is opened in the one before.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if links form a cycle, if `..` follows something other than a folder, or if a
-    ///   folder may not be searched.
+    ///   folder may not be searched; ``StorageError/folderNotGranted(file:edits:)`` if the sandbox forbids that.
     init(_ path: AbsolutePath, calls: FileSystemCalls = .live) throws(StorageError) {
         do throws(SystemError) {
             self = try calls.follow(path)
         } catch {
-            throw .unreadable(file: path.text, reason: error.reason)
+            throw calls.rules.pickedFileError(path.text, error) ?? .unreadable(file: path.text, reason: error.reason)
         }
     }
 

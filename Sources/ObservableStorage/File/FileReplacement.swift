@@ -189,6 +189,7 @@ final class FileReplacement {
         do throws(SystemError) {
             return try body()
         } catch {
+            if !isRenamed, let error = calls.rules.pickedFileError(target.path, error) { throw error }
             throw .unwritable(file: target.path, reason: "\(error.reason) (\(step))", edits: isRenamed ? .notDurable : nil)
         }
     }

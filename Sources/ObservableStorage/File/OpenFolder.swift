@@ -116,8 +116,9 @@ extension FileSystemCalls {
     }
 
     /// Rejects a path to write that leads through another user's link to something that is not that user's: with this user's permissions,
-    /// the other one could have any file written, and files made in any folder.
+    /// the other one could have any file written, and files made in any folder. Rejects one that another program would overwrite, too.
     func requireOwnLinks(of target: ResolvedPath) throws(StorageError) {
+        try rules.requireOwn(target.path)
         guard let owner = target.linkOwner else { return }
         let owners: [uid_t]
         do throws(SystemError) {

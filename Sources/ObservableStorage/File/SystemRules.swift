@@ -44,10 +44,17 @@ struct SystemRules: Sendable {
         suspendsProcesses && !(home.contains("/Containers/Data/Application/") && isBelowHome(path))
     }
 
-    /// Whether a file that cannot be written is one that the user has picked: the sandbox then grants that file, and nothing beside it.
-    /// (Apple's documentation of `NSOpenPanel` and `UIDocumentPickerViewController`: a folder is granted with all that is in it.)
+    /// Whether a file may be one that the user has picked: the sandbox then grants that file, and nothing beside it. A folder is granted with
+    /// everything in it. (Apple's "Accessing files from the macOS App Sandbox" and "Providing access to directories"; AppSandboxFileAccess
+    /// asks for the folder in order to write beside a file.)
     func mayBePickedAlone(_ path: String) -> Bool {
         isSandboxed && !isBelowHome(path) && !AppGroup.isContainerPath(path)
+    }
+
+    /// The error of a call for something beside a file that was picked alone; nil if it is another one.
+    func pickedFileError(_ path: String, _ error: SystemError) -> StorageError? {
+        // The sandbox denies with that code; permissions deny with EACCES.
+        error.code == EPERM && mayBePickedAlone(path) ? .folderNotGranted(file: path) : nil
     }
 
     /// Whether a file is one of those of `UserDefaults`: cfprefsd keeps their content in memory, and overwrites what others have written.
@@ -55,6 +62,16 @@ struct SystemRules: Sendable {
     func belongsToUserDefaults(_ path: String) -> Bool {
         // The volumes of macOS distinguish no case, unless they were made to.
         system != .linux && path.lowercased().contains("/library/preferences/")
+    }
+
+    /// Rejects a path to write at which another program would overwrite what was written.
+    func requireOwn(_ path: String) throws(StorageError) {
+        guard belongsToUserDefaults(path) else { return }
+        let reason = """
+            it is a file of UserDefaults, whose daemon keeps its content in memory and overwrites it; use UserDefaultsBackend, or another \
+            folder, or open it with access: .readOnly for what the daemon has written
+            """
+        throw .unwritable(file: path, reason: reason)
     }
 
     /// Whether the system may remove a file while the application is not running: what is in Caches and in the temporary folder.

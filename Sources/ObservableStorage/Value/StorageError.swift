@@ -13,6 +13,9 @@ public enum StorageError: Error, Sendable, Hashable {
         file: String, offset: Int?, line: Int? = nil, column: Int? = nil, reason: String, edits: EditOutcome? = nil)
     /// The file cannot be written.
     case unwritable(file: String, reason: String, edits: EditOutcome? = nil)
+    /// The file cannot be written, because the sandbox of this process has granted it the file alone, as one that the user has picked:
+    /// writing creates files beside it.
+    case folderNotGranted(file: String, edits: EditOutcome? = nil)
     /// Another process kept the lock for too long.
     case locked(file: String, waited: Duration, edits: EditOutcome? = nil)
     /// The file was not locked and not written, because the store is suspended, or because the system is about to suspend the process.
@@ -116,6 +119,11 @@ extension StorageError: CustomStringConvertible {
             """
         case .unwritable(let file, let reason, let edits):
             "\(file): cannot be written: \(reason)\(Self.text(edits))"
+        case .folderNotGranted(let file, let edits):
+            """
+            \(file): cannot be written: the sandbox grants this file alone, and writing creates others beside it\(Self.text(edits)); let the \
+            user pick its folder instead, or open it with access: .readOnly
+            """
         case .locked(let file, let waited, let edits):
             "\(file): locked by another process for more than \(waited)\(Self.text(edits))"
         case .suspended(let file, let edits):
@@ -211,6 +219,7 @@ extension StorageError {
         case .malformed(let file, let offset, let line, let column, let reason, _):
             .malformed(file: file, offset: offset, line: line, column: column, reason: reason, edits: edits)
         case .unwritable(let file, let reason, _): .unwritable(file: file, reason: reason, edits: edits)
+        case .folderNotGranted(let file, _): .folderNotGranted(file: file, edits: edits)
         case .locked(let file, let waited, _): .locked(file: file, waited: waited, edits: edits)
         case .suspended(let file, _): .suspended(file: file, edits: edits)
         // The edits of a transaction were not rolled back: they may have been stored.
