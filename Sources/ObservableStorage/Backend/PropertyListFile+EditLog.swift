@@ -9,7 +9,7 @@ extension PropertyListFile {
     var editLogObjection: StorageError? {
         let reason: String? =
             if isOutsideContainer {
-                Self.placeObjection
+                Self.lockObjection
             } else if inPlace.hasFolder {
                 "its copies are in another folder"
             } else {
@@ -18,14 +18,28 @@ extension PropertyListFile {
         return reason.map { .unwritable(file: name, reason: $0) }
     }
 
-    /// The reason why the place of the list, its file system or its data protection allow no log; nil if they do, or cannot be asked.
+    /// The reason why the file system of the list cannot have a log; nil if it can, or cannot be asked.
     var mappingObjection: StorageError? {
+        objection { _, folder throws(SystemError) in try calls.mappingObjection(folder) }
+    }
+
+    /// The reason why the place of the list, its file system or its data protection allow no log; nil if they do, or cannot be asked.
+    var placeObjection: StorageError? {
+        objection { target, folder throws(SystemError) in
+            if let objection = lockObjection(to: target) { return objection }
+            if let objection = try calls.mappingObjection(folder) { return objection }
+            return try protectionObjection(to: target, in: folder)
+        }
+    }
+
+    private func objection(
+        _ reason: (_ target: ResolvedPath, _ folder: Int32) throws(SystemError) -> String?
+    ) -> StorageError? {
         do {
             let target = try resolved()
             let folder = try calls.openFolder(of: target)
             defer { calls.discard(folder) }
-            let reason = try placeObjection(to: target) ?? calls.mappingObjection(folder) ?? protectionObjection(to: target, in: folder)
-            return reason.map { .unwritable(file: target.path, reason: $0) }
+            return try reason(target, folder).map { .unwritable(file: target.path, reason: $0) }
         } catch {
             // Making a log will fail for the same reason, unless the folder is missing and can be made.
             return nil
@@ -33,18 +47,19 @@ extension PropertyListFile {
     }
 
     /// The reason why a place to which links may have led allows no log; nil if it does.
-    private func placeObjection(to target: ResolvedPath) -> String? {
-        calls.rules.forbidsLockWhileSuspended(of: target.path) ? Self.placeObjection : nil
+    private func lockObjection(to target: ResolvedPath) -> String? {
+        calls.rules.forbidsLockWhileSuspended(of: target.path) ? Self.lockObjection : nil
     }
 
-    private static let placeObjection =
+    private static let lockObjection =
         "it is not in the application's own container, and elsewhere a suspended process may not hold the lock of a log of edits"
 
     /// The reason why the data protection of a log, which is that of the list, would not allow it.
     private func protectionObjection(to target: ResolvedPath, in folder: Int32) throws(SystemError) -> String? {
         // New files get that of their folder.
         guard let usual = calls.protectionClass(folder) else { return nil }
-        return FileProtection.mappingObjection(toClass: try calls.protectionClass(at: target) ?? protection?.number ?? usual)
+        let own = try calls.protectionClass(at: target)
+        return FileProtection.mappingObjection(toClass: own ?? protection?.number ?? usual)
     }
 
     /// Makes a log for a store of this file.
@@ -62,7 +77,7 @@ extension PropertyListFile {
         } catch {
             throw EditLogRefusal(error: error)
         }
-        if let reason = placeObjection(to: target) {
+        if let reason = lockObjection(to: target) {
             throw EditLogRefusal(error: .unwritable(file: target.path, reason: reason), isPermanent: true)
         }
         return try EditLogFolder(list: target, protection: protection, calls: calls)

@@ -80,13 +80,28 @@
         }
     }()
 
-    /// The reason why the file system of an open file is not known to keep mapped files as written; nil if it is.
+    /// The reason why the file system of an open folder is not known to keep mapped files as written; nil if it is.
     func mappingObjection(of descriptor: Int32, device: UInt64) -> String? {
-        var status = statfs()
-        guard fstatfs(descriptor, &status) == 0 else { return "its file system is not known" }
-        let name = withUnsafeBytes(of: status.f_fstypename) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        guard let name = volumeType(of: descriptor) else { return "its file system is not known" }
         if ["apfs", "hfs"].contains(name) { return nil }
         return "its file system (\(name)) is not one of those on which logs of edits are known to be safe"
+    }
+
+    /// The name of the file system of an open folder; nil if that cannot be found out.
+    ///
+    /// Not by `fstatfs`, which needs a reason in the privacy manifest that only programs have which deal with free space (Apple's "Describing
+    /// use of required reason API").
+    private func volumeType(of folder: Int32) -> String? {
+        let path: String? = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            guard let start = buffer.baseAddress, fcntl(folder, F_GETPATH, start) >= 0 else { return nil }
+            return String(validatingCString: start)
+        }
+        guard let path else { return nil }
+        do {
+            return try URL(fileURLWithPath: path, isDirectory: true).resourceValues(forKeys: [.volumeTypeNameKey]).volumeTypeName
+        } catch {
+            return nil
+        }
     }
 
     extension stat {

@@ -20,7 +20,7 @@ extension ObservableStore {
     public nonisolated var durability: EditDurability {
         let (isOn, refusal, hasFile) = cache.update { ($0.log.isOn, $0.log.refusal, $0.log.file != nil) }
         guard isOn else { return .flushed(reason: refusal) }
-        if !hasFile, let objection = (backend as? PropertyListFile)?.mappingObjection { return .flushed(reason: objection) }
+        if !hasFile, let objection = (backend as? PropertyListFile)?.placeObjection { return .flushed(reason: objection) }
         return .immediate
     }
 }

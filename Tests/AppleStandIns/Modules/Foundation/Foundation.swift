@@ -3,6 +3,9 @@
 @_exported public import AppleDispatch
 @_exported public import Foundation
 
+extension URLResourceKey { public static let volumeTypeNameKey = URLResourceKey(rawValue: "NSURLVolumeTypeNameKey") }
+extension URLResourceValues { public var volumeTypeName: String? { nil } }
+
 extension FileManager {
     public func containerURL(forSecurityApplicationGroupIdentifier groupIdentifier: String) -> URL? { nil }
 }
