@@ -2,7 +2,8 @@
     import FoundationSubset
 
     extension ObservableStore {
-        /// Opens the store of an application and its extensions: `NAME.plist` in Application Support of their app group's container.
+        /// Opens the store of an application and its extensions: `NAME.plist` in Application Support of their app group's container, on tvOS
+        /// in Caches, where the system may remove it.
         ///
         /// The store follows the application: it writes its edits when the application, or the host of the extension, enters the background,
         /// and those that are made there, as by an application that plays audio, each time during a background assertion. Without one, which

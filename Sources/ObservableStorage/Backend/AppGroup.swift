@@ -7,14 +7,18 @@ struct AppGroup {
 
     /// The property list of a name in the group's container.
     ///
-    /// - Parameter container: the container's folder; nil if the system has none for this process.
+    /// - Parameters:
+    ///   - container: the container's folder; nil if the system has none for this process.
+    ///   - rules: those of the system.
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` with the group and the remedy if there is no container.
-    func file(_ name: String, in container: URL?) throws(StorageError) -> URL {
+    func file(_ name: String, in container: URL?, rules: SystemRules = .ofProcess) throws(StorageError) -> URL {
         guard let container else {
             let reason = "this process has no container for it; add the group to the App Groups entitlement of its target"
             throw .unreadable(file: "app group \(identifier)", reason: reason)
         }
-        return container.appendingPathComponent("Library/Application Support/\(name).plist", isDirectory: false)
+        let library = container.path + "/Library"
+        let folder = rules.settingsFolder(applicationSupport: library + "/Application Support", caches: library + "/Caches")
+        return URL(fileURLWithPath: "\(folder)/\(name).plist", isDirectory: false)
     }
 
     /// Whether a path leads into the container of an app group: `Containers/Shared/AppGroup/ID` on iOS, `Library/Group Containers/ID` on

@@ -31,10 +31,13 @@ extension PropertyListFile {
 
 #if canImport(Darwin)
     extension PropertyListFile {
-        /// The user's Application Support folder.
+        /// The folder for settings of the system's rules: mostly Application Support.
         private static func settingsFolder(_ text: (_ variable: String) throws(StorageError) -> String?) throws(StorageError) -> String {
-            let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
-            return folders.first?.path ?? NSHomeDirectory()
+            func folder(_ kind: FileManager.SearchPathDirectory) -> String? {
+                FileManager.default.urls(for: kind, in: .userDomainMask).first?.path
+            }
+            return SystemRules.ofProcess.settingsFolder(
+                applicationSupport: folder(.applicationSupportDirectory), caches: folder(.cachesDirectory))
         }
 
         /// None: administrators of Apple's systems use configuration profiles.

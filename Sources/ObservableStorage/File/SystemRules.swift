@@ -77,7 +77,8 @@ struct SystemRules: Sendable {
     /// Whether the system may remove a file while the application is not running: what is in Caches and in the temporary folder.
     /// (Apple's "File System Programming Guide")
     func mayPurge(_ path: String) -> Bool {
-        guard suspendsProcesses, isBelowHome(path) else { return false }
+        guard suspendsProcesses else { return false }
+        guard isBelowHome(path) else { return AppGroup.isContainerPath(path) && path.contains("/Library/Caches/") }
         let place = Self.canonical(path).dropFirst(home.count)
         return place.hasPrefix("/Library/Caches/") || place.hasPrefix("/tmp/")
     }

@@ -10,6 +10,9 @@ public enum EditDurability: Sendable, Hashable {
     ///
     /// The reason is nil if the store was opened with ``JournalMode/off``, only reads, or its storage is not a ``PropertyListFile``.
     case flushed(reason: StorageError?)
+    /// Until the system needs their space: it may remove the file while the application is not running, as those in Caches, where settings
+    /// are on tvOS. What the user cannot set again belongs in `UserDefaultsBackend` or iCloud.
+    case purgeable
 }
 
 extension ObservableStore {
@@ -18,6 +21,7 @@ extension ObservableStore {
     /// It changes if a log of edits cannot be made, as on a full disk, and again after one could. Before the first edit, this asks for the
     /// file system.
     public nonisolated var durability: EditDurability {
+        if let file = backend as? PropertyListFile, file.calls.rules.mayPurge(file.name) { return .purgeable }
         let (isOn, refusal, hasFile) = cache.update { ($0.log.isOn, $0.log.refusal, $0.log.file != nil) }
         guard isOn else { return .flushed(reason: refusal) }
         if !hasFile, let objection = (backend as? PropertyListFile)?.placeObjection { return .flushed(reason: objection) }

@@ -251,7 +251,8 @@ public actor ObservableStore {
 
 extension ObservableStore {
     /// Opens the store of a suite in the standard folder for settings: `NAME.plist` in the configuration folder on Linux, which is the file
-    /// of `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` uses the same file.
+    /// of `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` uses the same file. On tvOS it is in
+    /// Caches, as applications have no other folder there, where the system may remove it: ``durability`` is ``EditDurability/purgeable``.
     ///
     /// On Linux, administrators can provide defaults in `NAME.plist` and mandatory values in `NAME.mandatory.plist`, in the folders of
     /// `$XDG_CONFIG_DIRS`, by default `/etc/xdg`; see ``init(backend:defaults:mandatory:)``.

@@ -14,6 +14,15 @@ struct AppGroupTests {
         #expect(try group.file("settings", in: container).path == "/container/Library/Application Support/settings.plist")
     }
 
+    @Test("On tvOS the file is in Caches of the container, where it may be removed")
+    func fileOfTV() throws {
+        let rules = SystemRules(.tvOS, home: "/var/mobile/Containers/Data/Application/45C7", isSandboxed: true)
+        let container = URL(fileURLWithPath: "/private/var/mobile/Containers/Shared/AppGroup/5E1B", isDirectory: true)
+        let file = try group.file("settings", in: container, rules: rules)
+        #expect(file.path == "/private/var/mobile/Containers/Shared/AppGroup/5E1B/Library/Caches/settings.plist")
+        #expect(rules.mayPurge(file.path))
+    }
+
     @Test("A missing container is an error with the group and the entitlement as the remedy")
     func noContainer() {
         #expect {

@@ -95,6 +95,26 @@ struct SystemRulesOfFilesTests {
         }
     }
 
+    // MARK: Files that may be removed
+
+    @Test("A store in Caches of a device tells that its file may be removed, and works as others do")
+    func purgeable() async throws {
+        let caches = folder.url.appendingPathComponent("Library/Caches")
+        try FileManager.default.createDirectory(at: caches, withIntermediateDirectories: true)
+        let file = caches.appendingPathComponent("settings.plist")
+        for system in [SystemRules.System.tvOS, .iOS] {
+            let rules = SystemRules(system, home: folder.url.path, isSandboxed: true)
+            let store = try ObservableStore(backend: backend(file, calls(rules)))
+            store[Keys.count] += 1
+            #expect(store.durability == .purgeable)
+            try await store.close()
+        }
+        #expect(try PropertyListFile(at: file).load().values == ["count": 2])
+        let store = try ObservableStore(backend: backend(file, calls(macOS)))
+        #expect(store.durability != .purgeable)
+        try await store.close()
+    }
+
     // MARK: Files of UserDefaults
 
     private func preferences() throws -> URL {
