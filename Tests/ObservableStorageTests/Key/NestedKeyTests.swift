@@ -105,8 +105,9 @@ struct NestedKeyTests {
         try await one.flush()
         try await two.flush()
         #expect(try storage.entries == ["server": ["host": "b", "port": 1, "log": ["level": 5]]])
-        #expect(second.port == 1)
+        // Its edit may have been stored before the other's.
         #expect(try await origins.elements(count: 1).first == .external)
+        #expect(second.port == 1)
         token.cancel()
         try await first.update { $0.port += 1 }
         #expect((first.host, first.port) == ("b", 2))
