@@ -1,4 +1,5 @@
-#if canImport(SwiftUI)
+// tvOS has neither sliders nor steppers.
+#if canImport(SwiftUI) && !os(tvOS)
     import ObservableStorage
     import SwiftUI
 
@@ -91,7 +92,7 @@
     @main
     enum PlayerApp {
         static func main() {
-            print("This example needs SwiftUI.")
+            print("This example needs SwiftUI and its sliders.")
         }
     }
 #endif

@@ -183,18 +183,22 @@ public struct TextField<Label: View>: View {
     public init(_ title: some StringProtocol, text: Binding<String>) where Label == Text {}
     public var body: Never { fatalError() }
 }
-public struct Slider<Label: View>: View {
-    public init(value: Binding<Double>, in bounds: ClosedRange<Double> = 0...1) where Label == EmptyView {}
-    public var body: Never { fatalError() }
-}
-public struct Stepper<Label: View>: View {
-    public init(_ title: some StringProtocol, value: Binding<Int>) where Label == Text {}
-    public var body: Never { fatalError() }
-}
-public struct ColorPicker<Label: View>: View {
-    public init(_ titleKey: LocalizedStringKey, selection: Binding<Color>, supportsOpacity: Bool = true) where Label == Text {}
-    public var body: Never { fatalError() }
-}
+#if !OS_tvOS
+    public struct Slider<Label: View>: View {
+        public init(value: Binding<Double>, in bounds: ClosedRange<Double> = 0...1) where Label == EmptyView {}
+        public var body: Never { fatalError() }
+    }
+    public struct Stepper<Label: View>: View {
+        public init(_ title: some StringProtocol, value: Binding<Int>) where Label == Text {}
+        public var body: Never { fatalError() }
+    }
+#endif
+#if !OS_tvOS && !OS_watchOS
+    public struct ColorPicker<Label: View>: View {
+        public init(_ titleKey: LocalizedStringKey, selection: Binding<Color>, supportsOpacity: Bool = true) where Label == Text {}
+        public var body: Never { fatalError() }
+    }
+#endif
 public struct Color: Hashable, Sendable {
     public enum RGBColorSpace: Hashable, Sendable { case sRGB, sRGBLinear, displayP3 }
     public struct Resolved: Hashable, Sendable {
