@@ -69,6 +69,9 @@
         }
     }
 
+    // The super class of views, windows and their controllers.
+    extension NSResponder: MainActorObject {}
+
     extension NSWindow {
         fileprivate var ownSceneID: String? { identifier?.rawValue }
     }

@@ -66,6 +66,9 @@
         }
     }
 
+    // The super class of views, view controllers and scenes.
+    extension UIResponder: MainActorObject {}
+
     extension UIView {
         fileprivate var scene: UIWindowScene? {
             (self as? UIWindow ?? window)?.windowScene

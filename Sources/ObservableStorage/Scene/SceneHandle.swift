@@ -5,7 +5,7 @@ import Observation
 /// If the scene was discarded after the object was created, the value cannot be set, even if the scene was opened again since.
 ///
 /// Before there is a scene, the value is the application's, unless the property was written: then it is the written value, which is set in
-/// the scene at the first access after there is one.
+/// the scene at the first access after there is one; for objects of UIKit and AppKit, also at the first notification of their scene.
 final class SceneHandle<Value: Sendable>: Observable, Sendable {
     private struct State {
         var property = SceneProperty<SceneStore, Value>()
@@ -22,14 +22,18 @@ final class SceneHandle<Value: Sendable>: Observable, Sendable {
     private let registrar = ObservationRegistrar()
     private let path: any KeyPath<SceneHandle, Void> & Sendable = \.observed
 
-    init(_ key: StorageKey<Value>) {
-        self.key = key
+    private let waitingScenes: WaitingScenes
+
+    init(_ key: StorageKey<Value>, waitingScenes: WaitingScenes = .all) {
+        (self.key, self.waitingScenes) = (key, waitingScenes)
     }
 
     deinit {
         // Nothing else refers to the state.
         let (isUnsaved, application) = state.withLock { ($0.property.unsaved != nil, $0.application) }
-        guard isUnsaved, let application else { return }
+        guard isUnsaved else { return }
+        waitingScenes.remove(self)
+        guard let application else { return }
         application.reports.report(.unencodable(key: key.name, reason: "the object to which it belongs ended before it was in a scene"))
     }
 
@@ -45,7 +49,7 @@ final class SceneHandle<Value: Sendable>: Observable, Sendable {
     func set(_ value: Value, for owner: some SceneStoring) {
         locate(owner)
         guard state.take({ $0.property.keep(value) }).isKept else { return settle(or: owner).stored.value = value }
-        _ = settle(or: owner)
+        if settle(or: owner).waiting != nil { settleLater(owner) }
         notify()
     }
 
@@ -96,6 +100,16 @@ extension SceneHandle {
             guard state.property.scene == nil else { return nil }
             defer { (state.stored, state.application) = (stored, application) }
             return state.stored
+        }
+    }
+
+    /// Sets the value that waits when a notification tells that there may be a scene.
+    private func settleLater<Owner: SceneStoring>(_ owner: Owner) {
+        guard owner is any MainActorObject else { return }
+        waitingScenes.add(self) { [weak self, weak owner] in
+            guard let self, let owner else { return false }
+            locate(owner)
+            return settle(or: owner).waiting != nil
         }
     }
 

@@ -9,8 +9,10 @@
 /// ```
 ///
 /// Before its object has a scene, a property has the application's value, and each access looks for the scene. A value that is set before
-/// is kept, and is set in the scene at the first access to the property after there is one; if the object ends before, the application's
-/// store reports it in its `failures`. An object that leaves its scene keeps using it until it is in another one.
+/// is kept, and is set in the scene at the first access to the property after there is one; that of an object of UIKit or AppKit at the
+/// latest when its scene becomes active or enters the background, its window becomes the key window, or the application ends. If the object
+/// ends before, the application's store reports it in its `failures`. An object that leaves its scene keeps using it until it is in another
+/// one.
 @propertyWrapper
 public struct SceneStored<Value: Sendable> {
     private let key: StorageKey<Value>

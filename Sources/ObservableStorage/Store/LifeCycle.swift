@@ -10,6 +10,8 @@ struct LifeCycle: Sendable {
         case willEnterForeground
         /// The process is about to end.
         case willTerminate
+        /// Objects may be in a scene that were in none.
+        case sceneDidChange
         /// The device is about to be locked, after which files with complete protection cannot be used.
         case protectedDataWillBecomeUnavailable
         /// Files can be opened that could not be before the device was unlocked.
@@ -23,7 +25,9 @@ struct LifeCycle: Sendable {
         case enterBackground
         /// Lock them at any time again, and write the edits for which the system has granted no activity.
         case leaveBackground
-        /// Write the edits of all stores before returning.
+        /// Set the values that have waited for a scene.
+        case settleScenes
+        /// The same, and write the edits of all stores before returning.
         case writeAll
         /// Do without logs of edits that cannot be used while the device is locked, before returning.
         case abandonProtectedLogs
@@ -45,6 +49,9 @@ struct LifeCycle: Sendable {
         "WKApplicationWillEnterForegroundNotification": .willEnterForeground,
         "UIApplicationWillTerminateNotification": .willTerminate,
         "NSApplicationWillTerminateNotification": .willTerminate,
+        "UISceneDidActivateNotification": .sceneDidChange,
+        "UISceneDidEnterBackgroundNotification": .sceneDidChange,
+        "NSWindowDidBecomeKeyNotification": .sceneDidChange,
     ]
 
     private var isInBackground = false
@@ -60,6 +67,8 @@ struct LifeCycle: Sendable {
             return isInBackground ? .leaveBackground : nil
         case .willTerminate:
             return .writeAll
+        case .sceneDidChange:
+            return .settleScenes
         case .protectedDataWillBecomeUnavailable:
             return .abandonProtectedLogs
         case .protectedDataDidBecomeAvailable:
@@ -73,11 +82,11 @@ final class LifeCycleObserver: Sendable {
     private let state = Lock(LifeCycle())
     private let registry: StoreRegistry
     private let activity: ExpiringActivity?
+    private let scenes: WaitingScenes
     private let queue = DispatchQueue(label: "ObservableStore life cycle")
 
-    init(registry: StoreRegistry = .all, activity: ExpiringActivity? = .system) {
-        self.registry = registry
-        self.activity = activity
+    init(registry: StoreRegistry = .all, activity: ExpiringActivity? = .system, scenes: WaitingScenes = .all) {
+        (self.registry, self.activity, self.scenes) = (registry, activity, scenes)
     }
 
     /// Records an event, and begins what it requires; at the end of the process it is done on return.
@@ -92,7 +101,12 @@ final class LifeCycleObserver: Sendable {
                 enqueue { for store in stores where store.isOutsideContainer { store.receive(.reachable(true)) } }
             case .lookAgain: enqueue { self.registry.stores.forEach { $0.receive(.changed) } }
             case .abandonProtectedLogs: return { self.registry.stores.forEach { $0.cache.abandonLogIfProtected() } }
-            case .writeAll: return { self.registry.writeAll() }
+            case .settleScenes: return { self.scenes.settle() }
+            case .writeAll:
+                return {
+                    self.scenes.settle()
+                    self.registry.writeAll()
+                }
             }
             return nil
         }

@@ -45,13 +45,13 @@ struct LifeCycleTests {
         let events: [LifeCycle.Event] = [
             .willEnterForeground, .protectedDataDidBecomeAvailable, .didEnterBackground, .didEnterBackground,
             .protectedDataDidBecomeAvailable, .willTerminate, .willEnterForeground, .willEnterForeground, .didEnterBackground,
-            .willTerminate, .protectedDataWillBecomeUnavailable,
+            .willTerminate, .protectedDataWillBecomeUnavailable, .sceneDidChange,
         ]
         let actions = events.map { cycle.handle($0) }
         #expect(
             actions == [
                 nil, .lookAgain, .enterBackground, nil, .lookAgain, .writeAll, .leaveBackground, nil, .enterBackground, .writeAll,
-                .abandonProtectedLogs,
+                .abandonProtectedLogs, .settleScenes,
             ])
     }
 
@@ -62,7 +62,7 @@ struct LifeCycleTests {
         #expect(LifeCycle.notifications["NSExtensionHostWillEnterForegroundNotification"] == .willEnterForeground)
         #expect(LifeCycle.notifications["UIApplicationWillEnterForegroundNotification"] == .willEnterForeground)
         #expect(LifeCycle.notifications["NSApplicationWillTerminateNotification"] == .willTerminate)
-        #expect(LifeCycle.notifications.count == 9)
+        #expect(LifeCycle.notifications.count == 12)
     }
 
     @Test("In the background the stores in group containers are written, and so are the edits that are made there")
