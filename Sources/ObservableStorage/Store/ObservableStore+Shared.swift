@@ -1,0 +1,66 @@
+public import FoundationSubset
+
+extension ObservableStore {
+    private static let sharedStores = Lock<[ResolvedPath: WeakReference<ObservableStore>]>([:])
+
+    /// The one store of this process for a property list, opened on first use; every path to the same file returns the same store.
+    ///
+    /// It exists as long as it is retained; after it is closed, the next call opens another one. The file to which a path leads is
+    /// determined when this method is called: a store follows the links of the path with which it was opened. On a volume that does not
+    /// distinguish case, names that differ in it are one file as soon as that exists.
+    ///
+    /// - Throws: ``StorageError`` if the file cannot be read.
+    public static func shared(at url: URL) throws(StorageError) -> ObservableStore {
+        let known = sharedStores.withLock { Array($0.keys) }
+        let path = FileSystemCalls.live.path(known, ofTheFileAt: try PropertyListFile.resolvedPath(of: url))
+        if let open = openStore(at: path) { return open }
+        // Opening reads the file, which is too slow inside a lock: a second thread uses the store that the first one opened.
+        let opened = try ObservableStore(at: url)
+        return openStore(at: path, or: opened)
+    }
+
+    private static func openStore(at path: ResolvedPath) -> ObservableStore? {
+        let store = sharedStores.withLock { $0[path]?.object }
+        return store.flatMap { $0.isClosed ? nil : $0 }
+    }
+
+    private static func openStore(at path: ResolvedPath, or opened: ObservableStore) -> ObservableStore {
+        // The stores are moved out of the lock: releasing the last reference to one runs its deinit.
+        let (store, _) = sharedStores.take { stores in
+            let alive = stores.compactMapValues(\.object)
+            let known = alive[path].flatMap { $0.isClosed ? nil : $0 } ?? opened
+            stores = stores.filter { alive[$0.key] != nil }
+            stores[path] = WeakReference(known)
+            return (known, alive)
+        }
+        return store
+    }
+
+    private nonisolated var isClosed: Bool {
+        cache.update { $0.isClosed }
+    }
+}
+
+extension FileSystemCalls {
+    // Another attempt is needed if another process replaces the file between two looks.
+    private static let mostComparisons = 4
+
+    /// One of the known paths, if it leads to the same file as another path; that path itself otherwise.
+    ///
+    /// A file with several hard links has a path for each, because writing it separates them.
+    func path(_ known: [ResolvedPath], ofTheFileAt path: ResolvedPath) -> ResolvedPath {
+        if known.isEmpty || known.contains(path) { return path }
+        do throws(SystemError) {
+            for _ in 0..<Self.mostComparisons {
+                guard let file = try status(at: path), file.kind == .file, file.links == 1 else { return path }
+                for other in known {
+                    if try status(at: other)?.identity.isSameFile(as: file.identity) == true { return other }
+                }
+                if try status(at: path)?.identity.isSameFile(as: file.identity) == true { return path }
+            }
+        } catch {
+            // Opening it reports the error.
+        }
+        return path
+    }
+}
