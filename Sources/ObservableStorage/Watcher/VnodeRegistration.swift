@@ -4,17 +4,18 @@ import FoundationSubset
 extension WatchService {
     /// The service that watches paths with Dispatch sources on open descriptors, as on Apple's systems.
     static func vnode(_ vnodes: VnodeCalls, calls: FileSystemCalls = .live) -> WatchService {
-        WatchService(mechanism: .vnode) { path, handler throws(WatchError) in
-            let registration = VnodeRegistration(path: path, vnodes: vnodes, calls: calls, handler: handler)
+        let hub = VnodeHub(vnodes: vnodes, calls: calls)
+        return WatchService(mechanism: .vnode) { path, handler throws(WatchError) in
+            let registration = VnodeRegistration(path: path, hub: hub, vnodes: vnodes, calls: calls, handler: handler)
             try registration.start()
             return registration
         }
     }
 }
 
-/// The open folders and file that one path needs.
+/// The open folders and file that one path needs, which it has in common with other paths.
 ///
-/// A source takes effect some time after it was created, and reports when: then the path is resolved again, until no changes are found.
+/// A watch takes effect some time after it was requested, and reports when: then the path is resolved again, until no changes are found.
 final class VnodeRegistration: WatchRegistration {
     /// The role of the watch at each path, and the identity of its file.
     private typealias Survey = [String: (role: VnodeWatch.Role, identity: FileIdentity?)]
@@ -23,18 +24,15 @@ final class VnodeRegistration: WatchRegistration {
     private static let maximumAttempts = 64
 
     private let path: String
+    private let hub: VnodeHub
     private let vnodes: VnodeCalls
     private let calls: FileSystemCalls
     private let handler: @Sendable (PathEvents) -> Void
-    private let queue = DispatchQueue(label: "ObservableStorage.VnodeRegistration", qos: .userInitiated)
     /// The watch at each path, the file at the end, and whether watching has ended.
-    private let state = Lock<(watches: [String: VnodeWatch], file: FileStatus?, isCancelled: Bool)>(([:], nil, false))
+    private let state = Lock<(watches: [String: VnodeHub.Subscription], file: FileStatus?, isCancelled: Bool)>(([:], nil, false))
 
-    init(path: String, vnodes: VnodeCalls, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void) {
-        self.path = path
-        self.vnodes = vnodes
-        self.calls = calls
-        self.handler = handler
+    init(path: String, hub: VnodeHub, vnodes: VnodeCalls, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void) {
+        (self.path, self.hub, self.vnodes, self.calls, self.handler) = (path, hub, vnodes, calls, handler)
     }
 
     var isPartial: Bool { false }
@@ -54,7 +52,7 @@ final class VnodeRegistration: WatchRegistration {
             defer { state.watches = [:] }
             return state.watches
         }
-        for watch in watches.values { watch.cancel() }
+        for watch in watches.values { hub.cancel(watch) }
     }
 
     /// Resolves the path; returns the watches that it needs, and the file.
@@ -86,7 +84,10 @@ final class VnodeRegistration: WatchRegistration {
     /// Opens missing watches, and closes the ones no longer needed; returns nil if a file or folder was replaced meanwhile.
     private func adopt(_ survey: Survey, _ file: FileStatus?) throws(WatchError) -> TargetState? {
         let (current, oldFile) = state.withLock { ($0.watches, $0.file) }
-        var watches: [String: VnodeWatch] = [:]
+        var watches: [String: VnodeHub.Subscription] = [:]
+        var isAdopted = false
+        // Those that were requested for nothing, because the path has changed, or cannot be watched.
+        defer { if !isAdopted { for (path, watch) in watches where current[path]?.number != watch.number { hub.cancel(watch) } } }
         var isNew = false
         for (path, (role, identity)) in survey {
             if let watch = current[path], let identity, watch.role == role, watch.identity.isSameFile(as: identity) {
@@ -94,7 +95,7 @@ final class VnodeRegistration: WatchRegistration {
                 continue
             }
             do throws(WatchError) {
-                guard let watch = try open(path, role), let identity, watch.identity.isSameFile(as: identity) else { return nil }
+                guard let identity, let watch = try subscribe(to: path, role, identity) else { return nil }
                 isNew = true
                 watches[path] = watch
             } catch let error where error.isForbidden && (role == .passage || path == "/") {
@@ -103,20 +104,23 @@ final class VnodeRegistration: WatchRegistration {
             }
         }
         let isUnchanged = !isNew && watches.count == current.count && file?.identity == oldFile?.identity
+        isAdopted = true
         let obsolete = state.withLock { state in
             guard !state.isCancelled else { return Array(watches.values) }
-            let kept = Set(watches.values.map(ObjectIdentifier.init))
-            let obsolete = state.watches.values.filter { !kept.contains(ObjectIdentifier($0)) }
+            let kept = Set(watches.values.map(\.number))
+            let obsolete = state.watches.values.filter { !kept.contains($0.number) }
             state.watches = watches
             state.file = file
             return obsolete
         }
-        for watch in obsolete { watch.cancel() }
+        for watch in obsolete { hub.cancel(watch) }
         return isUnchanged ? .unchanged : TargetState(of: file)
     }
 
-    private func open(_ path: String, _ role: VnodeWatch.Role) throws(WatchError) -> VnodeWatch? {
-        try VnodeWatch(path: path, role: role, queue: queue, vnodes: vnodes, calls: calls) { [weak self] events in
+    private func subscribe(
+        to path: String, _ role: VnodeWatch.Role, _ identity: FileIdentity
+    ) throws(WatchError) -> VnodeHub.Subscription? {
+        try hub.subscribe(to: path, as: role, found: identity) { [weak self] events in
             // Dispatch may be about to call the handler of a source that has just been cancelled.
             guard let self, !state.withLock({ $0.isCancelled }) else { return }
             handler(events)

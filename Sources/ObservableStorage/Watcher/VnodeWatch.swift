@@ -46,9 +46,11 @@ final class VnodeWatch: Sendable {
     private let source: ActivatedSource
 
     /// Opens the file or folder at the path; returns nil if it does not exist any more.
+    ///
+    /// - Parameter handler: called on the queue with its events; first with nil, when the kernel reports them from then on.
     init?(
         path: String, role: Role, queue: DispatchQueue, vnodes: VnodeCalls, calls: FileSystemCalls,
-        handler: @escaping @Sendable (PathEvents) -> Void
+        handler: @escaping @Sendable (_ events: DispatchSource.FileSystemEvent?) -> Void
     ) throws(WatchError) {
         let descriptor: Int32
         do throws(SystemError) {
@@ -68,9 +70,9 @@ final class VnodeWatch: Sendable {
         self.role = role
         let events = vnodes.makeSource(descriptor, role.mask, queue)
         // Changes before the kernel has registered the source are found by resolving the path once more.
-        events.setRegistrationHandler { handler(.rerouted) }
+        events.setRegistrationHandler { handler(nil) }
         source = ActivatedSource(events, released: { calls.discard(descriptor) }) { data in
-            handler(role.events(DispatchSource.FileSystemEvent(rawValue: data)))
+            handler(DispatchSource.FileSystemEvent(rawValue: data))
         }
     }
 

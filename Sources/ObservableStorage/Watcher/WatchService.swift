@@ -18,7 +18,7 @@ struct WatchService: Sendable {
 #elseif canImport(Darwin)
     extension WatchService {
         /// The service of this system, if it has one.
-        static var system: WatchService? { .vnode(.live) }
+        static let system: WatchService? = .vnode(.live)
     }
 #else
     extension WatchService {

@@ -68,6 +68,59 @@ struct VnodeRegistrationTests {
         registration.cancel()
     }
 
+    @Test("What several paths need is opened once for all of them, and closed after the last one")
+    func sharing() async throws {
+        try Disk.write(path, "one")
+        let (service, journal) = (system.service, folder.path("a/.app.plist.journal"))
+        let (first, second) = (Inbox<PathEvents>(), Inbox<PathEvents>())
+        let list = try service.register(path) { first.put($0) }
+        let other = try service.register(journal) { second.put($0) }
+        #expect(Set(system.opened).count == system.opened.count)
+        #expect(watched == ["a", "a/app.plist"])
+        // Each looks again after the watches have taken effect, whether they were its own or not.
+        for events in [first, second] { #expect(await events.first { $0 == .rerouted } != nil) }
+        _ = (try list.update(after: .rerouted), try other.update(after: .rerouted))
+        system.send(.write, to: path)
+        #expect(await first.first { $0 == .modified } != nil)
+        try Disk.write(journal, "two")
+        _ = (first.takeAll(), second.takeAll())
+        system.send(.write, to: folder.path("a"))
+        for events in [first, second] { #expect(await events.first { $0 == .rerouted } != nil) }
+        #expect(try other.update(after: .rerouted) == .ready)
+        #expect(watched == ["a", "a/.app.plist.journal", "a/app.plist"])
+        list.cancel()
+        await closed(1)
+        #expect(system.closed == [path])
+        other.cancel()
+        await allClosed()
+        #expect(system.closed.sorted() == system.opened.sorted())
+    }
+
+    @Test("A folder that another path needs for more events is watched for all of them, and each path has its own")
+    func sharingOfRoles() async throws {
+        try Disk.write(path, "one")
+        let service = system.service
+        let (first, second) = (Inbox<PathEvents>(), Inbox<PathEvents>())
+        let deep = try service.register(path) { first.put($0) }
+        for _ in Set(system.watched) { _ = await first.first { $0 == .rerouted } }
+        let above = try service.register(folder.path("app.plist")) { second.put($0) }
+        #expect(system.watched.filter { $0 == folder.url.path }.count <= 2)
+        await closed(1)
+        #expect(system.closed == [folder.url.path])
+        // The path that only passes through the folder looks again, because it is watched anew.
+        #expect(await first.first { $0 == .rerouted } != nil)
+        _ = second.takeAll()
+        system.send(.write, to: folder.url.path)
+        #expect(await second.first { $0 == .rerouted } != nil)
+        #expect(first.takeAll().isEmpty)
+        system.send(.attrib, to: folder.url.path)
+        for events in [first, second] { #expect(await events.first { $0 == .rerouted } != nil) }
+        above.cancel()
+        deep.cancel()
+        await allClosed()
+        #expect(system.closed.sorted() == system.opened.sorted())
+    }
+
     @Test("A folder in which the last name is looked up reports changes of its names, one above it only its own")
     func eventsOfFolders() async throws {
         try Disk.write(path, "one")
