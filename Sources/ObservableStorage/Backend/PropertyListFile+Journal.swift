@@ -192,6 +192,11 @@ extension PropertyListFile {
                 return .copied(state.file, content)
             }
             if let known, !state.file.header.continues(known.file.header), known.needsCheckpoint, counts(known, beside: identity) {
+                if state.entries == nil, let list = state.list(identity) {
+                    let content = try listContent(at: target)
+                    guard content.identity == identity else { continue }
+                    state.load(content.entries, of: list)
+                }
                 return .replaced(state, lost: known)
             }
             let list = state.list(identity)

@@ -52,8 +52,8 @@ struct SharedPathTests {
             let status = try calls.statusOfPath(path, followsLinks)
             if looks.withLock({ looks in (looks, looks += 1).0 }) == 0 {
                 let new = folder.path("new")
-                FileManager.default.createFile(atPath: new, contents: nil)
-                rename(new, folder.path("a.plist"))
+                _ = FileManager.default.createFile(atPath: new, contents: nil)
+                _ = rename(new, folder.path("a.plist"))
             }
             return status
         }
