@@ -1,7 +1,7 @@
 import Foundation
 import ObservableStorage
 
-extension StorageKey<Int> {
+nonisolated extension StorageKey<Int> {
     /// When the writer began to write, in nanoseconds of the clock that all processes share.
     static let writtenAt = StorageKey("writtenAt", default: 0)
     /// How many writes the reader has answered.
@@ -13,7 +13,7 @@ extension StorageKey<Int> {
 enum CrossProcess {
     static let writes = 5
 
-    static var now: Int { Int(DispatchTime.now().uptimeNanoseconds) }
+    nonisolated static var now: Int { Int(DispatchTime.now().uptimeNanoseconds) }
 
     static func main() async throws {
         if CommandLine.arguments.count == 2 { return try await write(to: URL(filePath: CommandLine.arguments[1])) }

@@ -1,11 +1,11 @@
 import Foundation
 import ObservableStorage
 
-extension StorageKey<Double> {
+nonisolated extension StorageKey<Double> {
     static let volume = StorageKey("volume", default: 0.8)
 }
 
-extension StorageKey<Bool> {
+nonisolated extension StorageKey<Bool> {
     static let isMuted = StorageKey("isMuted", default: false)
 }
 

@@ -10,7 +10,7 @@ struct Job: CodableStorable, Equatable {
     var result: Int?
 }
 
-extension StorageKey<[Job]> {
+nonisolated extension StorageKey<[Job]> {
     static let jobs = StorageKey("jobs", default: [])
 }
 
@@ -19,7 +19,7 @@ extension StorageKey<[Job]> {
 /// With a path, it is a worker; with `hang` as well, a worker that hangs during its first job.
 @main
 enum Workers {
-    static let ownID = ProcessInfo.processInfo.processIdentifier
+    nonisolated static let ownID = ProcessInfo.processInfo.processIdentifier
 
     static func main() async throws {
         let arguments = CommandLine.arguments

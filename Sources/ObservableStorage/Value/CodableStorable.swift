@@ -7,6 +7,9 @@ public import PropertyListCoding
 /// let account = StorageKey<Account?>("account")
 /// ```
 ///
+/// In a project that isolates everything to the main actor by default, a type that is `Codable` only, and is stored with a codec such as
+/// ``StorageCodec/json``, has to be `nonisolated struct Account: Codable`: stores encode on other threads. This protocol implies it.
+///
 /// The stored form is that of ``StorageCodec/propertyList``.
 public protocol CodableStorable: Codable, Storable {}
 

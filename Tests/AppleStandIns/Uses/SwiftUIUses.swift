@@ -155,7 +155,7 @@ struct Place: Codable, CodableStorable, Equatable, Sendable {
     var city = "Basel"
 }
 
-struct Theme: Codable, Sendable {
+nonisolated struct Theme: Codable, Sendable {
     var name = "light"
 }
 

@@ -1,7 +1,7 @@
 // A stand-in for the part of Apple's AppKit that windows and view controllers are reached through.
 import Foundation
 
-@MainActor @preconcurrency open class NSResponder { public nonisolated init() {} }
+@MainActor @preconcurrency open class NSResponder { public init() {} }
 open class NSColorSpace: NSObject, @unchecked Sendable {
     open class var extendedSRGB: NSColorSpace { fatalError() }
 }

@@ -1,7 +1,7 @@
 // A stand-in for the part of Apple's UIKit that scenes, views and view controllers are reached through.
 import Foundation
 
-@MainActor @preconcurrency open class UIResponder { public nonisolated init() {}; open var next: UIResponder? { nil } }
+@MainActor @preconcurrency open class UIResponder { public init() {}; open var next: UIResponder? { nil } }
 @MainActor @preconcurrency public class UISceneSession: Hashable {
     public var persistentIdentifier: String { "" }
     public var scene: UIScene? { nil }
