@@ -80,7 +80,6 @@ struct ByteView {
 }
 
 /// Big-endian integers of one size, one after the other: their bounds are checked once, and each takes one load.
-/// Like the view from which they were created, they must not outlive the memory.
 /// Like the view they come from, they must not outlive the memory.
 struct PackedIntegers {
     private let start: UnsafeRawPointer
