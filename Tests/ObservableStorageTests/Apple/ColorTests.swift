@@ -6,7 +6,11 @@
 
     @Suite("Colors as values", .timeLimit(.minutes(10)))
     struct ColorTests {
-        private let store = ObservableStore(backend: InMemoryBackend(), entries: StorageEntries())
+        private let store: ObservableStore
+
+        init() throws {
+            store = try ObservableStore(backend: InMemoryBackend())
+        }
 
         @Test("A color is stored as four numbers in sRGB, which are the same after it was read and stored again")
         func stored() throws {
