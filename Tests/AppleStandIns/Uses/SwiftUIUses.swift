@@ -201,15 +201,17 @@ struct FormsView: View {
     }
 }
 
-// snippet: SwiftUI
-struct TintView: View {
-    @Stored("tint") var tint = Color.accentColor
+#if !os(tvOS) && !os(watchOS)
+    // snippet: SwiftUI
+    struct TintView: View {
+        @Stored("tint") var tint = Color.accentColor
 
-    var body: some View {
-        ColorPicker("Tint", selection: $tint)
+        var body: some View {
+            ColorPicker("Tint", selection: $tint)
+        }
     }
-}
 // end
+#endif
 
 /// Properties whose store is an argument of the view.
 struct StoreView: View {
