@@ -52,7 +52,7 @@ struct READMETests {
     }
 
     /// Replaces the standard library's function, so that the snippets' output can be awaited.
-    private func print(_ line: String) {
+    nonisolated private func print(_ line: String) {
         printed.record(line)
     }
 

@@ -93,7 +93,7 @@ struct ComingFromAppSceneStorageTests {
         // end
         #expect((editor.fontSize, editor.document) == (16, "intro.md"))
         let printed = Recorder<String>()
-        @Sendable func print(_ line: String) { printed.record(line) }
+        let print: @Sendable (String) -> Void = { printed.record($0) }
         // snippet: ComingFromAppSceneStorage
         let token = editor.addUpdateListener(for: \.document) { change in
             print("\(change.newValue ?? "nothing") instead of \(change.oldValue ?? "nothing")")

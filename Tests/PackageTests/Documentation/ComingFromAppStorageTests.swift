@@ -99,7 +99,7 @@ struct ComingFromAppStorageTests {
         try fill()
         let store = try open()
         let printed = Recorder<String>()
-        @Sendable func print(_ line: String) { printed.record(line) }
+        let print: @Sendable (String) -> Void = { printed.record($0) }
         let reader = Task {
             // snippet: ComingFromAppStorage
             let player = KeyedStore<PlayerKeys>(store)

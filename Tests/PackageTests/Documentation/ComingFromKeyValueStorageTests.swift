@@ -17,7 +17,7 @@ struct ComingFromKeyValueStorageTests {
         var age: Int
     }
 
-    struct Account: Codable, Equatable { var name: String }
+    nonisolated struct Account: Codable, Equatable { var name: String }
 
     struct AppKeys: KeyGroup {
         let launchCount = StorageKey("launchCount", default: 0)
@@ -96,7 +96,7 @@ struct ComingFromKeyValueStorageTests {
     func use() async throws {
         let domain = domain.name
         let printed = Recorder<String>()
-        @Sendable func print(_ line: String) { printed.record(line) }
+        let print: @Sendable (String) -> Void = { printed.record($0) }
         // snippet: ComingFromKeyValueStorage
         guard let defaults = UserDefaultsBackend(suiteName: domain) else { throw CocoaError(.fileNoSuchFile) }
         let storage = KeyedStore<AppKeys>(try ObservableStore(backend: defaults))

@@ -12,7 +12,7 @@ struct ComingFromPersistTests {
     // snippet: ComingFromPersist
     enum Theme: Int, Storable { case light = 1, dark }
 
-    struct Account: Codable, Equatable { var name: String }
+    nonisolated struct Account: Codable, Equatable { var name: String }
 
     final class Player {
         @Persisted("volume") var volume = 0.8
@@ -22,7 +22,7 @@ struct ComingFromPersistTests {
     }
     // end
 
-    struct Window: Codable, Equatable {
+    nonisolated struct Window: Codable, Equatable {
         var x = 0
         var y = 0
     }
@@ -127,7 +127,7 @@ struct ComingFromPersistTests {
     @Test("Values are set with their error, and observed")
     func use() async throws {
         let printed = Recorder<String>()
-        @Sendable func print(_ line: String) { printed.record(line) }
+        let print: @Sendable (String) -> Void = { printed.record($0) }
         try ObservableStore.withStandard(store) {
             let player = Player()
             // snippet: ComingFromPersist

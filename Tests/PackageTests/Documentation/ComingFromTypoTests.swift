@@ -7,12 +7,12 @@ import Testing
 import UserDefaultsStorage
 
 // snippet: ComingFromTypo
-struct TypoValue<Value: Codable>: Codable {
+nonisolated struct TypoValue<Value: Codable>: Codable {
     var type: String
     var value: Value
 }
 
-extension StorageCodec where Value: Codable {
+nonisolated extension StorageCodec where Value: Codable {
     /// The form in which Typo stores a value with a type identifier.
     static func typo(_ identifier: String) -> StorageCodec {
         .custom(
@@ -156,7 +156,7 @@ struct ComingFromTypoTests {
     }
 
     /// As a type that conforms to Typo's `Storage`.
-    final class Safe: Sendable {
+    nonisolated final class Safe: Sendable {
         private let values: Mutex<[String: Data]>
 
         init(_ values: [String: Data]) { self.values = Mutex(values) }
@@ -199,7 +199,7 @@ struct ComingFromTypoTests {
     func use() async throws {
         let store = try ObservableStore(backend: domain.makeBackend())
         let printed = Recorder<String>()
-        @Sendable func print(_ line: String) { printed.record(line) }
+        let print: @Sendable (String) -> Void = { printed.record($0) }
         let reader = Task {
             // snippet: ComingFromTypo
             let settings = KeyedStore<AppKeys>(store)

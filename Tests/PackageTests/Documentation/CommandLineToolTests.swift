@@ -4,7 +4,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-extension StorageKey<Int> {
+nonisolated extension StorageKey<Int> {
     fileprivate static let runs = StorageKey("runs", default: 0)
 }
 

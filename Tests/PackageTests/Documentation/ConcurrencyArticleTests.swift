@@ -3,14 +3,14 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-extension StorageKey<Double> {
+nonisolated extension StorageKey<Double> {
     fileprivate static let volume = StorageKey("volume", default: 0.8)
 }
 
-private let printed = Recorder<String>()
+nonisolated private let printed = Recorder<String>()
 
 /// Replaces the standard library's function for the snippets.
-private func print(_ line: String) {
+nonisolated private func print(_ line: String) {
     printed.record(line)
 }
 

@@ -3,15 +3,15 @@ import ObservableStorage
 import TestSupport
 import Testing
 
-extension StorageKey<Int> {
+nonisolated extension StorageKey<Int> {
     fileprivate static let nextTicket = StorageKey("nextTicket", default: 0)
 }
 
-extension StorageKey<Double> {
+nonisolated extension StorageKey<Double> {
     fileprivate static let volume = StorageKey("volume", default: 0.8)
 }
 
-extension StorageKey<[String]> {
+nonisolated extension StorageKey<[String]> {
     fileprivate static let jobs = StorageKey("jobs", default: [])
 }
 
@@ -69,7 +69,9 @@ struct SeveralProcessesTests {
         }
         let tickets = try await withThrowingTaskGroup(of: Int.self) { group in
             for index in 0..<20 { group.addTask { try await ticket(stores[index % 2]) } }
-            return try await group.reduce(into: Set()) { $0.insert($1) }
+            var tickets: Set<Int> = []
+            for try await ticket in group { tickets.insert(ticket) }
+            return tickets
         }
         #expect(tickets == Set(1...20))
         try await close()

@@ -2,7 +2,7 @@ import ObservableStorage
 import PropertyListCoding
 import Testing
 
-extension StorageKey<Int> {
+nonisolated extension StorageKey<Int> {
     fileprivate static let volume = StorageKey("volume", default: 80)
 }
 

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-extension StorageKey<Double> {
+nonisolated extension StorageKey<Double> {
     fileprivate static let volume = StorageKey("volume", default: 0.8)
 }
 

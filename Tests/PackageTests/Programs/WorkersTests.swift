@@ -12,7 +12,7 @@ private struct Job: CodableStorable {
     var result: Int?
 }
 
-extension StorageKey<[Job]> {
+nonisolated extension StorageKey<[Job]> {
     fileprivate static var jobs: StorageKey { StorageKey("jobs", default: []) }
 }
 
