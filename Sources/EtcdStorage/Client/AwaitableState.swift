@@ -92,7 +92,7 @@ final class AwaitableState<State: Sendable>: Sendable {
             return true
         }
         guard isEarlier else { return }
-        alarms.asyncAfter(deadline: .now() + (instant - .now) / .seconds(1)) { [weak self] in self?.alarmRang(instant) }
+        alarms.asyncAfter(deadline: .after(instant - .now)) { [weak self] in self?.alarmRang(instant) }
     }
 
     private func alarmRang(_ instant: Instant) {

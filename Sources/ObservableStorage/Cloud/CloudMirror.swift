@@ -279,7 +279,7 @@ extension CloudMirror {
         if pulls.isEmpty { return }
         Task { [weak self, store] in
             do {
-                try await store.flush()
+                try await store.flush(to: .journal)
             } catch {
                 // The store has reported it, and writes them later.
                 return

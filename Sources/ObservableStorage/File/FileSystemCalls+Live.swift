@@ -1,4 +1,4 @@
-import Dispatch
+package import Dispatch
 import FoundationSubset
 
 extension FileSystemCalls {
@@ -233,7 +233,7 @@ extension DispatchTime {
     /// The time that is a duration from now; now for a negative one.
     ///
     /// `DispatchTimeInterval` counts in `Int`, which has 32 bits on watches: as nanoseconds it holds two seconds.
-    static func after(_ duration: Duration) -> DispatchTime {
+    package static func after(_ duration: Duration) -> DispatchTime {
         now() + max(0, duration.seconds)
     }
 }

@@ -116,40 +116,44 @@ struct LifeCycleTests {
         await observer.settle()
     }
 
-    @Test("In the background, nothing is locked without an activity: edits wait, and are written as soon as one is granted")
-    func refusedActivity() async throws {
-        let isRefused = Lock(true)
+    /// The system, which refuses activities or grants them.
+    private final class Activities: Sendable {
+        let areRefused = Lock(true)
+    }
+
+    /// A store that was edited in the background.
+    private func editedInBackground(_ activities: Activities) async throws -> (store: ObservableStore, observer: LifeCycleObserver) {
         let shared = try store(
             "shared.plist",
             activity: ExpiringActivity { _, body in
-                let isExpiring = isRefused.withLock { $0 }
+                let isExpiring = activities.areRefused.withLock { $0 }
                 DispatchQueue.global().async { body(isExpiring) }
             })
         let observer = LifeCycleObserver(registry: registry, activity: nil)
         observer.handle(.didEnterBackground)
         shared[Keys.count] = 5
         await observer.settle()
+        return (shared, observer)
+    }
+
+    @Test("In the background, nothing is locked without an activity: edits wait, and are written as soon as one is granted")
+    func refusedActivity() async throws {
+        let activities = Activities()
+        let (shared, _) = try await editedInBackground(activities)
         await #expect(throws: StorageError.suspended(file: shared.name, edits: .kept)) { try await shared.flush() }
         #expect(try folder.names().filter { !$0.hasSuffix(".tmp") }.isEmpty)
         // Without returning to the foreground, as when the system lets the process run for a new location.
-        isRefused.withLock { $0 = false }
+        activities.areRefused.withLock { $0 = false }
         try await seen(5)
     }
 
     @Test("In the foreground, edits are written for which no activity was granted, and other processes' are found")
     func foreground() async throws {
-        let isRefused = Lock(true)
-        let shared = try store(
-            "shared.plist",
-            activity: ExpiringActivity { _, body in
-                let isExpiring = isRefused.withLock { $0 }
-                DispatchQueue.global().async { body(isExpiring) }
-            })
-        let observer = LifeCycleObserver(registry: registry, activity: nil)
-        observer.handle(.didEnterBackground)
-        shared[Keys.count] = 5
-        await observer.settle()
-        isRefused.withLock { $0 = false }
+        let activities = Activities()
+        let (shared, observer) = try await editedInBackground(activities)
+        // Released, it would write its edits for that.
+        defer { withExtendedLifetime(shared) {} }
+        activities.areRefused.withLock { $0 = false }
         observer.handle(.willEnterForeground)
         try await seen(5)
         #expect(try stored("shared.plist") == ["count": 5])
