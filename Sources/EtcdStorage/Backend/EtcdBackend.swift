@@ -285,9 +285,9 @@ public final class EtcdBackend: StorageBackend {
 
     /// What is known after something has changed.
     private nonisolated(nonsending) func newer(than replica: EtcdReplica.View) async throws -> EtcdReplica.View {
-        if let newer = await follower.newer(than: replica.entries.revision, until: .now + callTimeout) { return newer }
+        if let newer = await follower.newer(than: replica.entries.revision, until: .now + follower.timing.arrival) { return newer }
         try Task.checkCancellation()
-        throw EtcdFailure(code: nil, message: "what has changed is not told: no member can be watched")
+        throw EtcdFailure(code: nil, message: "others have changed what was read, but no member tells it")
     }
 }
 

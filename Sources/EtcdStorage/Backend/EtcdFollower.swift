@@ -48,7 +48,7 @@ final class EtcdFollower: Sendable {
             guard state.task == nil, !state.isStopped else { return }
             state.task = Task(executorPreference: client.executor) {
                 let watch = EtcdWatch(self.client, from: self.keys.rangeStart, to: self.keys.rangeEnd, timing: self.timing)
-                await self.client.run(watch) { self.receive($0) }
+                await self.client.run(watch, isAwaited: { self.state.isAwaited }) { self.receive($0) }
             }
         }
     }

@@ -37,6 +37,9 @@ final class AwaitableState<State: Sendable>: Sendable {
         try contents.withLock { try body(&$0.state) }
     }
 
+    /// Whether somebody waits.
+    var isAwaited: Bool { contents.withLock { !$0.waiting.isEmpty } }
+
     /// Changes the state under the lock, and goes on with those who find in it what they wait for.
     ///
     /// - Parameter action: called outside the lock with the result of the change, before they go on.

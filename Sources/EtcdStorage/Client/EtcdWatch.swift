@@ -52,6 +52,9 @@ struct EtcdWatch: Sendable {
     // What the receiver knows; nil at first.
     private var isConnected: Bool?
     private var nextComparison: ContinuousClock.Instant
+    // Whether nothing has arrived for longer than a member takes to answer, since the last comparison: its buffers may have been full, in
+    // which etcd before 3.4.31 loses events when it is compacted.
+    private var hasStalled = false
 
     /// Creates a watch.
     ///
@@ -71,11 +74,13 @@ struct EtcdWatch: Sendable {
     }
 
     /// Passes each step on, one after the other; returns when the task is cancelled.
-    nonisolated(nonsending) mutating func run(_ receive: (WatchStep) -> Void) async {
+    ///
+    /// - Parameter isAwaited: whether somebody waits for an event.
+    nonisolated(nonsending) mutating func run(isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async {
         while !Task.isCancelled {
             do {
                 if progress == nil { try await reset(receive) }
-                try await follow(receive)
+                try await follow(isAwaited, receive)
                 failures += 1
             } catch {
                 if Task.isCancelled { return }
@@ -121,7 +126,7 @@ struct EtcdWatch: Sendable {
 
 extension EtcdWatch {
     /// Follows one stream. Returns if everything has to be read anew.
-    private nonisolated(nonsending) mutating func follow(_ receive: (WatchStep) -> Void) async throws {
+    private nonisolated(nonsending) mutating func follow(_ isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async throws {
         guard let revision = progress?.revision else { return }
         progress?.reconnect()
         // A revision at which this would overflow only a damaged answer has, for which the process must not end.
@@ -131,7 +136,7 @@ extension EtcdWatch {
         defer { stream.close() }
         do {
             async let _: Void = Self.beat(stream, every: timing.heartbeat)
-            try await read(stream, receive)
+            try await read(stream, isAwaited, receive)
         } catch {
             await client.markFailed(member)
             throw error
@@ -150,13 +155,18 @@ extension EtcdWatch {
         }
     }
 
-    private nonisolated(nonsending) mutating func read(_ stream: WatchStream, _ receive: (WatchStep) -> Void) async throws {
+    private nonisolated(nonsending) mutating func read(
+        _ stream: WatchStream, _ isAwaited: () -> Bool, _ receive: (WatchStep) -> Void
+    ) async throws {
         while true {
-            for response in try await stream.next(deadline: .now + timing.silence) {
+            let start = ContinuousClock.now
+            let responses = try await stream.next(deadline: start + timing.silence)
+            if .now - start > timing.heartbeat * 2 { hasStalled = true }
+            for response in responses {
                 try await handle(response, receive)
                 if progress == nil { return }
             }
-            await compareIfDue(receive)
+            await compareIfDue(isAwaited, receive)
             if progress == nil { return }
         }
     }
@@ -195,10 +205,13 @@ extension EtcdWatch {
         }
     }
 
-    /// Compares what was delivered with what etcd has, if it is time; events have to be read anew if some were lost.
-    private nonisolated(nonsending) mutating func compareIfDue(_ receive: (WatchStep) -> Void) async {
-        guard ContinuousClock.now >= nextComparison else { return }
+    /// Compares what was delivered with what etcd has, if it is time, or if no event comes any more after some may have been lost; events
+    /// have to be read anew if some were.
+    private nonisolated(nonsending) mutating func compareIfDue(_ isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async {
+        let isDoubtful = progress?.isQuiet == true && progress?.hasSuspects == false && (hasStalled || isAwaited())
+        guard isDoubtful || ContinuousClock.now >= nextComparison else { return }
         nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
+        hasStalled = false
         do {
             let keys = try await client.snapshot(
                 from: range.start, to: range.end, keysOnly: true, pageSize: 10_000, pageTimeout: timing.response)
@@ -218,8 +231,8 @@ extension EtcdWatch {
 
 extension EtcdClient {
     /// Runs a watch on the client's queue until the task is cancelled, and passes each step on.
-    func run(_ watch: EtcdWatch, _ receive: (WatchStep) -> Void) async {
+    func run(_ watch: EtcdWatch, isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async {
         var watch = watch
-        await watch.run(receive)
+        await watch.run(isAwaited: isAwaited, receive)
     }
 }

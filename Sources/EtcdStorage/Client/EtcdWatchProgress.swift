@@ -36,6 +36,10 @@ struct WatchProgress: Sendable {
     private var incompleteSize = 0
     // How many these may be.
     private let memoryLimit: Int
+    /// Whether nothing was delivered between the last two answers to heartbeats.
+    private(set) var isQuiet = false
+    // What was delivered before the last answer to a heartbeat; nil before the first one of a connection.
+    private var answeredRevision: Int64?
     // The keys that differed in the last comparison, with what was delivered of them then.
     private var suspects: [[UInt8]: Int64?] = [:]
 
@@ -52,7 +56,7 @@ struct WatchProgress: Sendable {
 
     /// Prepares for the messages of a new connection, which begin after ``revision``.
     mutating func reconnect() {
-        incomplete = nil
+        (incomplete, answeredRevision, isQuiet) = (nil, nil, false)
     }
 
     /// Decides what a message means, and notes what will be delivered.
@@ -61,7 +65,11 @@ struct WatchProgress: Sendable {
         if response.header.clusterID != 0, response.header.clusterID != clusterID { return .reset }
         if let failure = response.failure { return failure.isCompacted ? .reset : .ended(failure) }
         if response.isCreated { return .created }
-        if response.isProgress { return response.header.revision < revision ? .isBehind : .events([]) }
+        if response.isProgress {
+            (isQuiet, answeredRevision) = (answeredRevision == revision, revision)
+            return response.header.revision < revision ? .isBehind : .events([])
+        }
+        isQuiet = false
         return deliver(response.events, isFragment: response.isFragment)
     }
 
@@ -107,6 +115,9 @@ extension WatchProgress {
         /// The history is another one.
         case isReplaced
     }
+
+    /// Whether something differed in the last comparison, which has to be repeated.
+    var hasSuspects: Bool { !suspects.isEmpty }
 
     /// Compares the keys as they were delivered with those that etcd has at present.
     ///

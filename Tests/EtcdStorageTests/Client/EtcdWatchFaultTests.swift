@@ -8,8 +8,10 @@ import Testing
     private let keys = EntryKeys(prefix: "")
     private let snapshot = EtcdSnapshot(clusterID: 7, revision: 5, keyValues: [])
 
-    private func watch(_ members: ScriptedMember..., timing: EtcdWatch.Timing = .patient) throws -> RunningWatch {
-        try RunningWatch(.patient(ports: members.map(\.port)), keys: keys, after: snapshot, timing: timing)
+    private func watch(
+        _ members: ScriptedMember..., timing: EtcdWatch.Timing = .patient, isAwaited: Bool = false
+    ) throws -> RunningWatch {
+        try RunningWatch(.patient(ports: members.map(\.port)), keys: keys, after: snapshot, timing: timing, isAwaited: isAwaited)
     }
 
     /// An answer to range requests.
@@ -200,6 +202,36 @@ import Testing
         (timing.heartbeat, timing.comparison, timing.suspicion) = (.milliseconds(10), .milliseconds(10), .milliseconds(10))
         let watch = try watch(member, timing: timing)
         #expect(await revisions(2, of: watch) == [6, 8])
+        #expect(await watch.nextReset()?.keyValues.map(\.modRevision) == [6, 7])
+    }
+
+    @Test("While somebody waits and nothing comes, what was lost is noticed long before the next comparison")
+    func awaitedEvents() async throws {
+        let member = try ScriptedMember(range: range(["a": 6, "b": 7], at: 8)) { _, connection in
+            connection.create()
+            connection.events(["a": 6])
+            while connection.receiveHeartbeat() { connection.progress(8) }
+        }
+        var timing = EtcdWatch.Timing.patient
+        (timing.heartbeat, timing.suspicion) = (.milliseconds(10), .milliseconds(10))
+        let watch = try watch(member, timing: timing, isAwaited: true)
+        #expect(await revisions(1, of: watch) == [6])
+        #expect(await watch.nextReset()?.keyValues.map(\.modRevision) == [6, 7])
+    }
+
+    @Test("After a member or this process has stood still, what was lost then is noticed long before the next comparison")
+    func stalled() async throws {
+        let member = try ScriptedMember(range: range(["a": 6, "b": 7], at: 8)) { _, connection in
+            connection.create()
+            connection.events(["a": 6])
+            // Answered together, after three intervals at least.
+            for _ in 0..<4 { connection.receiveHeartbeat() }
+            while connection.receiveHeartbeat() { connection.progress(8) }
+        }
+        var timing = EtcdWatch.Timing.patient
+        (timing.heartbeat, timing.suspicion) = (.milliseconds(10), .milliseconds(10))
+        let watch = try watch(member, timing: timing)
+        #expect(await revisions(1, of: watch) == [6])
         #expect(await watch.nextReset()?.keyValues.map(\.modRevision) == [6, 7])
     }
 

@@ -26,13 +26,14 @@ final class RunningWatch: Sendable {
     private let steps: AsyncStream<WatchStep>
 
     init(
-        _ client: EtcdClient, keys: EntryKeys, after snapshot: EtcdSnapshot? = nil, timing: EtcdWatch.Timing = .patient
+        _ client: EtcdClient, keys: EntryKeys, after snapshot: EtcdSnapshot? = nil, timing: EtcdWatch.Timing = .patient,
+        isAwaited: Bool = false
     ) {
         let (steps, continuation) = AsyncStream.makeStream(of: WatchStep.self)
         self.steps = steps
         task = Task {
             let watch = EtcdWatch(client, from: keys.rangeStart, to: keys.rangeEnd, after: snapshot, timing: timing)
-            await client.run(watch) { continuation.yield($0) }
+            await client.run(watch, isAwaited: { isAwaited }) { continuation.yield($0) }
             continuation.finish()
         }
     }

@@ -89,6 +89,22 @@ import Testing
         #expect(revisions(progress.receive(message([event(6)]))) == [6])
     }
 
+    @Test("A watch is quiet after two answers to heartbeats of one connection, between which nothing has come")
+    func quiet() {
+        var progress = progress()
+        func answer() -> Bool {
+            _ = progress.receive(message([], header: 20))
+            return progress.isQuiet
+        }
+        #expect([answer(), answer(), answer()] == [false, true, true])
+        _ = progress.receive(message([event(6)]))
+        #expect(!progress.isQuiet)
+        #expect([answer(), answer()] == [false, true])
+        progress.reconnect()
+        #expect(!progress.isQuiet)
+        #expect([answer(), answer()] == [false, true])
+    }
+
     @Test("A member that reports an older revision than was delivered is behind, and one without a revision as well")
     func behind() {
         var progress = progress()
