@@ -1,4 +1,5 @@
 import Dispatch
+import FoundationSubset
 
 extension ObservableStore {
     /// Writes everything that is still in memory only, and returns when it is on disk.
@@ -90,6 +91,8 @@ extension ObservableStore {
                     file: backend.name, reason: "the store was opened before this process was forked; open it in the child", edits: .kept))
         }
         executor.queue.async {
+            // Starting this thread may have taken the processor from the one that made the edit, which does not wait for the commit.
+            sched_yield()
             guard self.cache.update({ $0.flushes.beginQueued() }) else { return }
             self.start { await $0.writeEditsBehind() }
         }
