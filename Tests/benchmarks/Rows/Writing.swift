@@ -1,3 +1,5 @@
+import Dispatch
+import Foundation
 import ObservableStorage
 
 enum Writing {
@@ -15,7 +17,32 @@ enum Writing {
         logged("write.logged.text", "the same, a text of 40 bytes", goal: 1.5) { store, number in
             store[.lastDocument] = texts[number % texts.count]
         },
+        Row(
+            "write.pause", "the longest `set` of a second, with a log, each after a pause of 5 ms",
+            against: "the longest `async` of an empty closure to an idle queue", goal: 4
+        ) { place in
+            let sample = try SampleStore(in: place)
+            let queue = DispatchQueue(label: "write.pause")
+            var value = 0
+            let subject = longest {
+                value += 1
+                sample.store[.launchCount] = value
+            }
+            return Pair(subject: subject, baseline: longest { queue.async {} }, tearDown: sample.close)
+        },
     ]
+
+    /// The longest run of an operation, each of which begins after the work of the one before is done.
+    private static func longest(_ body: @escaping () -> Void) -> Work {
+        Work { count in
+            var longest = 0.0
+            for _ in 0..<count {
+                usleep(5_000)
+                longest = max(longest, Clock.time(body))
+            }
+            return longest
+        }
+    }
 
     private static let texts = (0..<1_000).map { number in String(repeating: "x", count: 36) + String(number + 1_000) }
 
