@@ -107,6 +107,14 @@ extension PropertyListValue {
         return try XMLWriter.write(edited)
     }
 
+    /// The binary property list after edits of the entries of its root, byte for byte as ``encode(_:with:as:editing:)`` writes it; nil if it
+    /// has to be written anew.
+    ///
+    /// - Parameter document: a binary property list that ``encode(_:with:as:editing:)`` has written.
+    package static func document(_ document: Data, after edits: [String: PropertyListValue?]) -> Data? {
+        BinaryEditor.edit(document, edits)
+    }
+
     /// The text of an XML property list after edits, as ``encode(_:with:as:editing:)`` writes it if it is read as the edited entries; nil
     /// if it has to be written anew.
     package static func text(

@@ -29,6 +29,23 @@ import Testing
         #expect(PropertyListValue.changes(in: binary, since: binary, of: { entries[$0] }) == [:])
     }
 
+    @Test("A leaf that is replaced by one of the same size is reported, wherever it is and whoever else has it")
+    func sameSize() throws {
+        let old: Entries = ["a": 1, "b": "text", "c": "shared", "d": "shared", "e": ["one", 5, "also"], "f": ["x": "also", "y": 2.5]]
+        let edits: [(String, PropertyListValue)] = [
+            ("a", 7), ("b", "else"), ("c", "sharee"), ("e", ["one", 6, "also"]), ("e", ["two", 5, "also"]), ("f", ["x": "also", "y": 3.5]),
+            ("f", ["x": "alto", "y": 2.5]), ("b", .data(Data("data".utf8))), ("f", ["z": "also", "y": 2.5]),
+        ]
+        for (key, value) in edits {
+            let new = old.merging([key: value]) { $1 }
+            #expect(try changes(from: old, to: new) == [key: .some(value)])
+            #expect(try changes(from: new, to: old) == [key: old[key]])
+        }
+        // Two that are shared, and one that is a key as well.
+        #expect(try changes(from: ["a": "same", "b": "same"], to: ["a": "sane", "b": "sane"]) == ["a": "sane", "b": "sane"])
+        #expect(try changes(from: ["a": "same", "same": 1], to: ["a": "sane", "sane": 1]) == ["a": "sane", "same": nil, "sane": 1])
+    }
+
     @Test("Each entry that is set, added or removed is reported, and no other")
     func oneEntry() throws {
         for key in entries.keys {

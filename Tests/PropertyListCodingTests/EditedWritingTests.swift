@@ -62,3 +62,108 @@ import Testing
         #expect(try PropertyListValue.decode(written).value == ["a": "short", "b": 2, "c": texts])
     }
 }
+
+/// Editing a binary document that was written here must be equal to writing the edited dictionary.
+@Suite("Editing written binary property lists") struct BinaryEditingTests {
+    typealias Edits = [String: PropertyListValue?]
+
+    /// Whether the document could be edited; then it has the bytes of writing everything anew.
+    @discardableResult
+    private func isEdited(_ base: [String: PropertyListValue], _ edits: Edits) throws -> Bool {
+        let document = try PropertyListValue.encode(base, with: [:], as: .binary)
+        guard let edited = PropertyListValue.document(document, after: edits) else { return false }
+        #expect(try edited == PropertyListValue.encode(base, with: edits, as: .binary))
+        return true
+    }
+
+    @Test("Random leaves are set in random dictionaries, again and again", arguments: 0..<UInt64(100))
+    func random(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var base: [String: PropertyListValue] = [:]
+        for _ in 0..<[1, 7, 100, 300][Int(seed % 4)] { base[.random(using: &generator)] = .random(depth: Int(seed % 3), using: &generator) }
+        var document = try PropertyListValue.encode(base, with: [:], as: .binary)
+        var count = 0
+        for _ in 0..<30 {
+            var edits: Edits = [:]
+            for key in base.keys.sorted().shuffled(using: &generator).prefix(Int.random(in: 1...3, using: &generator)) {
+                edits[key] = .random(depth: 0, using: &generator)
+            }
+            base = edits.reduce(into: base) { $0[$1.key] = $1.value }
+            let written = try PropertyListValue.dictionary(base).encoded(as: .binary)
+            if let edited = PropertyListValue.document(document, after: edits) {
+                #expect(edited == written)
+                count += 1
+            }
+            document = written
+        }
+        // Values with one of few texts or numbers are shared, containers are not replaced.
+        #expect(count > 0)
+    }
+
+    @Test("A value that another entry has, or will have, is shared, for which everything is written anew")
+    func sharing() throws {
+        let base: [String: PropertyListValue] = ["a": 1, "b": 2, "c": "text", "d": 2, "e": ["x": "inside"], "name": "a"]
+        #expect(try isEdited(base, ["a": 3]))
+        #expect(try isEdited(base, ["c": "other"]))
+        // Shared before, with another value or a key.
+        #expect(try !isEdited(base, ["b": 3]))
+        #expect(try !isEdited(base, ["name": "b"]))
+        // Shared afterwards: with a value, one inside a dictionary, a key.
+        #expect(try !isEdited(base, ["a": 2]))
+        #expect(try !isEdited(base, ["c": "inside"]))
+        #expect(try !isEdited(base, ["c": "name"]))
+        // Two that get equal values.
+        #expect(try !isEdited(base, ["a": 7, "c": 7]))
+    }
+
+    @Test("New and removed entries, and containers, are written anew")
+    func structure() throws {
+        let base: [String: PropertyListValue] = ["a": 1, "list": [1, 2], "e\u{301}": 5]
+        #expect(try !isEdited(base, ["b": 1]))
+        #expect(try !isEdited(base, ["a": nil]))
+        #expect(try !isEdited(base, ["a": [9]]))
+        #expect(try !isEdited(base, ["list": 9]))
+        #expect(try !isEdited(base, ["\u{E9}": 9]))
+        #expect(try isEdited(base, ["e\u{301}": 9]))
+        #expect(try isEdited(base, [:]))
+        #expect(try !isEdited([:], ["a": 1]))
+    }
+
+    @Test("Offsets that get wider or narrower are written anew", arguments: [200, 65_480])
+    func offsetSizes(size: Int) throws {
+        var narrow = 0
+        for added in 0..<100 {
+            let base: [String: PropertyListValue] = ["a": .data(Data(count: size)), "b": 1]
+            let larger = PropertyListValue.data(Data(repeating: 1, count: size + added))
+            if try isEdited(base, ["a": larger]) { narrow += 1 }
+            try isEdited(["a": larger, "b": 1], ["a": .data(Data(count: size))])
+        }
+        #expect(narrow > 0 && narrow < 100)
+    }
+
+    @Test("What readers of few bytes might refuse is written anew")
+    func cost() throws {
+        let long = String(repeating: "text", count: 20_000)
+        let shared = PropertyListValue.array(Array(repeating: .string(long), count: 2_000))
+        let base: [String: PropertyListValue] = ["a": .data(Data(repeating: 1, count: 1_000_000)), "shared": shared]
+        #expect(try !isEdited(base, ["a": 1]))
+        let edited = try PropertyListValue.encode(base, with: ["a": 1], as: .binary)
+        #expect(try PropertyListValue.decode(edited).value == .dictionary(["a": 1, "shared": shared]))
+    }
+
+    @Test("What another program wrote, or has damaged, gives no document or one of its size, and never a trap")
+    func foreign() throws {
+        let base: [String: PropertyListValue] = ["a": 1, "b": "two", "c": 2.5, "d": ["x", "y"]]
+        let document = try PropertyListValue.encode(base, with: [:], as: .binary)
+        for index in document.indices {
+            for bit in 0..<8 {
+                var damaged = document
+                damaged[index] ^= 1 << bit
+                let edited = PropertyListValue.document(damaged, after: ["b": "other"])
+                #expect((edited?.count ?? 0) <= document.count + 16)
+            }
+        }
+        #expect(PropertyListValue.document(Data(), after: ["a": 2]) == nil)
+        #expect(PropertyListValue.document(Data("<plist/>".utf8), after: ["a": 2]) == nil)
+    }
+}

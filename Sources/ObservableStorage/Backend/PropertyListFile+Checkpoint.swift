@@ -62,7 +62,7 @@ extension PropertyListFile {
                 cache(
                     FileContent(
                         identity: identity, bytes: bytes, entries: edited.stored(as: format), format: format,
-                        lookedAt: isUnmistakable ? .distantFuture : time))
+                        lookedAt: isUnmistakable ? .distantFuture : time, isWritten: true))
                 return try settleJournal(list, at: target)
             }
         }

@@ -225,7 +225,7 @@ extension PropertyListFile {
         let (identity, isUnmistakable) = try noting(failureOf: draft.replacement) { try draft.replacement.finish() }
         let written = FileContent(
             identity: identity, bytes: draft.bytes, entries: draft.entries.stored(as: draft.format), format: draft.format,
-            lookedAt: isUnmistakable ? .distantFuture : draft.time)
+            lookedAt: isUnmistakable ? .distantFuture : draft.time, isWritten: true)
         leftovers.withLock { $0.content = false }
         cache(written)
         return written.entries
@@ -264,7 +264,8 @@ extension PropertyListFile {
         _ entries: StorageEntries, over found: FileContent, as format: PropertyListFormat
     ) throws(StorageError) -> (Data, PropertyListFormat) {
         do {
-            return (try entries.encoded(as: format, editing: found.bytes, of: found.entries), format)
+            let document = format == .xml || found.isWritten && found.format == format ? found.bytes : nil
+            return (try entries.encoded(as: format, editing: document, of: found.entries), format)
         } catch  where format == .xml && formatPolicy == .binaryWhenNecessary {
             return try encode(entries, over: found, as: .binary)
         } catch {

@@ -11,6 +11,8 @@ struct FileContent: Sendable {
     let format: PropertyListFormat
     /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
     let isYoung: Bool
+    /// Whether this process has written the bytes, so that they have the order of its encoder.
+    let isWritten: Bool
 
     /// Whether there is a file, with nothing in it: a list without entries.
     var isBlank: Bool { identity != nil && bytes.isEmpty }
@@ -25,12 +27,16 @@ struct FileContent: Sendable {
     }
 
     /// - Parameter time: a time before the file was read: it may have been written meanwhile.
-    init(identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat, lookedAt time: Date) {
+    init(
+        identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat, lookedAt time: Date,
+        isWritten: Bool = false
+    ) {
         self.identity = identity
         self.bytes = bytes
         self.entries = entries
         self.format = format
         isYoung = identity?.mayHideWrites(after: time) ?? false
+        self.isWritten = isWritten
     }
 
     /// Decodes a property list whose root is a dictionary.
@@ -83,10 +89,7 @@ extension PropertyListFile {
 
     /// Caches content that was read or written.
     func cache(_ content: FileContent) {
-        cached.take { last in
-            defer { last = content }
-            return last
-        }
+        cached.exchange(content)
         isXML.store(content.format == .xml, ordering: .relaxed)
     }
 
@@ -132,7 +135,8 @@ extension PropertyListFile {
         if let last, last.identity != nil, !last.isBlank {
             if last.bytes == bytes {
                 return FileContent(
-                    identity: identity, bytes: last.bytes, entries: last.entries, format: last.format, lookedAt: time)
+                    identity: identity, bytes: last.bytes, entries: last.entries, format: last.format, lookedAt: time,
+                    isWritten: last.isWritten)
             }
             if let changes = PropertyListValue.changes(in: bytes, since: last.bytes, of: { last.entries[$0] }) {
                 return FileContent(

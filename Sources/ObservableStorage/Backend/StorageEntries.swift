@@ -104,18 +104,21 @@ public struct StorageEntries: Sendable {
         edits = [:]
     }
 
-    /// Encodes the entries as a property list, in XML by editing the text of the one from which they were read.
+    /// Encodes the entries as a property list, if possible by editing the one from which they were read.
     ///
     /// Copies them only if the format is XML.
     ///
     /// - Parameters:
-    ///   - document: the bytes of the property list.
+    ///   - document: the bytes of the property list; nil for a binary one that another program wrote, in an order of its own.
     ///   - earlier: the entries as they were read from it.
     func encoded(
-        as format: PropertyListFormat, editing document: Data, of earlier: StorageEntries
+        as format: PropertyListFormat, editing document: Data?, of earlier: StorageEntries
     ) throws(PropertyListError) -> Data {
-        guard format == .xml else { return try PropertyListValue.encode(base, with: edits, as: format) }
         let edited = editedKeys.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
+        guard format == .xml else {
+            if let document, let edited = PropertyListValue.document(document, after: edited) { return edited }
+            return try PropertyListValue.encode(base, with: edits, as: format)
+        }
         return try PropertyListValue.encode(earlier.values, with: edited, as: format, editing: document)
     }
 

@@ -40,6 +40,17 @@ package struct Lock<Value>: ~Copyable, Sendable {
     }
 }
 
+extension Lock where Value: Sendable {
+    /// Replaces the value, and returns the one before, which is released after unlocking.
+    @discardableResult
+    package borrowing func exchange(_ new: Value) -> Value {
+        take { value in
+            defer { value = new }
+            return value
+        }
+    }
+}
+
 /// A lock as announced to the thread sanitizer; there is none in a process that does not run under it.
 final class SanitizerAnnotation: Sendable {
     typealias Note = @convention(c) (_ lock: UnsafeMutableRawPointer) -> Void

@@ -24,7 +24,7 @@ struct BinaryReader {
     let maximumCost: Int
 
     private static let headerSize = 8
-    private static let trailerSize = 32
+    static let trailerSize = 32
 
     /// Reads the trailer, the last 32 bytes.
     init(_ bytes: ByteView) throws(PropertyListError) {

@@ -1,0 +1,130 @@
+import FoundationSubset
+
+/// Replaces values in a binary property list that ``BinaryWriter`` has written, with the result that writing everything anew has.
+///
+/// It takes time for looking at each object once, which is a tenth to a twentieth of encoding it.
+struct BinaryEditor {
+    // Of several, each takes as long as the first.
+    private static let maximumCount = 8
+
+    private let reader: BinaryReader
+    // Where the leaves end and the containers begin, of which the root is the first.
+    private let leavesEnd: Int
+    private let entries: PackedIntegers
+
+    /// The property list after edits of the root's entries; nil if it has to be written anew.
+    ///
+    /// - Parameter document: what ``BinaryWriter`` has written: nothing else has its order.
+    static func edit(_ document: Data, _ edits: [String: PropertyListValue?]) -> Data? {
+        guard edits.count <= maximumCount else { return nil }
+        let hash = LeafHash()
+        var document = document
+        for (key, value) in edits {
+            guard let value, !value.isContainer else { return nil }
+            var leaves = OutputBuffer(capacity: 64)
+            _ = leaves.append(leaf: .string(key), hash)
+            let middle = leaves.count
+            _ = leaves.append(leaf: value, hash)
+            let edited = document.withUnsafeBytes { bytes -> Data? in
+                do throws(PropertyListError) {
+                    guard let bytes = ByteView(bytes), let editor = try BinaryEditor(bytes) else { return nil }
+                    return try editor.replaceValue(
+                        of: leaves.bytes(from: 0, to: middle), with: leaves.bytes(from: middle, to: leaves.count))
+                } catch {
+                    // It was not written by this writer.
+                    return nil
+                }
+            }
+            guard let edited else { return nil }
+            document = edited
+        }
+        return document
+    }
+
+    private init?(_ bytes: ByteView) throws(PropertyListError) {
+        reader = try BinaryReader(bytes)
+        leavesEnd = try reader.offset(of: reader.root)
+        guard reader.isDictionary(at: leavesEnd) else { return nil }
+        entries = try reader.references(at: leavesEnd)
+    }
+
+    /// Replaces the value of a key, both given as their objects.
+    private func replaceValue(
+        of key: UnsafeRawBufferPointer, with value: UnsafeRawBufferPointer
+    ) throws(PropertyListError) -> Data? {
+        guard let key = try object(of: key, without: value), let position = position(of: key) else { return nil }
+        let object = try reader.object(entries.count / 2 + position, in: entries)
+        // Another reference to the old value would have to find it in another place.
+        let start = try reader.offset(of: object)
+        guard start < leavesEnd, let end = try reader.endOfLeaf(at: start), try isReferredToOnce(object) else { return nil }
+        return try replace(start..<end, with: value)
+    }
+
+    /// The object of a key; nil if there is none, or if another object has the new value, which would be shared.
+    private func object(of key: UnsafeRawBufferPointer, without value: UnsafeRawBufferPointer) throws(PropertyListError) -> UInt64? {
+        var found: UInt64?
+        var last = 0
+        var longest = value.count
+        for object in 0..<reader.objectCount {
+            let offset = try reader.offset(of: object)
+            guard offset < leavesEnd else { continue }
+            guard offset > last else { return nil }
+            if last > 0 { longest = max(longest, offset - last) }
+            last = offset
+            if has(value, at: offset) { return nil }
+            if found == nil, has(key, at: offset) { found = UInt64(object) }
+        }
+        longest = max(longest, leavesEnd - last)
+        // So much sharing of long leaves that a reader might refuse fewer bytes.
+        let references = (reader.objectsEnd - leavesEnd) / reader.referenceSize
+        let (cost, overflow) = references.multipliedReportingOverflow(by: 1 + DecodingLimits.cost(ofLeafSize: longest))
+        guard !overflow, cost <= DecodingLimits.maximumCost(forInput: leavesEnd) else { return nil }
+        return found
+    }
+
+    // The bytes of a leaf determine its end, so that an equal prefix is an equal leaf.
+    private func has(_ leaf: UnsafeRawBufferPointer, at offset: Int) -> Bool {
+        reader.bytes[offset] == leaf[0] && leaf.count <= leavesEnd - offset
+            && reader.bytes[offset..<offset + leaf.count].isRepeated(in: leaf, at: 0)
+    }
+
+    private func position(of key: UInt64) -> Int? {
+        (0..<entries.count / 2).first { entries[$0] == key }
+    }
+
+    private func isReferredToOnce(_ object: Int) throws(PropertyListError) -> Bool {
+        var count = 0
+        for container in 0..<reader.objectCount {
+            let offset = try reader.offset(of: container)
+            guard offset >= leavesEnd else { continue }
+            let references = try reader.references(at: offset)
+            for index in 0..<references.count where references[index] == object { count += 1 }
+        }
+        return count == 1
+    }
+
+    private func replace(_ range: Range<Int>, with value: UnsafeRawBufferPointer) throws(PropertyListError) -> Data? {
+        let shift = value.count - range.count
+        let table = reader.objectsEnd + shift
+        let offsetSize = UInt64(table).minimumSize
+        let bytes = reader.bytes
+        guard offsetSize == UInt64(reader.objectsEnd).minimumSize else { return nil }
+        var output = OutputBuffer(capacity: bytes.count + shift + 8)
+        output.append(bytes[0..<range.lowerBound])
+        output.append(value)
+        guard shift != 0 else {
+            output.append(bytes[range.upperBound..<bytes.count])
+            return output.data()
+        }
+        output.append(bytes[range.upperBound..<reader.objectsEnd])
+        for object in 0..<reader.objectCount {
+            let offset = try reader.offset(of: object)
+            // Objects overlap only in what others have written.
+            guard offset <= range.lowerBound || offset >= range.upperBound else { return nil }
+            output.append(UInt64(offset > range.lowerBound ? offset + shift : offset), size: offsetSize)
+        }
+        output.append(bytes[bytes.count - BinaryReader.trailerSize..<bytes.count - 8])
+        output.append(UInt64(table), size: 8)
+        return output.data()
+    }
+}
