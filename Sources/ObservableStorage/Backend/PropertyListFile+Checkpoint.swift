@@ -24,7 +24,7 @@ extension PropertyListFile {
     /// which is synchronized, and renamed: whichever list is found afterwards, the journal tells which edits it has.
     ///
     /// - Parameter newFormat: the format to write; nil for that of the list.
-    func checkpoint(as newFormat: PropertyListFormat? = nil) throws {
+    func checkpoint(as newFormat: PropertyListFormat?) throws {
         guard !isReadOnly else { return }
         for _ in 0..<Self.mostCheckpoints {
             let target = try lock.resource ?? resolved()

@@ -6,7 +6,7 @@ import Synchronization
 
 extension PropertyListFile {
     /// The reason why stores of this file cannot have a log, whatever its file system is; nil if they can.
-    var editLogObjection: StorageError? {
+    var logObjection: StorageError? {
         let reason: String? =
             if isOutsideContainer {
                 Self.lockObjection
@@ -63,7 +63,7 @@ extension PropertyListFile {
     }
 
     /// Makes a log for a store of this file.
-    func makeEditLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile {
+    func makeLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile {
         var target: ResolvedPath
         do throws(StorageError) {
             target = try resolved()

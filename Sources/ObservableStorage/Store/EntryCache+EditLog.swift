@@ -21,10 +21,10 @@ extension ObservableStore {
     /// It changes if a log of edits cannot be made, as on a full disk, and again after one could. Before the first edit, this asks for the
     /// file system.
     public nonisolated var durability: EditDurability {
-        if let file = backend as? PropertyListFile, file.calls.rules.mayPurge(file.name) { return .purgeable }
+        if journaling?.isPurgeable == true { return .purgeable }
         let (isOn, refusal, hasFile) = cache.update { ($0.log.isOn, $0.log.refusal, $0.log.file != nil) }
         guard isOn else { return .flushed(reason: refusal) }
-        if !hasFile, let objection = (backend as? PropertyListFile)?.placeObjection { return .flushed(reason: objection) }
+        if !hasFile, let objection = journaling?.placeObjection { return .flushed(reason: objection) }
         return .immediate
     }
 }

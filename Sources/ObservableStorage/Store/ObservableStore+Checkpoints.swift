@@ -69,16 +69,14 @@ extension ObservableStore {
     // A checkpoint of others' edits is left to them, while they live.
     private static let patienceWithOthers: UInt64 = 10
 
-    private nonisolated var file: PropertyListFile? { backend as? PropertyListFile }
-
     /// Schedules a checkpoint, if the list lacks edits.
     ///
     /// - Parameter isOwn: whether they are those of this store.
     func noteCheckpointNeeded(isOwn: Bool) {
-        guard let file, file.needsCheckpoint, !isSuspended else { return }
-        let options = file.journalOptions ?? JournalOptions()
+        guard let journaling, journaling.needsCheckpoint, !isSuspended else { return }
         let now = DispatchTime.now().uptimeNanoseconds
-        if let time = checkpoints.note(at: now, options, times: isOwn ? 1 : Self.patienceWithOthers) { checkLater(at: time) }
+        let time = checkpoints.note(at: now, journaling.checkpointDelays, times: isOwn ? 1 : Self.patienceWithOthers)
+        if let time { checkLater(at: time) }
     }
 
     private nonisolated func checkLater(at time: UInt64) {
@@ -109,21 +107,21 @@ extension ObservableStore {
 
     /// Waits until the edits that were written behind are durable.
     func makeDurable() async throws {
-        guard let file, file.needsSynchronization else { return }
+        guard let journaling, journaling.needsSynchronization else { return }
         try await inTurn {
-            try await interruption.cover { try file.synchronizeJournal() }
+            try await interruption.cover { try journaling.synchronizeJournal() }
         }
     }
 
     /// Writes the edits that are in the journal into the property list.
     func checkpoint() async throws(StorageError) {
-        guard let file, file.needsCheckpoint else { return }
+        guard let journaling, journaling.needsCheckpoint else { return }
         if isSuspended { throw .suspended(file: backend.name) }
         do {
             try await inTurn {
                 let assertion = activity.map { FlushAssertion($0, of: backend.name, interruption) }
                 defer { assertion?.finish() }
-                try await interruption.cover { try file.checkpoint() }
+                try await interruption.cover { try journaling.checkpoint() }
             }
         } catch {
             throw StorageError.writing(backend.name, error)

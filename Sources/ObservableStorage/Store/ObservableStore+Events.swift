@@ -108,7 +108,7 @@ extension ObservableStore {
 
     /// Reads the storage again later if edits of dead stores could not be made, because another process has the file locked.
     private func noteReplayNeeded() {
-        guard let file = backend as? PropertyListFile, file.needsReplay else { return replayBackoff.succeed() }
+        guard let journaling, journaling.needsReplay else { return replayBackoff.succeed() }
         guard !isLookTimed, !isSuspended else { return }
         isLookTimed = true
         lookLater(after: replayBackoff.fail())

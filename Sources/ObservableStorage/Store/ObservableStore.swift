@@ -20,6 +20,8 @@ public actor ObservableStore {
     nonisolated let reports = FailureReports()
     nonisolated let availabilityState: AvailabilityState
     nonisolated let backend: any StorageBackend
+    /// The backend, if it keeps a log or a journal.
+    nonisolated let journaling: (any JournalingBackend)?
     nonisolated let layerFiles: LayerFiles?
     /// Ends the store's calls of the backend that would lock its file while the store is suspended.
     nonisolated let interruption = Interruption()
@@ -126,18 +128,20 @@ public actor ObservableStore {
         activity: ExpiringActivity? = .system
     ) {
         self.backend = backend
-        self.activity = Self.isOutsideContainer(backend) ? activity : nil
+        let journaling = backend as? any JournalingBackend
+        self.journaling = journaling
+        self.activity = journaling?.isOutsideContainer == true ? activity : nil
         layerFiles = layers
         availabilityState = AvailabilityState(availability)
         base = entries
         executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
-        let file = (backend as? PropertyListFile).flatMap { $0.journal.hasLog ? $0 : nil }
+        let logging = journaling.flatMap { $0.hasLog ? $0 : nil }
         cache = EntryCache(
-            entries: entries.values, executor: executor, log: EditLog(isOn: file != nil, refusal: file?.editLogObjection),
+            entries: entries.values, executor: executor, log: EditLog(isOn: logging != nil, refusal: logging?.logObjection),
             makeLog: { [interruption] halfSize throws(EditLogRefusal) in
-                guard let file else { throw EditLogRefusal(error: .closed, isPermanent: true) }
+                guard let logging else { throw EditLogRefusal(error: .closed, isPermanent: true) }
                 if interruption.isRequested { throw EditLogRefusal(error: .suspended(file: backend.name)) }
-                return try file.makeEditLog(halfSize: halfSize)
+                return try logging.makeLog(halfSize: halfSize)
             })
         cache.update { ($0.storageRevision, $0.limits) = (entries.revision, backend.limits) }
         if backend.isReadOnly { cache.update { $0.readOnlyFile = backend.name } }
@@ -205,20 +209,18 @@ public actor ObservableStore {
     }
 
     /// Whether the store's file is where the system does not let suspended processes lock it, such as in the container of an app group.
-    nonisolated var isOutsideContainer: Bool { Self.isOutsideContainer(backend) }
-
-    private static func isOutsideContainer(_ backend: any StorageBackend) -> Bool {
-        (backend as? PropertyListFile)?.isOutsideContainer ?? false
-    }
+    nonisolated var isOutsideContainer: Bool { journaling?.isOutsideContainer ?? false }
 
     /// The write that the store makes at the end of the process.
     nonisolated var lastWrite: LastWrite {
-        LastWrite(cache: cache, backend: backend, reports: reports, unknownEdits: unknownEdits, executor: executor, turns: turns)
+        LastWrite(
+            cache: cache, backend: backend, journaling: journaling, reports: reports, unknownEdits: unknownEdits, executor: executor,
+            turns: turns)
     }
 
     deinit {
         stopWatching()
-        if cache.update({ $0.entries.hasPending }) || (backend as? PropertyListFile)?.needsCheckpoint == true {
+        if cache.update({ $0.entries.hasPending }) || journaling?.needsCheckpoint == true {
             // There is no later attempt: edits that this one cannot write are lost.
             StoreRegistry.all.write(lastWrite, during: activity) { [lastWrite, availabilityState] in
                 lastWrite.cache.leaveLog()

@@ -145,6 +145,7 @@ final class StoreRegistry: Sendable {
 struct LastWrite: Sendable {
     let cache: EntryCache
     let backend: any StorageBackend
+    let journaling: (any JournalingBackend)?
     let reports: FailureReports
     let unknownEdits: UnknownEdits
     let executor: DispatchQueueExecutor
@@ -204,20 +205,20 @@ struct LastWrite: Sendable {
     /// Writes the pending edits; reports those that cannot be written.
     private func make(_ backend: any BlockingStorageBackend) {
         var remaining = RemainingEdits(self)
-        while let batch = remaining.next() {
+        while let commit = remaining.next() {
             do {
-                _ = try backend.edit { try batch.apply(to: &$0) }
-                remaining.noteStored(batch)
+                _ = try backend.edit { try commit.begin(in: &$0, after: unknownEdits).apply(to: &$0) }
+                remaining.noteStored(commit)
             } catch {
-                remaining.noteFailure(error, of: batch)
+                remaining.noteFailure(error, of: commit)
             }
         }
-        if let file = backend as? PropertyListFile, file.needsCheckpoint {
+        if let journaling, journaling.needsCheckpoint {
             do {
-                try file.checkpoint()
+                try journaling.checkpoint()
             } catch {
                 // The edits are in the journal, where the next opening finds them.
-                reports.report(StorageError.writing(file.name, error))
+                reports.report(StorageError.writing(backend.name, error))
             }
         }
         cache.endLog()
@@ -226,12 +227,12 @@ struct LastWrite: Sendable {
     /// The same for a storage that does not block.
     private func make() async {
         var remaining = RemainingEdits(self)
-        while let batch = remaining.next() {
+        while let commit = remaining.next() {
             do {
-                _ = try await backend.edit { try batch.apply(to: &$0) }
-                remaining.noteStored(batch)
+                _ = try await backend.edit { try commit.begin(in: &$0, after: unknownEdits).apply(to: &$0) }
+                remaining.noteStored(commit)
             } catch {
-                remaining.noteFailure(error, of: batch)
+                remaining.noteFailure(error, of: commit)
             }
         }
     }
@@ -239,30 +240,6 @@ struct LastWrite: Sendable {
 
 /// The edits that the last write of a store still has to write.
 private struct RemainingEdits {
-    /// Edits that are written together.
-    struct Batch: Sendable {
-        let edits: [String: PendingEdit]
-        let unknownEdits: UnknownEdits
-        /// Releases the edits of the log.
-        let release: (@Sendable (ResolvedPath, FileIdentity?) -> Void)?
-        private let identity = UInt64.random(in: .min ... .max)
-
-        init(
-            _ edits: [String: PendingEdit], after unknownEdits: UnknownEdits, release: (@Sendable (ResolvedPath, FileIdentity?) -> Void)?
-        ) {
-            (self.edits, self.unknownEdits, self.release) = (edits, unknownEdits, release)
-        }
-
-        func apply(to entries: inout StorageEntries) throws {
-            let found = entries
-            entries.whenStored = release
-            let remaining = unknownEdits.remaining(edits, of: identity, in: &entries)
-            let counting = remaining.filter { $0.value.counts { found[$0] } }
-            for (key, edit) in counting { entries.set(try edit.value(of: key, over: found[key]), for: key, at: edit.paths) }
-            entries.readKeys = counting.namesRead(in: entries)
-        }
-    }
-
     private let store: LastWrite
     private var edits: [String: PendingEdit]
     private let revision: UInt64
@@ -272,31 +249,30 @@ private struct RemainingEdits {
         (edits, revision) = store.cache.update { $0.beginCommit() }
     }
 
-    /// The edits to write next; nil after all were written, or given up.
-    mutating func next() -> Batch? {
+    /// What to write next; nil after all edits were written, or given up.
+    mutating func next() -> PendingCommit? {
         guard !edits.isEmpty else { return nil }
         do throws(StorageError) {
-            return Batch(
-                try store.backend.limits.batch(of: edits), after: store.unknownEdits, release: store.cache.releasesLog(upTo: revision))
+            return PendingCommit(try store.backend.limits.batch(of: edits), upTo: revision, of: store.cache)
         } catch {
             giveUp(because: error)
             return nil
         }
     }
 
-    mutating func noteStored(_ batch: Batch) {
-        edits = edits.filter { batch.edits[$0.key] == nil }
-        store.cache.update { $0.noteStored(batch.edits) }
+    mutating func noteStored(_ commit: PendingCommit) {
+        edits = edits.filter { commit.edits[$0.key] == nil }
+        store.cache.update { $0.noteStored(commit.edits) }
     }
 
     /// Reports an error, and gives up the edits that it concerns.
-    mutating func noteFailure(_ error: any Error, of batch: Batch) {
-        guard case .unencodable(let key, let reason, _) = error as? StorageError, let refused = batch.edits[key] else {
-            return giveUp(because: error)
-        }
+    mutating func noteFailure(_ error: any Error, of commit: PendingCommit) {
+        guard case .unencodable(let key, let reason, _) = error as? StorageError, commit.edits[key] != nil,
+            let rejected = edits.group(of: key)
+        else { return giveUp(because: error) }
         // An edit that cannot be stored prevents no other edit from being stored, except those made with it.
         store.reports.report(.unencodable(key: key, reason: reason))
-        edits = edits.filter { !refused.takes(along: $0.value, of: key, $0.key) }
+        edits = edits.filter { rejected[$0.key] == nil }
     }
 
     private mutating func giveUp(because error: any Error) {

@@ -120,7 +120,7 @@ import Testing
             _ = try file.edit { $0["c"] = 3 }
             if action == .journaledEdit { try file.checkpoint() }
             do throws(EditLogRefusal) {
-                try file.makeEditLog(halfSize: 4_096).remove()
+                try file.makeLog(halfSize: 4_096).remove()
             } catch {
                 // The list is another user's.
             }
@@ -192,7 +192,7 @@ import Testing
             } else {
                 let error = #expect(throws: StorageError.self) { try file.edit { $0["b"] = 2 } }
                 #expect("\(try #require(error))".contains("a symbolic link of user 65534 leads to it"))
-                #expect(throws: EditLogRefusal.self) { try file.makeEditLog(halfSize: 4_096) }
+                #expect(throws: EditLogRefusal.self) { try file.makeLog(halfSize: 4_096) }
             }
             #expect(try folder.contents("own") == before)
         }

@@ -222,7 +222,7 @@ struct DurabilityTests {
         let fixture = try EditLogFixture()
         let file = PropertyListFile(
             at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(1), isOutsideContainer: true, calls: .live)
-        guard case .unwritable = file.editLogObjection else {
+        guard case .unwritable = file.logObjection else {
             Issue.record("no objection")
             return
         }

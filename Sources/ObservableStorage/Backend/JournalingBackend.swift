@@ -1,0 +1,39 @@
+/// A storage that keeps edits in files of its own before they are in the storage: a log of those that no commit has written, and a journal
+/// of commits that a checkpoint writes later.
+protocol JournalingBackend: BlockingStorageBackend {
+    /// Whether the system does not let suspended processes lock the storage, as in the container of an app group.
+    var isOutsideContainer: Bool { get }
+    /// Whether the system may remove the storage while the application is not running.
+    var isPurgeable: Bool { get }
+
+    /// Whether edits are logged, unless there is an objection.
+    var hasLog: Bool { get }
+    /// Why edits cannot be logged; nil if they can.
+    var logObjection: StorageError? { get }
+    /// Why no log can be made where the storage is, which is looked up; nil if one can.
+    var placeObjection: StorageError? { get }
+    /// Makes a file for a log of edits.
+    ///
+    /// - Parameter halfSize: the bytes of each of its halves.
+    func makeLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile
+    /// Whether logs of dead stores are still to be replayed, because another process had the storage locked.
+    var needsReplay: Bool { get }
+
+    /// Whether the journal has commits that the storage lacks.
+    var needsCheckpoint: Bool { get }
+    /// When a checkpoint is made.
+    var checkpointDelays: JournalOptions { get }
+    /// Writes the commits of the journal into the storage.
+    func checkpoint() throws
+    /// Whether the journal has commits that a power failure may undo.
+    var needsSynchronization: Bool { get }
+    /// Makes the commits of the journal durable.
+    func synchronizeJournal() throws
+}
+
+extension PropertyListFile: JournalingBackend {
+    var isPurgeable: Bool { calls.rules.mayPurge(name) }
+    var hasLog: Bool { journal.hasLog }
+    var checkpointDelays: JournalOptions { journalOptions ?? JournalOptions() }
+    func checkpoint() throws { try checkpoint(as: nil) }
+}

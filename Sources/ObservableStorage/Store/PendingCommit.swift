@@ -1,0 +1,124 @@
+import PropertyListCoding
+
+/// Pending edits that are to be stored together, with those of a transaction if there is one.
+struct PendingCommit: Sendable {
+    /// The edits, by the name of the entry.
+    let edits: [String: PendingEdit]
+    /// Whether nobody waits until they are durable.
+    let isBehind: Bool
+    /// Distinguishes the commit from others, also from those of other stores.
+    let identity = UInt64.random(in: .min ... .max)
+    // Releases the edits of the log.
+    private let release: (@Sendable (ResolvedPath, FileIdentity?) -> Void)?
+
+    /// - Parameter revision: the revision up to which the edits were made.
+    init(_ edits: [String: PendingEdit], upTo revision: UInt64, of cache: EntryCache, isBehind: Bool = false) {
+        (self.edits, self.isBehind) = (edits, isBehind)
+        release = edits.isEmpty ? nil : cache.releasesLog(upTo: revision)
+    }
+
+    /// Begins a run on the entries that the backend has found; nothing is edited yet.
+    ///
+    /// - Parameter unknownEdits: the edits of earlier commits, which may have been stored.
+    func begin(in entries: inout StorageEntries, after unknownEdits: UnknownEdits) -> Run {
+        var run = Run(found: entries)
+        (entries.whenStored, entries.areWrittenBehind) = (release, isBehind)
+        let remaining = unknownEdits.remaining(edits, of: identity, in: &entries)
+        run.namesStored = Set(edits.keys).subtracting(remaining.keys)
+        run.effective = remaining.filter { $0.value.counts { run.found[$0] } }
+        run.unknown = entries.repetition.unknown
+        return run
+    }
+
+    /// A run of the commit: a backend may make several, on newer entries each time, of which the last one counts.
+    struct Run: Sendable {
+        /// The entries before the edits.
+        let found: StorageEntries
+        /// The names of the edits that an earlier commit of unknown outcome has stored.
+        var namesStored: Set<String> = []
+        /// The earlier commits about whose outcome the backend was asked.
+        var unknown: Set<UInt64> = []
+        /// The other edits whose conditions hold.
+        var effective: [String: PendingEdit] = [:]
+        /// The edits of the transaction; nil until it has returned.
+        var transaction: EntryEdits?
+        /// The scopes in which the transaction has set values.
+        var scopes: Set<KeyScope> = []
+
+        init(found: StorageEntries) {
+            self.found = found
+        }
+
+        /// Makes the effective edits.
+        func apply(to entries: inout StorageEntries) throws(StorageError) {
+            for (key, edit) in effective { entries.set(try edit.value(of: key, over: found[key]), for: key, at: edit.paths) }
+            entries.readKeys = effective.namesRead(in: entries)
+        }
+    }
+}
+
+extension PendingCommit {
+    /// What a commit means to those who know earlier entries.
+    struct Effect: Sendable {
+        /// The entries that are known from now on.
+        let latest: StorageEntries
+        /// The changes by others that the commit has found, or that were stored together with it.
+        fileprivate(set) var external: EntryEdits = [:]
+        /// The own edits whose values are stored differently, as XML truncates dates to whole seconds.
+        fileprivate(set) var rounded: EntryEdits = [:]
+        /// What the edits of the transaction have become.
+        fileprivate(set) var transaction: EntryEdits = [:]
+        /// What the pending edits have become, except those that were given up because of their conditions.
+        fileprivate(set) var own: EntryEdits = [:]
+    }
+
+    /// What the commit means after it was stored.
+    ///
+    /// - Parameters:
+    ///   - run: the run that was stored.
+    ///   - stored: the entries after it.
+    ///   - known: the entries of which the observers know; they may be newer, if differences were reported meanwhile.
+    func effect(of run: Run, storedAs stored: StorageEntries, over known: StorageEntries) -> Effect {
+        let isOutdated = stored.isOlder(than: known)
+        let latest = isOutdated ? known : stored
+        let (effective, transaction) = (run.effective, run.transaction ?? [:])
+        func isOwn(_ key: String) -> Bool { effective[key] != nil || transaction[key] != nil }
+        var effect = Effect(latest: latest)
+        // Newer changes that were reported before may have been undone since.
+        if run.found.isOlder(than: known) {
+            effect.external = latest.changes(since: known).filter { !isOwn($0.key) }
+        } else {
+            effect.external = run.found.changes(since: known).filter { effective[$0.key] == nil }
+            for (key, value) in latest.changes(since: run.found) where !isOwn(key) { effect.external.updateValue(value, forKey: key) }
+        }
+        func report(_ key: String, _ value: PropertyListValue?) { effect.external.updateValue(value, forKey: key) }
+        for key in edits.keys where effective[key] == nil { report(key, transaction[key] == nil ? latest[key] : run.found[key]) }
+        // Another writer may have changed other values in the same dictionary.
+        for (key, edit) in effective where !edit.paths.isEmpty && transaction[key] == nil && run.found[key] != known[key] {
+            report(key, latest[key])
+        }
+        if isOutdated {
+            for key in Set(effective.keys).union(transaction.keys) where latest[key] != stored[key] { report(key, latest[key]) }
+        }
+        for (key, edit) in edits where effect.external[key] == nil && transaction[key] == nil && latest[key] != edit.value {
+            effect.rounded.updateValue(latest[key], forKey: key)
+        }
+        effect.transaction = latest.values(of: transaction.keys)
+        effect.own = latest.values(of: run.namesStored.union(effective.keys))
+        return effect
+    }
+}
+
+extension [String: PendingEdit] {
+    /// The edits that are stored together with that of an entry, itself included, or not at all; nil without an edit of the entry.
+    func group(of key: String) -> [String: PendingEdit]? {
+        self[key].map { edit in filter { edit.takes(along: $0.value, of: key, $0.key) } }
+    }
+}
+
+extension StorageEntries {
+    /// The values of some entries.
+    fileprivate func values(of names: some Sequence<String>) -> EntryEdits {
+        names.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
+    }
+}
