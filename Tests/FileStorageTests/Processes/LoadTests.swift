@@ -60,8 +60,9 @@ struct LoadTests {
 
     @Test("Streams and listeners that are added and removed leave nothing in memory")
     func streams() async throws {
-        let figures = try await load("streams", isLong ? 100_000 : 3_000)
-        #expect(try figures.figure("growth") < (isLong ? 400_000 : 100_000))
+        // On a busy machine up to 140 KB are added once, whatever the number: what the first thread of a pool needs, for example.
+        let figures = try await load("streams", isLong ? 100_000 : 6_000)
+        #expect(try figures.figure("growth") < (isLong ? 400_000 : 250_000))
     }
 
     @Test("Many processes add to one number, and no increment is lost")
