@@ -1,4 +1,3 @@
-import Dispatch
 import PropertyListCoding
 
 /// The contents of a store in memory, as a value: entries, their revision, and the schedule of writing their edits.
@@ -27,7 +26,7 @@ struct EntryCacheState: Sendable {
     var isFinished = false
     var flushes = FlushSchedule()
     var log: EditLog
-    private var refusedMigrations: [String: PropertyListValue] = [:]
+    var refusedMigrations: [String: PropertyListValue] = [:]
     /// The values under earlier names of keys that were told, since they are not used.
     var toldSuperseded: [String: PropertyListValue] = [:]
 
@@ -198,7 +197,7 @@ struct EntryCacheState: Sendable {
         }
     }
 
-    private mutating func apply(
+    mutating func apply(
         _ edits: EntryEdits, origin: ChangeOrigin, edit: UInt64 = 0, condition: EntryEdits? = nil, of principal: String? = nil,
         at paths: EditedPaths = [:]
     ) -> [EntryChange] {
@@ -245,64 +244,5 @@ struct EntryCacheState: Sendable {
             key: name.text, old: entry, new: entry, earlier: earlier.own, earlierFallback: earlier.fallback,
             isRemoval: entry.stored == nil && entry.fallback == nil, origin: .local, revision: revision,
             entry: source, version: source.version)
-    }
-}
-
-extension EntryCacheState {
-    /// Discards edits that cannot be stored, except those repeated meanwhile, and restores the stored values, as one revision.
-    mutating func takeBack(_ edits: [String: PendingEdit], for stored: StorageEntries) -> [EntryChange] {
-        let current = edits.filter { entries.pending($0.key)?.revision == $0.value.revision }
-        entries.noteStored(current)
-        for (name, edit) in current where !edit.condition.isEmpty { refusedMigrations[name] = edit.value }
-        log.append(
-            current.map { LoggedEdit(key: $0.key, over: $0.value.value.fingerprint, value: stored[$0.key], sequence: revision + 1) },
-            isAwaited: false)
-        return apply(current.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }, origin: .local)
-    }
-
-    /// Records that a value that reading a key would write cannot be stored.
-    ///
-    /// - Returns: whether that has to be reported, which is true once for each value.
-    mutating func noteRefused(_ value: PropertyListValue, of name: String) -> Bool {
-        guard refusedMigrations[name] != value else { return false }
-        refusedMigrations[name] = value
-        return true
-    }
-
-    /// Whether a value that reading a key would write was refused before, so that it is not tried at each read.
-    func isRefused(_ value: PropertyListValue, of name: String) -> Bool {
-        refusedMigrations[name] == value
-    }
-
-    /// Removes edits that are now on disk, except those repeated meanwhile, which need not wait for a later attempt.
-    ///
-    /// - Parameter stored: the values of those that were stored; the others were given up because of their conditions. Nil if all were.
-    mutating func noteStored(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
-        entries.noteStored(edits, as: stored)
-        if !entries.hasPending { log.allowAgain() }
-        flushes.cancelTimed()
-    }
-
-    /// The edits that a commit has to store, and the revision up to which they were made.
-    mutating func beginCommit() -> (edits: [String: PendingEdit], revision: UInt64) {
-        log.beginCommit(of: revision)
-        return (entries.pending, revision)
-    }
-
-    /// Discards all edits that are in memory only, and returns them.
-    mutating func discardPending() -> [String: PendingEdit] {
-        let edits = entries.pending
-        noteStored(edits)
-        return edits
-    }
-
-    /// Whether the caller has to queue a flush; true once until that flush begins.
-    mutating func needsFlushScheduled() -> Bool {
-        entries.hasPending && flushes.enqueue()
-    }
-
-    /// Schedules a flush and returns its number; nil if none is needed at that time.
-    mutating func scheduleFlush(at time: DispatchTime) -> UInt64? {
-        entries.hasPending ? flushes.schedule(at: time) : nil
     }
 }

@@ -1,0 +1,152 @@
+import PropertyListCoding
+
+// Subscribing to entries, and notifying those who observe them.
+extension EntryCache {
+    func post(
+        _ change: EntryChange, among changes: [EntryChange], to state: EntryCacheState, muting muted: UInt64,
+        _ deliveries: inout Deliveries
+    ) {
+        for observers in change.entry.content.observers {
+            guard let affecting = change.affecting(observers.name, among: changes, in: state) else { continue }
+            observers.post(affecting, muting: muted, to: &deliveries)
+        }
+        if state.hasAllObservers, !change.key.hasPrefix(EntryName.hiddenPrefix) {
+            allObservers.post(muting: muted, to: &deliveries) { change }
+        }
+        if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
+    }
+
+    /// Whether any entry is observed.
+    var isObserved: Bool {
+        update { $0.hasAllObservers || $0.entries.touched.contains { !$0.content.observers.isEmpty } }
+    }
+
+    /// Ends every observation; later ones end immediately.
+    func finish() {
+        let (ends, entries, _) = take { state in
+            var ends = Deliveries()
+            state.isFinished = true
+            let entries = Array(state.entries.touched)
+            let ended = entries.flatMap { entry in
+                defer { entry.content.observers = [] }
+                return entry.content.observers.filter { $0.name.own == entry.name }
+            }
+            for observers in ended { observers.postFinish(to: &ends) }
+            allObservers.postFinish(to: &ends)
+            return (ends, entries, ended)
+        }
+        deliver(ends)
+        releaseReadings(of: entries)
+    }
+
+    /// Subscribes to one key. With `initial`, the current value is delivered first, as a change from itself.
+    ///
+    /// - Parameter onDecode: called with each value that is decoded for observers.
+    func observe<Value>(
+        _ key: StorageKey<Value>, initial: Bool, onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in },
+        _ observer: Observer<Change<Value>>
+    ) -> ObservationToken {
+        observe(key, initial: initial, onDecode: onDecode, observer) { _ in }.token
+    }
+
+    /// Subscribes to one key, and returns what a closure finds in the state before the first change.
+    func observe<Value, Found: Sendable>(
+        _ key: StorageKey<Value>, initial: Bool = false, onDecode: @escaping KeyObservers<Value>.OnDecode,
+        _ observer: Observer<Change<Value>>, finding find: (EntryCacheState) -> Found
+    ) -> (token: ObservationToken, found: Found) {
+        let (token, first, found) = update { state in
+            var first = Deliveries()
+            let observers = observers(of: key, in: &state, onDecode)
+            let token = observers.add(
+                initial: initial ? state.current(observers.name) : nil, observer, to: &first,
+                onCancel: { [weak self, weak observers] in
+                    if let observers { self?.forgetIfIdle(observers) }
+                })
+            return (token, first, find(state))
+        }
+        deliver(first)
+        return (token, found)
+    }
+
+    private func observers<Value>(
+        of key: StorageKey<Value>, in state: inout EntryCacheState, _ onDecode: @escaping KeyObservers<Value>.OnDecode
+    ) -> KeyObservers<Value> {
+        let name = key.definition.entryName
+        let own = state.entries.ensureEntry(name.own)
+        if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
+        let made = KeyObservers(key, group: id, onDecode: onDecode)
+        guard !state.isFinished else {
+            made.finish()
+            return made
+        }
+        for entry in name.all { state.entries.ensureEntry(entry).content.observers.append(made) }
+        return made
+    }
+
+    private func forgetIfIdle<Value>(_ observers: KeyObservers<Value>) {
+        take { state -> [Entry] in
+            guard observers.isIdle else { return [] }
+            let names = observers.name.all
+            for name in names { state.entries.entry(name)?.content.observers.removeAll { $0 === observers } }
+            return names.compactMap { state.entries.forgetIfVacant($0) }
+        }
+    }
+
+    /// Subscribes to every entry.
+    func observeAll(_ observer: Observer<EntryChange>) -> ObservationToken {
+        observeAll(observer) { _ in }.token
+    }
+
+    /// Subscribes to every entry, and returns what a closure finds in the state before the first change.
+    func observeAll<Found: Sendable>(
+        _ observer: Observer<EntryChange>, finding find: (EntryCacheState) -> Found
+    ) -> (token: ObservationToken, found: Found) {
+        let (token, first, found) = update { state in
+            var first = Deliveries()
+            state.hasAllObservers = true
+            let token = allObservers.add(
+                observer, to: &first,
+                onCancel: { [weak self] in
+                    guard let self else { return }
+                    update { $0.hasAllObservers = !allObservers.isIdle }
+                })
+            return (token, first, find(state))
+        }
+        deliver(first)
+        return (token, found)
+    }
+}
+
+extension EntryChange {
+    /// The change as it appears to observers of the entry, of a value inside it, or of an entry that falls back to it; nil if it does not
+    /// affect them.
+    ///
+    /// - Parameters:
+    ///   - changes: all changes of the same revision.
+    ///   - state: the state after them.
+    func affecting(_ name: EntryName, among changes: [EntryChange], in state: EntryCacheState) -> EntryChange? {
+        if !state.layers.mandatory.isEmpty, state.layers.mandatory(name) != nil { return nil }
+        guard name.hasOthers else { return name.path.isEmpty ? self : inside(name, entry.content.history) }
+        let all = name.all
+        let parts = changes.filter { all.contains($0.key) }
+        func part(_ entry: String) -> EntryChange? { parts.first { $0.key == entry } }
+        // What changes in one step is told once.
+        guard (part(name.own) ?? parts.first)?.key == key else { return nil }
+        // Of an entry of which one value was edited, a change may have that value only, before and after.
+        let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }
+        let after: (String) -> PropertyListValue? = { name in part(name).map(\.new.stored) ?? state.entries[name] }
+        let (old, new) = (state.layers.entry(name, before), state.layers.entry(name, after))
+        guard let (isOwn, isRemoval) = old.change(to: new) else { return nil }
+        func previous(_ place: EntryName) -> [PropertyListValue] {
+            guard let history = state.entries.entry(place.own)?.content.history else { return [] }
+            return part(place.own).map { history.values(of: place, in: $0.earlier) } ?? history.earlier(place)
+        }
+        let source = part(name.place(of: new) { state.entries[$0] }.own) ?? self
+        return EntryChange(
+            key: name.text, old: old, new: new, earlier: previous(name.place(before)),
+            // A fallback that is used from now on may have become invalid while it was hidden, or just now.
+            earlierFallback: isOwn ? state.earlier(name).fallback : name.placeOfFallback(before).map(previous) ?? [],
+            isRemoval: isRemoval, origin: origin, revision: revision,
+            storageRevision: storageRevision, entry: source.entry, version: source.version)
+    }
+}

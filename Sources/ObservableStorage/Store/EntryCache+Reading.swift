@@ -1,0 +1,104 @@
+import PropertyListCoding
+
+// Looking up what keys read, and whether it could be decoded.
+extension EntryCache {
+    /// The stored, the fallback and the registered value of a name at one moment.
+    struct Found: Sendable {
+        let entry: StoredEntry
+        /// The entry in which the effective value is stored, or else the key's own one, and its version.
+        let source: Entry
+        let version: UInt64
+        /// The other entries from which the key may read; nil if there are none.
+        let others: EntryVersions?
+        /// Whether the value is stored in the source under a present name, so that the source may cache what a codec makes of it.
+        let isPresent: Bool
+        /// The revision in which the effective value was set.
+        let revision: UInt64
+        /// Whether the value has not been recorded as valid yet.
+        let isUnconfirmed: Bool
+        /// The value under an earlier name that was stored after the present one; nil if there is none.
+        let superseded: (name: String, value: PropertyListValue)?
+
+        /// The value in the key's type; see ``StorageKey/decoded(_:in:at:)``.
+        func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
+            try key.decoded(stored, in: isPresent ? source : nil, at: version)
+        }
+
+        /// Caches a decoded value with the entry from which it was read.
+        func keep<Value>(_ value: Value, of key: StorageKey<Value>, _ failure: StorageError?) {
+            let definition = key.definition
+            let number = definition.traits.codecNumber
+            let isDecoded = !definition.traits.codec.isNative && source.reading(at: version, by: number) != nil
+            definition.keep(
+                ValueReading(value, of: source, at: version, codec: isDecoded ? number : 0, others: others, failure: failure),
+                isPlainEntry: others == nil)
+        }
+    }
+
+    /// The stored, the fallback and the registered value of a name, and the versions of the entries.
+    ///
+    /// - Parameter type: the type as which the entry is read.
+    func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
+        update { state in
+            let entry = state.entry(name)
+            let place = name.place(of: entry) { state.entries[$0] }
+            let source = state.entries.ensureEntry(place.own)
+            let isStored = entry.stored != nil || entry.fallback != nil
+            let history = isStored ? source.content.history : nil
+            let others = name.hasOthers ? name.all.filter { $0 != place.own }.map { state.entries.ensureEntry($0) } : []
+            return Found(
+                entry: entry, source: source, version: source.version, others: others.isEmpty ? nil : EntryVersions(of: others),
+                isPresent: isStored && (place.own == name.own || place.own == name.fallback), revision: history?.revision ?? 0,
+                isUnconfirmed: type.flatMap { history?.isUnconfirmed($0, of: place) } ?? false,
+                superseded: name.superseded { state.entries[$0] })
+        }
+    }
+
+    /// The previous stored and fallback values, the newest first.
+    ///
+    /// - Parameter includingPresent: whether the present values are included, for readers of newer ones.
+    func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+        update { state in
+            var (own, fallback) = state.earlier(name)
+            if includingPresent {
+                let present = name.entry(registered: nil) { state.entries[$0] }
+                if let present = present.stored { own.insert(present, at: 0) }
+                if let present = present.fallback { fallback.insert(present, at: 0) }
+            }
+            return (own, fallback)
+        }
+    }
+
+    /// Records whether a value could be decoded: earlier values are kept until one could, and one that could not is reported once.
+    ///
+    /// - Parameters:
+    ///   - entry: the decoded entry.
+    ///   - revision: the revision in which the value was set, or a later one.
+    ///   - failure: the reason why the value could not be decoded; nil if it could.
+    ///   - good: the earlier valid value that is used instead.
+    /// - Returns: whether the failure was reported by this call.
+    @discardableResult
+    func noteDecoded<Value>(
+        _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
+        insteadOf good: PropertyListValue?, _ reports: FailureReports
+    ) -> Bool {
+        let name = key.definition.entryName
+        guard let stored = entry.stored ?? entry.fallback else { return false }
+        if let failure {
+            let noted = take { state in
+                let place = name.place(of: entry) { state.entries[$0] }
+                let entry = state.entries.ensureEntry(place.own)
+                return entry.content.history.noteBad(stored, of: place, revision: revision, insteadOf: good)
+            }
+            if noted.isNew { reports.report(failure) }
+            return noted.isNew
+        }
+        if let type = key.definition.type {
+            take { state in
+                let place = name.place(of: entry) { state.entries[$0] }
+                return state.entries.entry(place.own)?.content.history.noteGood(stored, of: place, as: type, revision: revision)
+            }
+        }
+        return false
+    }
+}
