@@ -34,7 +34,8 @@ public final class EtcdBackend: StorageBackend {
 
     /// Creates a backend, without connecting to the cluster.
     ///
-    /// - Throws: ``EtcdConfigurationError`` if an endpoint is not valid; ``TLSError`` if a certificate or key cannot be used.
+    /// - Throws: `StorageError.invalidConfiguration` if an endpoint, a certificate or a key is not valid, or if TLS is not available;
+    ///   `StorageError.unreadable` if a file with a certificate or key cannot be read.
     public convenience init(_ configuration: EtcdConfiguration) throws {
         try self.init(configuration, timing: EtcdWatch.Timing())
     }

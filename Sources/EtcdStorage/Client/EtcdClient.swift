@@ -48,7 +48,7 @@ actor EtcdClient {
     /// Prepares connections, which are opened when they are needed.
     ///
     /// - Parameter largestResponse: the number of bytes that a response may have at most.
-    /// - Throws: ``EtcdConfigurationError`` if an endpoint is not valid; ``TLSError`` if a certificate or key cannot be used.
+    /// - Throws: `StorageError` if an endpoint, a certificate or a key cannot be used.
     init(_ configuration: EtcdConfiguration, largestResponse: Int = 64 << 20) throws {
         (self.configuration, self.largestResponse, memoryLimit) = (configuration, largestResponse, configuration.memoryLimit)
         members = try configuration.parsedEndpoints().map { Member(endpoint: $0) }

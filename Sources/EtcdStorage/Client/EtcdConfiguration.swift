@@ -1,4 +1,5 @@
 import FoundationSubset
+package import ObservableStorage
 
 /// Where an etcd cluster is, how to connect to it, and which of its keys belong to a store.
 public struct EtcdConfiguration: Sendable, Hashable {
@@ -56,20 +57,21 @@ public struct EtcdConfiguration: Sendable, Hashable {
     }
 }
 
-/// The reason why a configuration cannot be used, and the remedy.
-public struct EtcdConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A sentence with the reason, and one with the remedy.
-    public let description: String
-}
-
 // MARK: - Endpoints
 
 extension EtcdConfiguration {
-    /// The addresses of the members, each once and in the order of the configuration.
-    func parsedEndpoints() throws(EtcdConfigurationError) -> [Endpoint] {
+    /// Checks the endpoints.
+    ///
+    /// - Throws: `StorageError.invalidConfiguration` for the first endpoint that is not valid.
+    package func checkEndpoints() throws(StorageError) {
+        _ = try parsedEndpoints()
+    }
+
+    /// The addresses of the members, without duplicates, in the order of the configuration.
+    func parsedEndpoints() throws(StorageError) -> [Endpoint] {
         guard !endpoints.isEmpty else {
-            throw EtcdConfigurationError(
-                description: "The configuration of etcd has no endpoints. Name at least one, such as localhost:2379.")
+            throw .invalidConfiguration(
+                item: "etcd", reason: "the configuration has no endpoints", remedy: "name at least one, such as localhost:2379")
         }
         var parsed: [Endpoint] = []
         for text in endpoints {
@@ -79,22 +81,22 @@ extension EtcdConfiguration {
         return parsed
     }
 
-    private func endpoint(_ text: String) throws(EtcdConfigurationError) -> Endpoint {
-        func invalid(_ reason: String) -> EtcdConfigurationError {
-            EtcdConfigurationError(description: "\"\(text)\" is no endpoint of etcd: \(reason).")
+    private func endpoint(_ text: String) throws(StorageError) -> Endpoint {
+        func invalid(_ reason: String, _ remedy: String = "give a host and a port, such as localhost:2379") -> StorageError {
+            .invalidConfiguration(item: "endpoint \"\(text)\"", reason: reason, remedy: remedy)
         }
         var rest = text[...]
         if let (scheme, address) = rest.divided(by: "://") {
             switch scheme.lowercased() {
             case "http" where tls == nil, "https" where tls != nil: rest = address
-            case "http": throw invalid("it begins with http://, but tls is set. Begin it with https://, or leave that out")
-            case "https": throw invalid("it begins with https://, but tls is not set. Set tls to a TLSConfiguration")
-            default: throw invalid("\(scheme):// is not supported. Begin it with http:// or https://, or leave that out")
+            case "http": throw invalid("it begins with http://, but tls is set", "begin it with https://, or omit the scheme")
+            case "https": throw invalid("it begins with https://, but tls is not set", "set tls to a TLSConfiguration")
+            default: throw invalid("\(scheme):// is not supported", "begin it with http:// or https://, or omit the scheme")
             }
         }
         if rest.hasSuffix("/") { rest = rest.dropLast() }
         if let unexpected = rest.first(where: { "/?#@ \t\r\n".contains($0) }) {
-            throw invalid("it has the character \"\(unexpected)\". Give only a host and a port, such as localhost:2379")
+            throw invalid("it has the character \"\(unexpected)\"")
         }
         var host = rest
         var port: Substring?
@@ -105,7 +107,7 @@ extension EtcdConfiguration {
             host = address
             port = end.isEmpty ? nil : end.dropFirst()
         } else if let (name, number) = rest.divided(by: ":") {
-            guard !number.contains(":") else { throw invalid("an IPv6 address has to be in brackets, such as [::1]:2379") }
+            guard !number.contains(":") else { throw invalid("its IPv6 address is not in brackets", "write it as [::1]:2379") }
             host = name
             port = number
         }

@@ -1,4 +1,5 @@
 import FoundationSubset
+import ObservableStorage
 
 /// The functions of OpenSSL that this library calls, found in the system's OpenSSL at run time.
 ///
@@ -62,14 +63,14 @@ struct OpenSSL: Sendable {
     let bufferRead: @convention(c) @Sendable (Object, UnsafeMutableRawPointer?, Int32) -> Int32
     let bufferCount: @convention(c) @Sendable (Object) -> Int
 
-    private static let loaded = Result { () throws(TLSError) in try OpenSSL(OpenSSLLibrary.shared.get()) }
+    private static let loaded = Result { () throws(StorageError) in try OpenSSL(OpenSSLLibrary.shared.get()) }
 
     /// The functions of the system's OpenSSL, initialized.
-    static func shared() throws(TLSError) -> OpenSSL {
+    static func shared() throws(StorageError) -> OpenSSL {
         try loaded.get()
     }
 
-    private init(_ library: OpenSSLLibrary) throws(TLSError) {
+    private init(_ library: OpenSSLLibrary) throws(StorageError) {
         clearErrors = try library.function("ERR_clear_error")
         getError = try library.function("ERR_get_error")
         errorReason = try library.function("ERR_reason_error_string")

@@ -1,9 +1,10 @@
 import FoundationSubset
+import ObservableStorage
 
 /// The system's OpenSSL, version 3 or 1.1.1, opened once and never closed.
 struct OpenSSLLibrary: Sendable {
     /// The library, or why there is none.
-    static let shared = Result { () throws(TLSError) in try OpenSSLLibrary() }
+    static let shared = Result { () throws(StorageError) in try OpenSSLLibrary() }
 
     /// The names of the files that the system may have, the best first.
     static let systemFiles: [String] = {
@@ -20,9 +21,11 @@ struct OpenSSLLibrary: Sendable {
     /// Opens the first library that there is.
     ///
     /// - Parameter files: the names of the libraries' files, without folders.
-    init(_ files: [String] = systemFiles) throws(TLSError) {
+    init(_ files: [String] = systemFiles) throws(StorageError) {
         guard !files.isEmpty else {
-            throw .unavailable("there is no TLS for etcd on this system yet: connect through a tunnel that ends TLS on this machine")
+            throw .invalidConfiguration(
+                item: "TLS", reason: "it is not supported for etcd on this system",
+                remedy: "connect through a tunnel that ends TLS on this machine")
         }
         var failures: [String] = []
         for name in files {
@@ -33,28 +36,33 @@ struct OpenSSLLibrary: Sendable {
             }
             failures.append(dlerror().map { String(cString: $0) } ?? name)
         }
-        throw .unavailable(
-            """
-            OpenSSL can't be loaded (\(failures.joined(separator: "; "))): install its package openssl, version 3 or 1.1.1, and don't link \
-            the program statically with the C library
-            """)
+        throw .openSSL(
+            "it can't be loaded (\(failures.joined(separator: "; ")))",
+            remedy: "install its package openssl, version 3 or 1.1.1, and don't link the program statically with the C library")
     }
 
     /// The function with a name, whose type the caller knows from OpenSSL's manual.
-    func function<Function>(_ name: String, as type: Function.Type = Function.self) throws(TLSError) -> Function {
+    func function<Function>(_ name: String, as type: Function.Type = Function.self) throws(StorageError) -> Function {
         guard let address = dlsym(UnsafeMutableRawPointer(bitPattern: handle), name) else {
-            throw .unavailable("OpenSSL has no function \(name): install version 3 or 1.1.1")
+            throw .openSSL("it has no function \(name)")
         }
         return unsafeBitCast(address, to: type)
     }
 
-    private func initialize() throws(TLSError) {
+    private func initialize() throws(StorageError) {
         // OpenSSL otherwise frees its tables in `exit`, while other threads of the program may still use connections.
         let noCleanupAtExit: UInt64 = 0x0008_0000
         let errorTexts: UInt64 = 0x0020_0002
         let initialize = try function("OPENSSL_init_ssl", as: (@convention(c) (UInt64, OpaquePointer?) -> Int32).self)
         guard initialize(noCleanupAtExit | errorTexts, nil) == 1 else {
-            throw .unavailable("OpenSSL can't be initialized: check the file that `openssl version -d` leads to, openssl.cnf")
+            throw .openSSL("it can't be initialized", remedy: "check openssl.cnf in the folder that `openssl version -d` prints")
         }
+    }
+}
+
+extension StorageError {
+    /// The error for an OpenSSL that is missing or cannot be used.
+    static func openSSL(_ reason: String, remedy: String = "install version 3 or 1.1.1") -> StorageError {
+        .invalidConfiguration(item: "OpenSSL", reason: reason, remedy: remedy)
     }
 }

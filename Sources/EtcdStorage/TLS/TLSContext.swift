@@ -1,4 +1,5 @@
 import FoundationSubset
+import ObservableStorage
 
 /// What the sessions of one configuration share: trusted authorities, the client's certificate, protocol versions.
 ///
@@ -15,11 +16,11 @@ final class TLSContext: @unchecked Sendable {
     let configuration: TLSConfiguration
 
     /// Reads the certificates and the key.
-    init(_ configuration: TLSConfiguration) throws(TLSError) {
+    init(_ configuration: TLSConfiguration) throws(StorageError) {
         openSSL = try OpenSSL.shared()
         openSSL.clearErrors()
         guard let pointer = openSSL.contextNew(openSSL.clientMethod()) else {
-            throw .unavailable("OpenSSL makes no context: \(openSSL.takeErrorReason().text)")
+            throw .openSSL("it creates no context: \(openSSL.takeErrorReason().text)")
         }
         self.pointer = pointer
         self.configuration = configuration
@@ -35,11 +36,11 @@ final class TLSContext: @unchecked Sendable {
     /// This context, or a new one if a part of it is from files, because short-lived certificates are renewed there.
     ///
     /// etcd's own clients read them for each connection, too. It takes 3 ms.
-    func current() throws(TLSError) -> TLSContext {
+    func current() throws(StorageError) -> TLSContext {
         configuration.hasFiles ? try TLSContext(configuration) : self
     }
 
-    private func setProtocol() throws(TLSError) {
+    private func setProtocol() throws(StorageError) {
         let tls12 = 0x0303
         let noRenegotiation: UInt64 = 1 << 30
         // Idle connections then keep no buffers for records: 34 KB less for each.
@@ -48,7 +49,7 @@ final class TLSContext: @unchecked Sendable {
         // Unlike the other functions, this one returns 0 on success.
         let isProtocolSet = openSSL.contextSetProtocols(pointer, protocols, UInt32(protocols.count)) == 0
         guard openSSL.contextControl(pointer, Control.setMinimumVersion, tls12, nil) == 1, isProtocolSet else {
-            throw .unavailable("OpenSSL does not support TLS 1.2: \(openSSL.takeErrorReason().text)")
+            throw .openSSL("it does not support TLS 1.2: \(openSSL.takeErrorReason().text)")
         }
         _ = openSSL.contextSetOptions(pointer, noRenegotiation)
         _ = openSSL.contextControl(pointer, Control.addModes, releaseBuffers, nil)
@@ -56,11 +57,13 @@ final class TLSContext: @unchecked Sendable {
         openSSL.contextSetVerify(pointer, verifyPeer, nil)
     }
 
-    private func trust(_ authorities: TLSConfiguration.Authorities) throws(TLSError) {
+    private func trust(_ authorities: TLSConfiguration.Authorities) throws(StorageError) {
         switch authorities {
         case .system:
             guard openSSL.contextSetDefaultVerifyPaths(pointer) == 1 else {
-                throw .unavailable("the system's authorities can't be read: \(openSSL.takeErrorReason().text)")
+                throw .openSSL(
+                    "it can't read the system's authorities: \(openSSL.takeErrorReason().text)",
+                    remedy: "name the authorities in the configuration")
             }
         case .certificates(let pem):
             let store = openSSL.contextStore(pointer)
@@ -68,7 +71,7 @@ final class TLSContext: @unchecked Sendable {
         }
     }
 
-    private func use(_ identity: TLSConfiguration.Identity) throws(TLSError) {
+    private func use(_ identity: TLSConfiguration.Identity) throws(StorageError) {
         try forEachCertificate(in: identity.certificate) { certificate, position in
             // Those after the first lead from it to an authority.
             position == 0
@@ -79,21 +82,21 @@ final class TLSContext: @unchecked Sendable {
         defer { _ = openSSL.bufferFree(buffer) }
         // Without a callback OpenSSL asks on the terminal.
         guard let key = openSSL.pemReadPrivateKey(buffer, nil, { _, _, _, _ in -1 }, nil) else {
-            throw .invalid(
-                source: identity.key.source, reason: openSSL.takeErrorReason().text,
-                remedy: "Give a private key in PEM format without a password")
+            throw .invalidConfiguration(
+                item: identity.key.source, reason: openSSL.takeErrorReason().text,
+                remedy: "give a private key in PEM format without a password")
         }
         defer { openSSL.privateKeyFree(key) }
         guard openSSL.contextUsePrivateKey(pointer, key) == 1 else {
-            throw .invalid(
-                source: identity.key.source, reason: openSSL.takeErrorReason().text,
-                remedy: "Give the private key of \(identity.certificate.source)")
+            throw .invalidConfiguration(
+                item: identity.key.source, reason: openSSL.takeErrorReason().text,
+                remedy: "give the private key of \(identity.certificate.source)")
         }
     }
 
     private func forEachCertificate(
         in pem: TLSConfiguration.PEM, _ body: (_ certificate: OpaquePointer, _ position: Int) -> Bool
-    ) throws(TLSError) {
+    ) throws(StorageError) {
         let buffer = try buffer(of: pem)
         defer { _ = openSSL.bufferFree(buffer) }
         var count = 0
@@ -107,11 +110,11 @@ final class TLSContext: @unchecked Sendable {
         guard count > 0 else { throw invalidCertificate(pem, "there is no certificate in it") }
     }
 
-    private func invalidCertificate(_ pem: TLSConfiguration.PEM, _ reason: String) -> TLSError {
-        .invalid(source: pem.source, reason: reason, remedy: "Give certificates in PEM format")
+    private func invalidCertificate(_ pem: TLSConfiguration.PEM, _ reason: String) -> StorageError {
+        .invalidConfiguration(item: pem.source, reason: reason, remedy: "give certificates in PEM format")
     }
 
-    private func buffer(of pem: TLSConfiguration.PEM) throws(TLSError) -> OpaquePointer? {
+    private func buffer(of pem: TLSConfiguration.PEM) throws(StorageError) -> OpaquePointer? {
         let bytes = try pem.content()
         let buffer = openSSL.bufferNew(openSSL.memoryMethod())
         _ = openSSL.bufferWrite(buffer, bytes, Int32(clamping: bytes.count))
@@ -139,18 +142,18 @@ extension TLSConfiguration.PEM {
     fileprivate var source: String {
         switch self {
         case .file(let path): path
-        case .bytes: "The given PEM"
+        case .bytes: "the given PEM"
         }
     }
 
-    fileprivate func content() throws(TLSError) -> [UInt8] {
+    fileprivate func content() throws(StorageError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): return bytes
         case .file(let path):
             do {
                 return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
             } catch {
-                throw .invalid(source: path, reason: "\(error)", remedy: "Check the path and its permissions")
+                throw .unreadable(file: path, reason: "\(error); check the path and its permissions")
             }
         }
     }

@@ -1,9 +1,5 @@
-/// A failure to encrypt a connection; its description says what failed, why, and what to do.
-public enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// There is no usable OpenSSL.
-    case unavailable(String)
-    /// Certificates or a private key can't be used.
-    case invalid(source: String, reason: String, remedy: String)
+/// The failure of a TLS session; its description says what failed, why, and what to do.
+enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A server's certificate does not prove that it is the wanted server.
     case untrusted(peer: String, name: String, code: Int, reason: String)
     /// The server ended the session with an alert; `code` is that of RFC 8446.
@@ -16,12 +12,8 @@ public enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     case truncated(peer: String, isReady: Bool)
 
     /// What failed, why, and what to do.
-    public var description: String {
+    var description: String {
         switch self {
-        case .unavailable(let reason):
-            "TLS is not available: \(reason)."
-        case .invalid(let source, let reason, let remedy):
-            "\(source) can't be used for TLS: \(reason). \(remedy)."
         case .untrusted(let peer, let name, let code, let reason):
             "The certificate of \(peer) is not trusted: \(reason). \(Self.remedy(forVerification: code, name: name))."
         case .refused(let peer, let code, let reason):

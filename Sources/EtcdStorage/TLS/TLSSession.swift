@@ -1,4 +1,5 @@
 import FoundationSubset
+import ObservableStorage
 
 /// The client's side of one TLS connection, as a transformation of bytes: it knows neither sockets nor time.
 ///
@@ -25,7 +26,7 @@ final class TLSSession: ByteFilter {
     /// Begins a session with a host, whose certificate has to be for its name or address.
     ///
     /// It reads the files of the configuration again, if there are any.
-    init(_ context: TLSContext, host: String, port: UInt16) throws(TLSError) {
+    init(_ context: TLSContext, host: String, port: UInt16) throws {
         let context = try context.current()
         self.context = context
         openSSL = context.openSSL
@@ -33,7 +34,7 @@ final class TLSSession: ByteFilter {
         name = context.configuration.serverName ?? host
         openSSL.clearErrors()
         guard let session = openSSL.sessionNew(context.pointer) else {
-            throw .unavailable("OpenSSL makes no session: \(openSSL.takeErrorReason().text)")
+            throw StorageError.openSSL("it creates no session: \(openSSL.takeErrorReason().text)")
         }
         self.session = session
         input = openSSL.bufferNew(openSSL.memoryMethod())
@@ -120,7 +121,7 @@ final class TLSSession: ByteFilter {
         }
     }
 
-    private func requireName() throws(TLSError) {
+    private func requireName() throws(StorageError) {
         let parameters = openSSL.sessionParameters(session)
         // As browsers and Go: the subject is no name of a host, and an asterisk stands for a whole label.
         let neverCheckSubject: UInt32 = 0x20
@@ -132,7 +133,9 @@ final class TLSSession: ByteFilter {
         let setServerName: Int32 = 55
         guard !name.isEmpty, openSSL.parametersSetHost(parameters, name, name.utf8.count) == 1,
             name.withCString({ openSSL.sessionControl(session, setServerName, 0, UnsafeMutableRawPointer(mutating: $0)) }) == 1
-        else { throw .invalid(source: "\"\(name)\"", reason: "it is no name of a host", remedy: "Correct the endpoint or serverName") }
+        else {
+            throw .invalidConfiguration(item: "\"\(name)\"", reason: "it is not a host name", remedy: "correct the endpoint or serverName")
+        }
     }
 
     private func advanceHandshake() throws(TLSError) {

@@ -64,6 +64,8 @@ public enum StorageError: Error, Sendable, Hashable {
     case nestedUpdate
     /// A value is not kept equal on the user's devices; without a key, none is at present.
     case unmirrored(key: String?, reason: String)
+    /// Something that a backend is configured with, such as an endpoint or a certificate, cannot be used.
+    case invalidConfiguration(item: String, reason: String, remedy: String)
 
     /// What became of the edits of the call that failed.
     public enum EditOutcome: Sendable, Hashable {
@@ -185,6 +187,8 @@ extension StorageError: CustomStringConvertible {
             "key \"\(key)\": not mirrored: \(reason); the value on this device was left as it is"
         case .unmirrored(nil, let reason):
             "edits are not mirrored at present: \(reason); the values on this device are kept"
+        case .invalidConfiguration(let item, let reason, let remedy):
+            "\(item): cannot be used: \(reason); \(remedy)"
         }
     }
 

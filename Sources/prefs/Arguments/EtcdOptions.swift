@@ -1,5 +1,6 @@
 import EtcdStorage
 import FoundationSubset
+import ObservableStorage
 
 // The options that say where entries are in etcd, named like those of etcdctl.
 extension EtcdConfiguration {
@@ -59,10 +60,13 @@ extension EtcdBackend {
     static func make(_ arguments: Arguments, requestTimeout: Duration = .seconds(5)) throws(CommandError) -> EtcdBackend {
         var configuration = try EtcdConfiguration(arguments)
         configuration.requestTimeout = requestTimeout
+        do throws(StorageError) {
+            try configuration.checkEndpoints()
+        } catch {
+            throw .usage(error.description)
+        }
         do {
             return try EtcdBackend(configuration)
-        } catch let error as EtcdConfigurationError {
-            throw .usage(error.description)
         } catch {
             throw CommandError(error)
         }

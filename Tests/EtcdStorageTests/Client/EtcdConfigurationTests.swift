@@ -1,10 +1,11 @@
+import ObservableStorage
 import Testing
 
 @testable import EtcdStorage
 
 @Suite("The configuration of etcd", .timeLimit(.minutes(10)))
 struct EtcdConfigurationTests {
-    private func endpoints(_ texts: [String], isEncrypted: Bool = false) throws(EtcdConfigurationError) -> [Endpoint] {
+    private func endpoints(_ texts: [String], isEncrypted: Bool = false) throws(StorageError) -> [Endpoint] {
         try EtcdConfiguration(endpoints: texts, prefix: "", tls: isEncrypted ? TLSConfiguration() : nil).parsedEndpoints()
     }
 
@@ -27,14 +28,14 @@ struct EtcdConfigurationTests {
             ("a b", "\" \""), ("a\r\nb", "character"), ("unix://a", "unix://"), ("https://a", "tls is not set"),
         ])
     func invalid(text: String, reason: String) throws {
-        let error = try #require(throws: EtcdConfigurationError.self) { try endpoints([text]) }
+        let error = try #require(throws: StorageError.self) { try endpoints([text]) }
         #expect(error.description.contains("\"\(text)\"") && error.description.contains(reason))
     }
 
     @Test("With TLS, the scheme is https or left out")
     func encrypted() throws {
         #expect(try endpoints(["https://a", "b:1"], isEncrypted: true).map(\.host) == ["a", "b"])
-        let error = try #require(throws: EtcdConfigurationError.self) { try endpoints(["http://a"], isEncrypted: true) }
+        let error = try #require(throws: StorageError.self) { try endpoints(["http://a"], isEncrypted: true) }
         #expect(error.description.contains("https://"))
     }
 
@@ -45,7 +46,10 @@ struct EtcdConfigurationTests {
 
     @Test("A configuration without endpoints is an error")
     func none() {
-        #expect(throws: EtcdConfigurationError.self) { try endpoints([]) }
+        let error = StorageError.invalidConfiguration(
+            item: "etcd", reason: "the configuration has no endpoints", remedy: "name at least one, such as localhost:2379")
+        #expect(throws: error) { try endpoints([]) }
+        #expect(throws: error) { try EtcdBackend(EtcdConfiguration(endpoints: [], prefix: "")) }
     }
 
     @Test("The description of credentials does not have the password")

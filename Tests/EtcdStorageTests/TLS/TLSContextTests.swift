@@ -1,5 +1,6 @@
 #if os(Linux)
     import Foundation
+    import ObservableStorage
     import TestSupport
     import Testing
 
@@ -15,7 +16,7 @@
         }
 
         private func description(_ configuration: TLSConfiguration) -> String? {
-            #expect(throws: TLSError.self) { try TLSContext(configuration) }?.description
+            #expect(throws: StorageError.self) { try TLSContext(configuration) }?.description
         }
 
         private func trusting(_ text: String) -> TLSConfiguration {
@@ -56,13 +57,13 @@
         @Test("A missing file is named")
         func missingFile() {
             let text = description(TLSConfiguration(authorities: .certificates(.file("/nowhere/ca.crt"))))
-            #expect(text?.hasPrefix("/nowhere/ca.crt can't be used for TLS: ") == true)
-            #expect(text?.hasSuffix(" Check the path and its permissions.") == true)
+            #expect(text?.hasPrefix("/nowhere/ca.crt: cannot be read: ") == true)
+            #expect(text?.hasSuffix("; check the path and its permissions") == true)
         }
 
         @Test("Bytes without a certificate are refused", arguments: ["", "certificate", "-----BEGIN CERTIFICATE-----\n"])
         func noCertificate(text: String) {
-            #expect(description(trusting(text))?.hasSuffix(" Give certificates in PEM format.") == true)
+            #expect(description(trusting(text))?.hasSuffix("; give certificates in PEM format") == true)
         }
 
         @Test("A broken certificate is refused, also after a good one")
@@ -77,20 +78,20 @@
             let key = certificates.key(.server)
             #expect(
                 description(identity(.client, key: key)) == """
-                    \(key) can't be used for TLS: key values mismatch. Give the private key of \(certificates.certificate(.client)).
+                    \(key): cannot be used: key values mismatch; give the private key of \(certificates.certificate(.client))
                     """)
         }
 
         @Test("A key with a password is refused without asking for it on the terminal")
         func lockedKey() {
             let text = description(identity(.client, key: certificates.lockedKey))
-            #expect(text?.hasSuffix("Give a private key in PEM format without a password.") == true)
+            #expect(text?.hasSuffix("; give a private key in PEM format without a password") == true)
         }
 
         @Test("A certificate is no key")
         func noKey() {
             let text = description(identity(.client, key: certificates.certificate(.client)))
-            #expect(text?.hasSuffix("Give a private key in PEM format without a password.") == true)
+            #expect(text?.hasSuffix("; give a private key in PEM format without a password") == true)
         }
     }
 
@@ -98,15 +99,15 @@
     struct OpenSSLLibraryTests {
         @Test("Where there is no OpenSSL, the error says what is missing and what to install")
         func missing() throws {
-            let error = try #require(throws: TLSError.self) { try OpenSSLLibrary(["libssl-missing.so.9"]) }
+            let error = try #require(throws: StorageError.self) { try OpenSSLLibrary(["libssl-missing.so.9"]) }
             #expect(error.description.contains("libssl-missing.so.9"))
             #expect(error.description.contains("install its package openssl, version 3 or 1.1.1"))
         }
 
         @Test("A library that is no OpenSSL, or too old, is an error that names the function it lacks")
         func foreign() throws {
-            let error = try #require(throws: TLSError.self) { try OpenSSLLibrary(["libc.so.6"]) }
-            #expect(error.description.contains("OpenSSL has no function OPENSSL_init_ssl: install version 3 or 1.1.1"))
+            let error = try #require(throws: StorageError.self) { try OpenSSLLibrary(["libc.so.6"]) }
+            #expect(error.description.contains("OpenSSL: cannot be used: it has no function OPENSSL_init_ssl; install version 3 or 1.1.1"))
         }
     }
 #endif
