@@ -1,65 +1,54 @@
-/// Turns the header blocks of a connection into fields, in the order in which they arrive (RFC 7541).
+/// Decodes header blocks into fields (RFC 7541). There is no dynamic table: its announced size is 0.
 ///
-/// Any bytes end in fields or an error, after time in proportion to their number. After an error the decoder must not be used again.
-struct HPACKDecoder: Sendable {
-    private let tableSize: Int
-    private let maximumListSize: Int
-    private var table: HPACKTable
-
-    /// - Parameters:
-    ///   - tableSize: the size of the table of earlier fields that was announced to the peer.
-    ///   - maximumListSize: the largest size of the fields of a block: the bytes of the names and values, and 32 for each field.
-    init(tableSize: Int = 4_096, maximumListSize: Int = 65_536) {
-        (self.tableSize, self.maximumListSize) = (tableSize, maximumListSize)
-        table = HPACKTable(maximumSize: tableSize)
-    }
-
+/// Any bytes result in fields or an error, in time proportional to their number.
+enum HPACKDecoder {
     /// The fields of a complete block, in their order.
     ///
-    /// Names and values that are not valid UTF-8 are repaired; whether they are allowed in HTTP is not checked.
-    mutating func decode(_ block: ArraySlice<UInt8>) throws(HTTP2Violation) -> [HTTPField] {
+    /// Invalid UTF-8 in names and values is repaired; whether they are allowed in HTTP is not checked.
+    ///
+    /// - Parameter maximumListSize: the largest size of all fields: the bytes of the names and values, and 32 for each field.
+    static func decode(_ block: ArraySlice<UInt8>, maximumListSize: Int = 65_536) throws(HTTP2Violation) -> [HTTPField] {
         var rest = block
         var fields: [HTTPField] = []
         var listSize = 0
         while let first = rest.popFirst() {
-            let entry: HPACKTable.Entry
-            // The number of zeros at the beginning tells what follows.
+            let (field, size): (HTTPField, Int)
+            // The number of leading zeros determines the representation.
             switch first.leadingZeroBitCount {
-            case 0: entry = try table.entry(at: Self.integer(first & 0x7F, prefix: 7, from: &rest))
-            case 1:
-                entry = try literal(first & 0x3F, prefix: 6, from: &rest)
-                table.add(entry)
+            case 0:
+                field = try HPACKTable.field(at: integer(first & 0x7F, prefix: 7, from: &rest))
+                size = field.name.utf8.count + field.value.utf8.count
+            // A literal with incremental indexing; nothing fits into a dynamic table of size 0.
+            case 1: (field, size) = try literal(first & 0x3F, prefix: 6, from: &rest)
             case 2:
-                let size = try Self.integer(first & 0x1F, prefix: 5, from: &rest)
-                guard fields.isEmpty, size <= tableSize else { throw .headerTableSize }
-                table.resize(to: size)
+                guard try integer(first & 0x1F, prefix: 5, from: &rest) == 0, fields.isEmpty else { throw .headerTableSize }
                 continue
-            // Whether a proxy may index the field (0001 or 0000) makes no difference here.
-            default: entry = try literal(first & 0x0F, prefix: 4, from: &rest)
+            // Literals without indexing (0000) and those never indexed (0001) differ for proxies only.
+            default: (field, size) = try literal(first & 0x0F, prefix: 4, from: &rest)
             }
-            listSize += entry.size
+            listSize += size + 32
             guard listSize <= maximumListSize else { throw .headersTooLarge }
-            fields.append(entry.field)
+            fields.append(field)
         }
         return fields
     }
 
-    /// Removes a field whose value, and perhaps name, is written out.
-    private func literal(
+    /// Removes a literal field, and returns it with the size of its name and value as they were sent.
+    private static func literal(
         _ first: UInt8, prefix: Int, from rest: inout ArraySlice<UInt8>
-    ) throws(HTTP2Violation) -> HPACKTable.Entry {
-        let name: (text: String, size: Int)
+    ) throws(HTTP2Violation) -> (HTTPField, size: Int) {
+        var (name, nameSize) = ("", 0)
         if first == 0 {
-            name = try Self.string(from: &rest)
+            (name, nameSize) = try string(from: &rest)
         } else {
-            let entry = try table.entry(at: Self.integer(first, prefix: prefix, from: &rest))
-            name = (entry.field.name, entry.nameSize)
+            name = try HPACKTable.field(at: integer(first, prefix: prefix, from: &rest)).name
+            nameSize = name.utf8.count
         }
-        let value = try Self.string(from: &rest)
-        return HPACKTable.Entry(HTTPField(name: name.text, value: value.text), nameSize: name.size, valueSize: value.size)
+        let (value, valueSize) = try string(from: &rest)
+        return (HTTPField(name: name, value: value), nameSize + valueSize)
     }
 
-    /// Removes a string, and returns it with the number of its bytes.
+    /// Removes a string, and returns it with its size as it was sent.
     private static func string(from rest: inout ArraySlice<UInt8>) throws(HTTP2Violation) -> (text: String, size: Int) {
         guard let first = rest.popFirst() else { throw .headerBlock }
         let length = try integer(first & 0x7F, prefix: 7, from: &rest)
@@ -71,9 +60,7 @@ struct HPACKDecoder: Sendable {
         return (String(decoding: decoded, as: UTF8.self), decoded.count)
     }
 
-    /// Removes the rest of an integer of which the low bits of a byte are the beginning, or all of it.
-    ///
-    /// - Parameter prefix: how many bits of the first byte belong to it.
+    /// Removes the rest of an HPACK integer whose prefix is the low `prefix` bits of the first byte.
     private static func integer(_ first: UInt8, prefix: Int, from rest: inout ArraySlice<UInt8>) throws(HTTP2Violation) -> Int {
         guard first == 1 << prefix - 1 else { return Int(first) }
         var value = UInt64(first)

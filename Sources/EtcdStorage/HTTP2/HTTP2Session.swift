@@ -31,7 +31,7 @@ struct HTTP2Session: Sendable {
     static let largestWindow = Int(Int32.max)
     /// The window that each side has before the other one changes it.
     static let initialWindow = 65_535
-    // Changes the size of the table to nothing, at the beginning of a header block.
+    // An HPACK update of the dynamic table's size to 0, which begins a header block.
     private static let emptyTable = 0x20 as UInt8
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
@@ -41,7 +41,6 @@ struct HTTP2Session: Sendable {
     private var nextStream: UInt32
     /// Whether a stream was ever opened.
     private(set) var hasOpened = false
-    private var decoder = HPACKDecoder(maximumListSize: HTTP2FrameReader.largestHeaderBlock)
     private var settings = HTTP2ServerSettings()
     private var hasSettings = false
     private var isGoingAway = false
@@ -58,7 +57,7 @@ struct HTTP2Session: Sendable {
         output = Self.preface
         HTTP2Setting.append(
             [
-                .enablePush: 0, .initialWindowSize: UInt32(Self.windowSize),
+                .headerTableSize: 0, .enablePush: 0, .initialWindowSize: UInt32(Self.windowSize),
                 .maximumHeaderListSize: UInt32(HTTP2FrameReader.largestHeaderBlock),
             ], to: &output)
         HTTP2FrameHead.append(.windowUpdate, number: UInt32(Self.largestWindow - Self.initialWindow), to: &output)
@@ -85,7 +84,7 @@ struct HTTP2Session: Sendable {
         nextStream += 2
         streams[id] = HTTP2StreamState(id, sendWindow: settings.initialWindow)
         var block = HPACKEncoder.encode(fields)[...]
-        // No table for earlier fields is used; a server that allows less of it than the standard has to be told so (RFC 7541, 4.2).
+        // The encoder uses no dynamic table; a server that allows less than the default has to be told so (RFC 7541, 4.2).
         if !hasOpened { block = [Self.emptyTable] + block }
         hasOpened = true
         // One allocation for a small request.
@@ -200,9 +199,8 @@ struct HTTP2Session: Sendable {
 
     private mutating func receiveHeaders(_ head: HTTP2FrameHead, _ block: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
         try checkIsKnown(head.stream)
-        // Also of a stream that is not of interest any more: later blocks refer to what is in this one.
-        let fields = try decoder.decode(block)
         guard let index = streams.index(forKey: head.stream) else { return nil }
+        let fields = try HPACKDecoder.decode(block, maximumListSize: HTTP2FrameReader.largestHeaderBlock)
         let isEnd = head.flags.contains(.endStream)
         try streams.values[index].receiveFields(isEnd: isEnd)
         return .fields(stream: head.stream, fields, isEnd: isEnd)

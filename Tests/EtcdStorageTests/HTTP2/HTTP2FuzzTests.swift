@@ -76,7 +76,7 @@ struct HTTP2FuzzTests {
         HTTP2Frame(kind: .continuation, flags: .endHeaders, stream: 3, payload: [0x40, 1, 97, 1, 98]),
         HTTP2Frame(kind: .data, flags: .padded, stream: 3, payload: [3, 1, 2, 0, 0, 0]), HTTP2Frame(kind: .ping, payload: Array(1...8)),
         HTTP2Frame(kind: .settings, flags: .acknowledgement), .settings([.initialWindowSize: 1_000, .maximumFrameSize: 20_000]),
-        HTTP2Frame(kind: .headers, flags: [.endHeaders, .endStream], stream: 1, payload: [0x88, 0xBE]), .data(7, [1, 2]),
+        HTTP2Frame(kind: .headers, flags: [.endHeaders, .endStream], stream: 1, payload: [0x88, 0x90]), .data(7, [1, 2]),
         .number(.reset, stream: 5, 7), .goAway(lastStream: 3), .data(3, [1], isEnd: true),
     ]
 

@@ -6,14 +6,15 @@ import Testing
 struct HTTP2SessionTests {
     // MARK: - Opening
 
-    @Test("A session begins with the preface, settings without push, and a large window of the connection")
+    @Test("A session begins with the preface, settings without push and dynamic table, and a large window of the connection")
     func preface() {
         var session = HTTP2Session()
         var output = session.takeOutput()
         let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
         #expect(output.starts(with: preface))
         output.removeFirst(preface.count)
-        let settings = HTTP2Frame.settings([.enablePush: 0, .initialWindowSize: 1 << 20, .maximumHeaderListSize: 65_536])
+        let settings = HTTP2Frame.settings(
+            [.headerTableSize: 0, .enablePush: 0, .initialWindowSize: 1 << 20, .maximumHeaderListSize: 65_536])
         #expect(HTTP2Frame.takeAll(from: &output) == [settings, .number(.windowUpdate, UInt32(Int32.max) - 65_535)])
         #expect(output.isEmpty)
     }
@@ -42,8 +43,7 @@ struct HTTP2SessionTests {
         conversation.session.send([6], on: second, isEnd: true)
         #expect([first, second] == [1, 3])
         let frames = conversation.takeFrames()
-        var decoder = HPACKDecoder()
-        let fields = try decoder.decode(frames[0].payload[...])
+        let fields = try HPACKDecoder.decode(frames[0].payload[...])
         #expect(frames[0].kind == .headers && frames[0].flags == .endHeaders && frames[0].stream == 1)
         #expect(fields == [HTTPField(name: ":path", value: "/a"), HTTPField(name: "x", value: "y")])
         #expect(frames[1] == .data(1, [1, 2, 3], isEnd: true))
@@ -60,8 +60,7 @@ struct HTTP2SessionTests {
         #expect(frames.map(\.kind) == [.headers, .continuation, .continuation, .data])
         #expect(frames.map(\.flags) == [[], [], .endHeaders, .endStream])
         #expect(frames.allSatisfy { $0.payload.count <= 16_384 && $0.stream == 1 })
-        var decoder = HPACKDecoder()
-        #expect(try decoder.decode(frames.flatMap(\.payload)[...]) == [field])
+        #expect(try HPACKDecoder.decode(frames.flatMap(\.payload)[...]) == [field])
     }
 
     @Test("The first header block gives up the table of earlier fields, as a server with a smaller one demands")
@@ -196,19 +195,19 @@ struct HTTP2SessionTests {
         #expect(conversation.takeFrames().isEmpty)
     }
 
-    @Test("What arrives for a stream that was closed here is passed over, and later header blocks are read with what it added")
+    @Test("What arrives for a stream that was closed here is passed over, and later header blocks are read")
     func closedHere() throws {
         var conversation = HTTP2Conversation()
         _ = [conversation.open(), conversation.open()]
         conversation.session.close(1)
-        // A literal with incremental indexing, and then a reference to it.
+        // With incremental indexing, which adds nothing to a table of size 0.
         let literal = [0x40, 1, UInt8(ascii: "n"), 1, UInt8(ascii: "v")] as [UInt8]
         conversation.receive(HTTP2Frame(kind: .headers, stream: 1, payload: [0x88]))
         conversation.receive(HTTP2Frame(kind: .continuation, flags: .endHeaders, stream: 1, payload: literal))
         conversation.receive(.data(1, [1, 2, 3]), .number(.windowUpdate, stream: 1, 1))
         conversation.receive(.headers(1, ["grpc-status": "0"], isEnd: true), .number(.reset, stream: 1, 0))
         #expect(conversation.events.isEmpty && conversation.violation == nil)
-        conversation.receive(HTTP2Frame(kind: .headers, flags: [.endHeaders, .endStream], stream: 3, payload: [0x88, 0xBE]))
+        conversation.receive(HTTP2Frame(kind: .headers, flags: [.endHeaders, .endStream], stream: 3, payload: [0x88] + literal))
         let fields = [HTTPField(name: ":status", value: "200"), HTTPField(name: "n", value: "v")]
         #expect(conversation.events == [.fields(stream: 3, fields, isEnd: true)])
     }

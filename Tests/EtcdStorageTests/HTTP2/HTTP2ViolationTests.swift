@@ -69,16 +69,17 @@ struct HTTP2ViolationTests {
         Example(.frameOrder, "data after the end", .data(1, [1])),
         Example(.frameOrder, "a header after the end", .headers(1, ["a": "b"], isEnd: true)),
         Example(
-            .headerIndex, "a header with a field that is in no table",
-            HTTP2Frame(kind: .headers, flags: .endHeaders, stream: 3, payload: [0xFF, 0])),
+            .headerIndex, "a header with a field of the dynamic table, which has size 0",
+            HTTP2Frame(kind: .headers, flags: .endHeaders, stream: 3, payload: [0x40, 1, 97, 1, 98, 0xBE])),
         Example(
-            .headersTooLarge, "a header with a large field again and again",
-            HTTP2Frame(kind: .headers, flags: .endHeaders, stream: 3, payload: largeField + Array(repeating: 0xBE, count: 20))),
+            .headerTableSize, "a header that enlarges the dynamic table",
+            HTTP2Frame(kind: .headers, flags: .endHeaders, stream: 3, payload: [0x21, 0x88])),
+        Example(
+            .headersTooLarge, "a header with a field again and again",
+            HTTP2Frame(kind: .headers, flags: .endHeaders, stream: 3, payload: Array(repeating: 0x88, count: 1_600))),
         Example(.headersTooLarge, "a header that does not end", [headers] + Array(repeating: continuation, count: 4)),
     ]
 
-    // A literal of 4000 bytes for the table.
-    private static let largeField = [0x40, 1, UInt8(ascii: "a"), 0x7F, 0xA1, 0x1E] + Array(repeating: UInt8(ascii: "b"), count: 4_000)
     private static let continuation = HTTP2Frame(kind: .continuation, stream: 3, payload: Array(repeating: 0, count: 16_384))
 
     @Test("Each violation is noticed", arguments: examples)

@@ -163,12 +163,11 @@ final class GRPCServer: Sendable {
 
     private static func serve(_ peer: HTTP2Peer, _ number: Int, _ script: @escaping @Sendable (Call) -> Void) {
         var calls: [UInt32: Call] = [:]
-        var decoder = HPACKDecoder()
         while let (head, payload) = peer.receive() {
             do {
                 switch head.kind {
                 case .headers:
-                    let call = Call(head.stream, try decoder.decode(payload[...]), of: peer, connection: number)
+                    let call = Call(head.stream, try HPACKDecoder.decode(payload[...]), of: peer, connection: number)
                     calls[head.stream] = call
                     Thread.detachNewThread { script(call) }
                 case .data: try calls[head.stream]?.receive(payload, isEnd: head.flags.contains(.endStream))

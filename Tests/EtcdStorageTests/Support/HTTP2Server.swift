@@ -25,9 +25,7 @@ struct HTTP2Server {
             while let (head, payload) = peer.receive() {
                 switch head.kind {
                 case .headers:
-                    // Clients do not refer to earlier header blocks.
-                    var decoder = HPACKDecoder()
-                    guard let fields = try? decoder.decode(payload[...]) else { return nil }
+                    guard let fields = try? HPACKDecoder.decode(payload[...]) else { return nil }
                     requests[head.stream] = Request(stream: head.stream, fields: fields)
                 case .data:
                     requests[head.stream]?.body += payload
