@@ -94,7 +94,7 @@ public final class EtcdBackend: StorageBackend {
     ///
     /// - Parameter names: the names of the entries that it has read; nil for all.
     private nonisolated(nonsending) func isLatest(_ replica: EtcdReplica.View, of names: Set<String>?) async throws -> Bool {
-        guard let names, !names.isEmpty, names.count <= EtcdReplica.mostCompares else { return try await isLatest(replica) }
+        guard let names, !names.isEmpty, names.count <= EntryRevisions.maximumCompares else { return try await isLatest(replica) }
         guard let compares = follower.read({ $0.compares(of: names, read: replica.entries) }) else { return false }
         var request = TxnRequest(compares: compares)
         // Without an operation, a member answers by itself, and may be behind the others.

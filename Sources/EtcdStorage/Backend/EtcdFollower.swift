@@ -108,9 +108,9 @@ final class EtcdFollower: Sendable {
     private func replica(of snapshot: EtcdSnapshot, _ state: inout State) -> EtcdReplica {
         defer { state.builder = nil }
         guard let builder = state.builder, builder.isOf(snapshot) else {
-            return EtcdReplica(of: snapshot, keys, named: name, after: state.replica?.view, besides: state.histories)
+            return EtcdReplica(of: snapshot, keys, named: name, after: state.replica?.view, avoiding: state.histories)
         }
-        return builder.replica(after: state.replica?.view, besides: state.histories)
+        return builder.replica(after: state.replica?.view, avoiding: state.histories)
     }
 
     /// Everything was read at one revision, and what has happened since the last event is not known in steps.
@@ -177,7 +177,7 @@ final class EtcdFollower: Sendable {
             return (state.replica?.view, state.histories.union(state.replica?.identity.names ?? []))
         }
         if let known, known.clusterID == snapshot.clusterID, known.revision >= snapshot.revision { return known.entries }
-        return EtcdReplica(of: snapshot, keys, named: name, after: known, besides: histories).entries
+        return EtcdReplica(of: snapshot, keys, named: name, after: known, avoiding: histories).entries
     }
 
     // MARK: Awaiting results

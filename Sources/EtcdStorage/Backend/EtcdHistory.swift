@@ -66,8 +66,9 @@ struct EtcdHistory {
         var edits: [String: StorageCommit.Edit] = [:]
         for event in revision.events {
             guard case .entry(let name) = keys.meaning(of: event.keyValue.key) else { continue }
-            let old = event.previous.map { EtcdReplica.value($0.value, of: name) }
-            edits[name] = StorageCommit.Edit(from: old, to: event.isDelete ? nil : EtcdReplica.value(event.keyValue.value, of: name))
+            let old = event.previous.map { EntryValue.decodeLeniently($0.value, for: name) }
+            let new = event.isDelete ? nil : EntryValue.decodeLeniently(event.keyValue.value, for: name)
+            edits[name] = StorageCommit.Edit(from: old, to: new)
         }
         let number = StorageRevision(history: replica.history, number: UInt64(clamping: revision.number))
         return edits.isEmpty ? nil : StorageCommit(edits, revision: number)

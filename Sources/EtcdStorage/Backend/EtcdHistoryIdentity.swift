@@ -41,8 +41,8 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
 
     // MARK: The key
 
-    /// Notes what is stored; nil if nothing is any more.
-    mutating func note(_ keyValue: KeyValue?) {
+    /// Updates the identity from the reserved key; nil if it is not stored.
+    mutating func update(from keyValue: KeyValue?) {
         stored = keyValue.flatMap { UInt64(String(decoding: $0.value, as: UTF8.self), radix: 16) }
         modRevision = keyValue?.modRevision ?? 0
         isOutdated = false
@@ -80,7 +80,7 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
     /// - Parameters:
     ///   - hasEntries: whether there are entries. Without a number, an older version of this library has stored them, or another program.
     ///   - names: those of earlier histories, which it must not have.
-    mutating func begin(hasEntries: Bool, besides names: Set<String>) {
+    mutating func begin(hasEntries: Bool, avoiding names: Set<String>) {
         name = stored == nil && hasEntries ? cluster : name(of: number)
         guard names.contains(name) else { return }
         (number, isOutdated) = (UInt64.random(in: .min ... .max), true)

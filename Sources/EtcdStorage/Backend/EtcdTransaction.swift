@@ -121,7 +121,7 @@ struct EtcdTransaction: Sendable {
         token.revision = response.header.revision
         guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "an answer is missing") }
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
-        identity.note(range.keyValues.first)
+        identity.update(from: range.keyValues.first)
         return (token.revision, identity)
     }
 
@@ -222,5 +222,21 @@ struct EtcdTransaction: Sendable {
         conflicts += 1
         guard conflicts > 1 else { return }
         try await Task.sleep(for: .milliseconds(1 << min(conflicts, 6)) * Double.random(in: 0...1))
+    }
+}
+
+extension EntryKeys {
+    /// The reserved key of a token.
+    func token(_ name: String) -> [UInt8] { reservedKey("token/" + name) }
+
+    /// The attempt of a transaction that has written a token; nil for any other key.
+    func attempt(_ keyValue: KeyValue) -> String? {
+        guard case .reserved(let name) = meaning(of: keyValue.key), name.hasPrefix("token/") else { return nil }
+        return String(decoding: keyValue.value, as: UTF8.self)
+    }
+
+    /// The error for a name that cannot be a key.
+    static func unusable(_ name: String) -> StorageError {
+        .unencodable(key: name, reason: "a name in etcd may not be empty, nor begin with a NUL")
     }
 }

@@ -37,4 +37,13 @@ enum EntryValue {
             throw Failure(key: key, reason: "not a property list: \(error)")
         }
     }
+
+    /// Reads a value, or the bytes as data if they are not a property list.
+    static func decodeLeniently(_ bytes: [UInt8], for key: String) -> PropertyListValue {
+        do throws(Failure) {
+            return try decode(bytes, for: key)
+        } catch {
+            return .data(Data(bytes))
+        }
+    }
 }

@@ -19,11 +19,11 @@ import Testing
 
     private func replica(
         _ keyValues: [KeyValue], at revision: Int64 = 10, cluster: UInt64 = 7, after earlier: EtcdReplica? = nil,
-        besides histories: Set<String> = []
+        avoiding histories: Set<String> = []
     ) -> EtcdReplica {
         EtcdReplica(
             of: EtcdSnapshot(clusterID: cluster, revision: revision, keyValues: keyValues), keys, named: "etcd", after: earlier?.view,
-            besides: histories.union(earlier?.identity.names ?? []))
+            avoiding: histories.union(earlier?.identity.names ?? []))
     }
 
     @Test("The name of a history has the number that is stored; everybody who reads it has the same name")
@@ -100,7 +100,7 @@ import Testing
             #expect(third.history == second.history && third.historyWrite == nil)
             // The name does not come again when the same backup is restored once more.
             let names = first.identity.names.union(second.identity.names)
-            let fourth = replica(keyValues, at: 4, after: third, besides: names)
+            let fourth = replica(keyValues, at: 4, after: third, avoiding: names)
             #expect(!names.contains(fourth.history) && !third.identity.names.contains(fourth.history))
         }
     }
