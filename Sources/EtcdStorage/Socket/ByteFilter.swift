@@ -1,7 +1,7 @@
 /// A transformation between the bytes of requests and responses and those on the wire, such as TLS.
 ///
-/// A filter is created and used on the queue of its connection, and at last, for the farewell and the close, on the thread that releases the
-/// connection. After a call that throws, the connection still sends the pending output, which may tell the server the reason, and closes.
+/// A filter is created and used on the queue of its connection; the closing bytes and the close come on the thread that releases it. After
+/// a call that throws, the connection still sends the pending output, which may tell the server the reason, and closes.
 protocol ByteFilter {
     /// Whether requests can be sent. Until then the connection only exchanges the pending output and the received bytes.
     var isReady: Bool { get }

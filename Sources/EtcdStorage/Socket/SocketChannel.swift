@@ -16,8 +16,8 @@ final class SocketChannel {
     private var filter: any ByteFilter
     private var output: ArraySlice<UInt8> = []
     private var writeError: SocketError?
-    /// The last bytes of the protocol, which are sent when the channel closes if the socket accepts them at once.
-    var farewell: [UInt8] = []
+    /// The last bytes of the protocol, sent when the channel closes if the socket accepts them at once.
+    var closingBytes: [UInt8] = []
     /// The number of bytes that the socket has accepted.
     private(set) var writtenCount = 0
 
@@ -93,12 +93,12 @@ final class SocketChannel {
         }
     }
 
-    /// Sends the farewell and ends the session of the filter if the socket accepts that at once, and closes the socket.
+    /// Sends the closing bytes and ends the session of the filter if the socket accepts that at once, and closes the socket.
     func close() {
         guard socket != nil else { return }
-        if output.isEmpty, !farewell.isEmpty {
+        if output.isEmpty, !closingBytes.isEmpty {
             do {
-                output = try filter.send(farewell)[...]
+                output = try filter.send(closingBytes)[...]
             } catch {
                 // The server sees the end of the connection all the same.
             }

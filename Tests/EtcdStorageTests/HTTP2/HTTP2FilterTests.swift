@@ -173,7 +173,7 @@ struct HTTP2FilterTests {
         }
     }
 
-    @Test("Closing or releasing a connection sends its farewell through the filter, and ends its session", arguments: [false, true])
+    @Test("Closing or releasing a connection sends its GOAWAY through the filter, and ends its session", arguments: [false, true])
     func close(isReleased: Bool) async throws {
         let (ends, end) = AsyncStream.makeStream(of: [UInt8]?.self)
         let server = try LoopbackServer { _, peer in

@@ -2,26 +2,26 @@ import Testing
 
 @testable import EtcdStorage
 
-@Suite("The farewell of a connection of HTTP/2", .timeLimit(.minutes(10)))
-struct HTTP2FarewellTests {
-    /// A server that answers a request and passes on the payload of the farewell, or nil if the client closed without one.
+@Suite("GOAWAY of a connection", .timeLimit(.minutes(10)))
+struct HTTP2GoAwayTests {
+    /// A server that answers a request and passes on the payload of its GOAWAY, or nil if the client closed without one.
     private func server(
-        _ farewell: AsyncStream<[UInt8]?>.Continuation, violation: HTTP2Frame? = nil
+        _ continuation: AsyncStream<[UInt8]?>.Continuation, violation: HTTP2Frame? = nil
     ) throws -> HTTP2Server {
         try HTTP2Server { connection in
             guard let request = connection.receiveRequest() else { return }
             if let violation { connection.send(violation) } else { connection.respond(to: request.stream) }
-            farewell.yield(connection.peer.receive(.goAway)?.payload)
+            continuation.yield(connection.peer.receive(.goAway)?.payload)
         }
     }
 
     @Test("A connection that is closed or released tells the server so", arguments: [false, true])
     func close(isReleased: Bool) async throws {
-        let (farewells, farewell) = AsyncStream.makeStream(of: [UInt8]?.self)
-        var connection: HTTP2Connection? = try await server(farewell).connect()
+        let (payloads, continuation) = AsyncStream.makeStream(of: [UInt8]?.self)
+        var connection: HTTP2Connection? = try await server(continuation).connect()
         #expect(try await connection?.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
         if isReleased { connection = nil } else { connection?.close() }
-        let received = await farewells.first { _ in true }
+        let received = await payloads.first { _ in true }
         #expect(received == HTTP2Frame.goAway(lastStream: 0).payload)
         withExtendedLifetime(connection) {}
     }
@@ -33,25 +33,25 @@ struct HTTP2FarewellTests {
             (HTTP2Frame(kind: .headers, flags: .endHeaders, stream: 1, payload: [0xFF, 0]), 9),
         ] as [(HTTP2Frame, UInt32)])
     func violation(frame: HTTP2Frame, code: UInt32) async throws {
-        let (farewells, farewell) = AsyncStream.makeStream(of: [UInt8]?.self)
-        let connection = try await server(farewell, violation: frame).connect()
+        let (payloads, continuation) = AsyncStream.makeStream(of: [UInt8]?.self)
+        let connection = try await server(continuation, violation: frame).connect()
         await #expect(throws: ConnectionError.self) { try await connection.send(HTTPRequest(path: "/"), deadline: .distant) }
-        let received = await farewells.first { _ in true }
+        let received = await payloads.first { _ in true }
         #expect(received == HTTP2Frame.goAway(lastStream: 0, code: code).payload)
     }
 
     @Test("A server that has closed the connection is told nothing")
     func closedByPeer() async throws {
-        let (farewells, farewell) = AsyncStream.makeStream(of: [UInt8]?.self)
+        let (payloads, continuation) = AsyncStream.makeStream(of: [UInt8]?.self)
         let server = try LoopbackServer { _, peer in
             guard let connection = HTTP2Peer(accepting: peer) else { return }
             _ = connection.receive(.data)
             peer.finish()
-            farewell.yield(connection.receive(.goAway)?.payload)
+            continuation.yield(connection.receive(.goAway)?.payload)
         }
         let connection = try await HTTP2Connection.open(server.endpoint, deadline: .distant)
         await #expect(throws: ConnectionError.self) { try await connection.send(HTTPRequest(path: "/"), deadline: .distant) }
-        let received = await farewells.first { _ in true }
+        let received = await payloads.first { _ in true }
         #expect(received == .some(nil))
     }
 }

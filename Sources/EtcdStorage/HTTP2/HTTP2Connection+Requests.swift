@@ -1,0 +1,124 @@
+import Dispatch
+import ObservableStorage
+
+extension HTTP2Connection {
+    private static let largestReadCount = 16
+
+    /// Sends a request and returns the whole response.
+    ///
+    /// If the server has closed an idle connection, that is noticed before anything is sent.
+    func send(_ request: HTTPRequest, maximumBodySize: Int = 64 << 20, deadline: Instant) async throws(ConnectionError) -> HTTPResponse {
+        let (id, earlier) = try begin(request, maximumBodySize: maximumBodySize, isStream: false, deadline: deadline)
+        defer { end(id) }
+        try await wait(for: id, since: earlier, until: deadline) { $0.trailers != nil }
+        guard let exchange = requests[id], let status = exchange.status, let trailers = exchange.trailers else {
+            throw error(.closed, of: id)
+        }
+        return HTTPResponse(status: status, fields: exchange.fields, body: exchange.body, trailers: trailers)
+    }
+
+    /// Sends a request whose body is continued, and returns when the head of the response has arrived.
+    func stream(_ request: HTTPRequest, deadline: Instant) async throws(ConnectionError) -> HTTP2Stream {
+        let (id, earlier) = try begin(request, maximumBodySize: HTTP2Session.windowSize, isStream: true, deadline: deadline)
+        do throws(ConnectionError) {
+            try await wait(for: id, since: earlier, until: deadline) { $0.status != nil }
+            guard let exchange = requests[id], let status = exchange.status else { throw error(.closed, of: id) }
+            return HTTP2Stream(id, of: self, status: status, fields: exchange.fields)
+        } catch {
+            end(id)
+            throw error
+        }
+    }
+
+    /// Ends a stream; a call that waits for it fails.
+    nonisolated func close(_ stream: UInt32) {
+        executor.queue.async {
+            self.assumeIsolated {
+                $0.end(stream)
+                $0.waiter.wake(stream)
+            }
+        }
+    }
+
+    /// Sends a request.
+    ///
+    /// - Returns: its stream, and the count of arrivals before it: the response may arrive before the call begins to wait.
+    private func begin(
+        _ request: HTTPRequest, maximumBodySize: Int, isStream: Bool, deadline: Instant
+    ) throws(ConnectionError) -> (id: UInt32, earlier: Int) {
+        if let failure { throw error(failure) }
+        if Task.isCancelled { throw error(.cancelled) }
+        guard deadline > .now else { throw error(.deadlineExceeded) }
+        guard let fields = request.fields(for: endpoint, scheme: scheme) else { throw error(.invalidRequest) }
+        // The server may have closed the idle connection, perhaps after bytes that were not read yet. One that sends endlessly must not
+        // block the queue.
+        var count = 0
+        while count < Self.largestReadCount, read() { count += 1 }
+        guard failure == nil, requests.session.canOpen else { throw error(failure ?? .noFurtherStreams) }
+        let start = (channel?.writtenCount ?? 0) + (channel?.pendingCount ?? 0)
+        let exchange = HTTP2Exchange(start: start, maximumBodySize: maximumBodySize, isStream: isStream)
+        let id = requests.open(fields, request.body, exchange)
+        updateAvailability()
+        let earlier = arrivals
+        flush()
+        return (id, earlier)
+    }
+
+    /// The next part of the body of a stream, or its end.
+    func nextPart(of id: UInt32, deadline: Instant) async throws(ConnectionError) -> HTTP2Stream.Part {
+        // Checked here: a call that was woken and has not resumed yet is unknown to the waiter.
+        guard requests[id]?.isAwaited != true else { throw error(.busy, of: id) }
+        requests.setAwaited(true, id)
+        defer { requests.setAwaited(false, id) }
+        try await wait(for: id, since: arrivals, until: deadline) { !$0.body.isEmpty || $0.trailers != nil }
+        guard let part = requests.takeBody(of: id) else { throw error(.closed, of: id) }
+        flush()
+        return part.isEmpty ? .end(trailers: requests[id]?.trailers ?? []) : .data(part)
+    }
+
+    /// Sends bytes of the body of a stream's request; fails if too many would be pending.
+    func write(_ bytes: [UInt8], on id: UInt32) throws(ConnectionError) {
+        do throws(ConnectionError.Reason) {
+            // The stream may have ended before the connection, for another reason.
+            if let failure { throw requests[id]?.failure ?? failure }
+            try requests.write(bytes, on: id)
+        } catch {
+            throw self.error(error, of: id)
+        }
+        flush()
+    }
+
+    private func fail(_ id: UInt32, _ reason: ConnectionError.Reason) {
+        requests.fail(id, reason)
+        flush()
+    }
+
+    private func end(_ id: UInt32) {
+        guard requests.end(id) else { return }
+        flush()
+        updateAvailability()
+    }
+
+    /// Waits until a condition on a response holds; the stream fails at the deadline, or when the task is cancelled.
+    ///
+    /// - Parameter earlier: the count of arrivals before the call.
+    private func wait(
+        for id: UInt32, since earlier: Int, until deadline: Instant, _ condition: (HTTP2Exchange) -> Bool
+    ) async throws(ConnectionError) {
+        while true {
+            guard let exchange = requests[id] else { throw error(.closed, of: id) }
+            if condition(exchange) { return }
+            if let reason = exchange.failure { throw error(reason, of: id) }
+            let wake = await waiter.wait(for: id, until: deadline) {
+                requests[id].map { condition($0) || $0.failure != nil } ?? true
+            }
+            switch wake {
+            case .event: continue
+            case .cancelled: fail(id, .cancelled)
+            case .deadlineExceeded:
+                if arrivals == earlier { recordSilence(during: id) }
+                fail(id, .deadlineExceeded)
+            }
+        }
+    }
+}
