@@ -24,12 +24,8 @@ public final class EtcdBackend: StorageBackend {
     let keys: EntryKeys
     let client: EtcdClient
     let follower: EtcdFollower
-    private let tokens = Lock<[EtcdToken]>([])
-    // Transactions with edits that a store repeats, whose outcome is not known, by what the store calls the edits.
-    private let unknown = Lock<[UInt64: EtcdTransaction]>([:])
-    // Those that are known to have taken effect, in a revision of a history to which the watch may not have come.
-    private let settled = Lock<[UInt64: (revision: Int64, history: String)]>([:])
-    // Two members may take it until they are given up.
+    let transactions: EtcdTransactions
+    // Enough for two members to be tried.
     let callTimeout: Duration
 
     /// Creates a backend, without connecting to the cluster.
@@ -49,6 +45,7 @@ public final class EtcdBackend: StorageBackend {
         callTimeout = configuration.requestTimeout * 2
         client = try EtcdClient(configuration)
         follower = EtcdFollower(client, keys, named: name, timing: timing)
+        transactions = EtcdTransactions(client, follower, keys, named: name, timeout: callTimeout)
     }
 
     deinit {
@@ -130,7 +127,7 @@ public final class EtcdBackend: StorageBackend {
             do {
                 let replica = try await followed()
                 if let revision, revision.history != replica.history { return nil }
-                let (last, identity) = try await withTransaction { try await $0.mark(client, callTimeout) }
+                let (last, identity) = try await transactions.run { try await $0.mark(client, callTimeout) }
                 // The watch may not have noticed it yet.
                 guard replica.identity.isContinued(by: identity, since: replica.revision) else { return nil }
                 let history = EtcdHistory(client: client, keys: keys, timeout: callTimeout)
@@ -140,61 +137,6 @@ public final class EtcdBackend: StorageBackend {
             } catch let failure as EtcdFailure where failure.isPermissionDenied {
                 return nil
             }
-        }
-    }
-
-    /// Keeps a token for the next transaction.
-    func keep(_ token: EtcdToken) {
-        tokens.withLock { $0.append(token) }
-    }
-
-    /// Runs a closure with a token that no other one has meanwhile.
-    private nonisolated(nonsending) func withTransaction<Result>(
-        _ body: nonisolated(nonsending) (inout EtcdTransaction) async throws -> Result
-    ) async rethrows -> Result {
-        let token = tokens.withLock { $0.popLast() } ?? EtcdToken()
-        var transaction = EtcdTransaction(token, keys, named: name)
-        defer {
-            // Its token tells what has become of it.
-            if let identity = transaction.unknown?.identity {
-                unknown.withLock { $0[identity] = transaction }
-            } else {
-                keep(transaction.token)
-            }
-        }
-        return try await body(&transaction)
-    }
-
-    /// Finds out what has become of edits, and returns after the watch has come to them.
-    private nonisolated(nonsending) func settle(_ identities: Set<UInt64>, _ outcomes: inout [UInt64: Bool]) async throws {
-        for identity in identities where outcomes[identity] == nil { outcomes[identity] = try await settle(identity) }
-    }
-
-    private nonisolated(nonsending) func settle(_ identity: UInt64) async throws -> Bool {
-        guard let effect = try await effect(of: identity) else { return false }
-        // Without it, entries would be told that the edits have replaced.
-        let isReached = await follower.settle(until: .now + follower.timing.arrival) {
-            $0.revision >= effect.revision || $0.history != effect.history
-        }
-        guard isReached else { throw EtcdFailure(code: nil, message: "an earlier edit is stored, but no member can be watched") }
-        settled.withLock { $0[identity] = nil }
-        // Another history may not have it.
-        return follower.read { $0.history } == effect.history
-    }
-
-    /// Finds out where edits of unknown outcome have taken effect; returns nil if they have not.
-    private nonisolated(nonsending) func effect(of identity: UInt64) async throws -> (revision: Int64, history: String)? {
-        if let effect = settled.withLock({ $0[identity] }) { return effect }
-        guard var transaction = unknown.withLock({ $0.removeValue(forKey: identity) }) else { return nil }
-        do {
-            let revision = try await transaction.settle(client, follower, callTimeout)
-            keep(transaction.token)
-            guard let revision, let history = follower.read({ $0.history }) else { return nil }
-            settled.withLock { $0[identity] = (revision, history) }
-            return (revision, history)
-        } catch {
-            unknown.withLock { $0[identity] = transaction }
-            throw error
         }
     }
 
@@ -209,7 +151,7 @@ public final class EtcdBackend: StorageBackend {
         _ body: @Sendable (inout StorageEntries) throws -> Void
     ) async throws -> StorageEntries {
         do {
-            return try await writing { try await withTransaction { try await store(body, by: &$0) } }
+            return try await writing { try await transactions.run { try await store(body, by: &$0) } }
         } catch let error as BodyError {
             throw error.error
         }
@@ -241,11 +183,11 @@ public final class EtcdBackend: StorageBackend {
             case .failure(let error) where error.unknown.isSubset(of: outcomes.keys):
                 if try await isLatest(known, of: error.readKeys) { throw error }
             case .failure(let error):
-                try await settle(error.unknown, &outcomes)
+                try await transactions.resolve(error.unknown, &outcomes)
                 known = follower.known ?? known
                 continue
             case .success(let entries) where !entries.repetition.unknown.isSubset(of: outcomes.keys):
-                try await settle(entries.repetition.unknown, &outcomes)
+                try await transactions.resolve(entries.repetition.unknown, &outcomes)
                 // Not awaited, which might fail: the edit has to be told the outcomes.
                 known = follower.known ?? known
                 continue

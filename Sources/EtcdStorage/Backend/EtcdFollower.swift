@@ -209,9 +209,9 @@ final class EtcdFollower: Sendable {
     ///
     /// - Returns: whether it does.
     @discardableResult
-    nonisolated(nonsending) func settle(
-        until deadline: Instant, where isSettled: @escaping @Sendable (EtcdReplica) -> Bool
+    nonisolated(nonsending) func wait(
+        until deadline: Instant, where condition: @escaping @Sendable (EtcdReplica) -> Bool
     ) async -> Bool {
-        await state.wait(until: deadline) { state in state.replica.map(isSettled) == true ? true : nil } ?? false
+        await state.wait(until: deadline) { state in state.replica.map(condition) == true ? true : nil } ?? false
     }
 }

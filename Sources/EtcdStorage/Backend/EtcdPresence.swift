@@ -131,7 +131,7 @@ extension EtcdBackend: PresenceBackend {
         _ name: String, _ value: PropertyListValue, timeToLive: Duration
     ) async throws -> Presence {
         let stored = try await writing { try await startPresence(name, value, timeToLive) }
-        await follower.settle(until: .now + callTimeout) { $0.revision >= stored.revision }
+        await follower.wait(until: .now + callTimeout) { $0.revision >= stored.revision }
         let renewing = Task { [follower, storage = self.name] in
             var presence = stored
             await presence.keep { follower.events.publish(.failed(.unwritable(file: storage, reason: "\($0)"))) }
@@ -147,7 +147,7 @@ extension EtcdBackend: PresenceBackend {
                 } catch {
                     throw StorageError.unwritable(file: storage, reason: "\(error); the entry is removed after its time to live")
                 }
-                await self?.follower.settle(until: .now + callTimeout) { $0.modRevision(of: name) != presence.revision }
+                await self?.follower.wait(until: .now + callTimeout) { $0.modRevision(of: name) != presence.revision }
             }.value
         }
     }

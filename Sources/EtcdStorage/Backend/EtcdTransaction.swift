@@ -135,12 +135,13 @@ struct EtcdTransaction: Sendable {
         throw StorageError.outcomeUnknown(storage: name, reason: reason)
     }
 
-    /// Finds out whether the attempt with an unknown outcome has taken effect, and keeps it from doing so later.
+    /// Finds out whether the attempt with an unknown outcome has taken effect, and prevents it from doing so later.
     ///
-    /// - Returns: the revision in which it has, or an earlier one if the watch has seen it; nil if it has not, and also if nobody knows: the
-    ///   token has expired since, and its event was compacted.
-    nonisolated(nonsending) mutating func settle(_ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration) async throws -> Int64?
-    {
+    /// - Returns: the revision in which it has, or 0 if the watch has delivered it; nil if it has not, and also if that cannot be found
+    ///   out, because the token has expired and its event was compacted.
+    nonisolated(nonsending) mutating func resolve(
+        _ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration
+    ) async throws -> Int64? {
         guard let lost = unknown else { return nil }
         if await follower.outcome(of: lost.attempt, until: .now) != nil {
             follower.forget(lost.attempt)

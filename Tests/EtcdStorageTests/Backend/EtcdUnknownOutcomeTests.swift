@@ -48,14 +48,14 @@
                 try await EtcdCall.send(late, as: TxnRequest.self, to: fixture.cluster.ports[0]).succeeded
             }
             if arrivesBefore { #expect(try await arrive()) }
-            let revision = try await transaction.settle(client, follower, .seconds(60))
+            let revision = try await transaction.resolve(client, follower, .seconds(60))
             #expect((revision != nil) == arrivesBefore)
             if !arrivesBefore { #expect(try await !arrive()) }
             let stored = try await fixture.stored()
             #expect((stored["a"] != nil) == arrivesBefore)
             #expect(transaction.unknown == nil)
             // The token can be used again. The number of the history was stored with it.
-            await follower.settle(until: .distant) { $0.revision >= revision ?? 0 }
+            await follower.wait(until: .distant) { $0.revision >= revision ?? 0 }
             entries.repetition.identity = 8
             let later = try await transaction.commit(entries, over: view.entries, client, follower, .seconds(60))
             #expect(later?["a"] == 1)
