@@ -218,11 +218,12 @@ struct EtcdTransaction: Sendable {
         token.lease = (granted.lease, .now + .seconds(EtcdToken.timeToLive / 2))
     }
 
-    /// Waits for a random time, the longer the more often another writer was faster, so that several do not hinder each other for ever.
+    /// Waits for a random time after repeated conflicts, so that several writers do not block each other forever.
     nonisolated(nonsending) mutating func pauseAfterConflict() async throws {
         conflicts += 1
         guard conflicts > 1 else { return }
-        try await Task.sleep(for: .milliseconds(1 << min(conflicts, 6)) * Double.random(in: 0...1))
+        let backoff = RetryBackoff(firstDelay: .milliseconds(4), longestDelay: .milliseconds(64), jitter: 0...1)
+        try await Task.sleep(for: backoff.delay(after: conflicts - 1))
     }
 }
 

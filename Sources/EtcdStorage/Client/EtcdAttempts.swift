@@ -9,8 +9,7 @@ struct EtcdAttempts: Sendable {
         var delay = Duration.zero
     }
 
-    private static let longestDelay = Duration.seconds(2)
-    private static let mostRenewals = 2
+    private static let maximumRenewals = 2
 
     private let members: Int
     private let isRepeatable: Bool
@@ -18,7 +17,7 @@ struct EtcdAttempts: Sendable {
     private(set) var mayHaveArrived = false
     private var failures = 0
     private var renewals = 0
-    private var nextDelay = Duration.milliseconds(50)
+    private var delays = 0
 
     /// - Parameters:
     ///   - members: the number of members of the cluster.
@@ -41,7 +40,7 @@ struct EtcdAttempts: Sendable {
     mutating func retry(after error: any Error, renewsToken: Bool) throws -> Retry {
         switch error {
         case let failure as EtcdFailure:
-            if failure.isTokenRefused, renewsToken, renewals < Self.mostRenewals {
+            if failure.isTokenRefused, renewsToken, renewals < Self.maximumRenewals {
                 renewals += 1
                 // A member that has just renewed it may refuse it again until it has caught up with the others.
                 return Retry(renewsToken: true, delay: renewals == 1 ? .zero : delay())
@@ -70,10 +69,24 @@ struct EtcdAttempts: Sendable {
         return Retry(changesMember: true, delay: failures.isMultiple(of: members) ? delay() : .zero)
     }
 
-    /// A delay that doubles each time, between half of it and all, so that clients do not come back together.
     private mutating func delay() -> Duration {
-        defer { nextDelay = min(nextDelay * 2, Self.longestDelay) }
-        return nextDelay * Double.random(in: 0.5...1)
+        delays += 1
+        return RetryBackoff().delay(after: delays)
+    }
+}
+
+/// An exponential backoff with jitter, so that clients do not retry in step.
+struct RetryBackoff: Sendable {
+    /// The delay after the first failure, which doubles after each further one.
+    var firstDelay = Duration.milliseconds(50)
+    /// The longest delay.
+    var longestDelay = Duration.seconds(2)
+    /// The random part of the delay that is waited for.
+    var jitter = 0.5...1
+
+    /// The delay after a number of failures, from 1 on.
+    func delay(after failures: Int) -> Duration {
+        min(firstDelay * (1 << min(failures - 1, 10)), longestDelay) * Double.random(in: jitter)
     }
 }
 

@@ -29,10 +29,8 @@ struct EtcdWatch: Sendable {
         var response = Duration.seconds(2)
         /// How long a member may take to send a page of values.
         var page = Duration.seconds(10)
-        /// The first delay after all members have failed, which doubles each time.
-        var firstDelay = Duration.milliseconds(50)
-        /// The longest delay.
-        var longestDelay = Duration.seconds(2)
+        /// The delays after all members have failed.
+        var backoff = RetryBackoff()
         /// The time between two comparisons of what was delivered with what etcd has.
         var comparison = Duration.seconds(60)
         /// The time before a difference is looked at again, which is that of events on their way.
@@ -112,10 +110,8 @@ struct EtcdWatch: Sendable {
 
     private nonisolated(nonsending) func waitAfterFailures() async {
         guard failures > client.endpointCount else { return }
-        let doublings = min(failures - client.endpointCount - 1, 10)
-        let delay = min(timing.firstDelay * (1 << doublings), timing.longestDelay)
         do {
-            try await client.pause(for: delay * Double.random(in: 0.5...1))
+            try await client.pause(for: timing.backoff.delay(after: failures - client.endpointCount))
         } catch {
             // The task was cancelled, which ends the loop.
         }
