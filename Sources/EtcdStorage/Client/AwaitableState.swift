@@ -1,28 +1,27 @@
 import Dispatch
 import ObservableStorage
 
-// Not in the pool of threads, which may be busy.
+// Not in the cooperative thread pool, whose threads may all be busy.
 private let alarms = DispatchQueue(label: "EtcdStorage.AwaitableState")
 
-/// A state under a lock, in which tasks can wait for what they look for.
+/// A state under a lock, with tasks that wait for a condition on it.
 final class AwaitableState<State: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// Somebody who waits.
     fileprivate struct Waiter: Sendable {
-        /// When to give up.
+        /// When the wait times out.
         let deadline: Instant
-        /// Called after each change; returns what to do outside the lock if it was found. Nil while nobody waits yet.
-        var check: (@Sendable (inout State) -> (@Sendable () -> Void)?)?
-        /// Ends the waiting without it.
-        var cancel: (@Sendable () -> Void)?
+        /// Called after each change; if the condition holds, returns what resumes the task, to be called outside the lock.
+        let check: @Sendable (inout State) -> (@Sendable () -> Void)?
+        /// Resumes the task without a result.
+        let cancel: @Sendable () -> Void
     }
 
     fileprivate struct Contents: Sendable {
         var state: State
-        var waiting: [Int: Waiter] = [:]
+        var waiters: [Int: Waiter] = [:]
         var lastNumber = 0
-        /// When the next of those who wait are given up.
+        /// The time for which the timer is set.
         var alarm: Instant?
     }
 
@@ -32,25 +31,24 @@ final class AwaitableState<State: Sendable>: Sendable {
         contents = Lock(Contents(state: state))
     }
 
-    /// Accesses the state under the lock, without a change for which somebody may wait.
+    /// Accesses the state under the lock, without a change that a task may wait for.
     func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
         try contents.withLock { try body(&$0.state) }
     }
 
-    /// Whether somebody waits.
-    var isAwaited: Bool { contents.withLock { !$0.waiting.isEmpty } }
+    /// Whether a task waits.
+    var isAwaited: Bool { contents.withLock { !$0.waiters.isEmpty } }
 
-    /// Changes the state under the lock, and goes on with those who find in it what they wait for.
+    /// Changes the state under the lock, and resumes the tasks whose conditions hold then.
     ///
-    /// - Parameter action: called outside the lock with the result of the change, before they go on.
+    /// - Parameter action: called outside the lock with the result of the change, before the tasks are resumed.
     func update<Result>(_ body: (inout State) -> Result, before action: (Result) -> Void = { _ in }) {
-        let (result, ready) = contents.withLock { contents in (body(&contents.state), contents.ready()) }
+        let (result, resumptions) = contents.withLock { contents in (body(&contents.state), contents.takeResumptions()) }
         action(result)
-        for action in ready { action() }
+        for resume in resumptions { resume() }
     }
 
-    /// Waits until a closure finds what it looks for, which is called under the lock; returns nil at the deadline, or when the task is
-    /// cancelled.
+    /// Waits until a closure, which is called under the lock, returns a value; returns nil at the deadline, or when the task is cancelled.
     nonisolated(nonsending) func wait<Value: Sendable>(
         until deadline: Instant, for find: @escaping @Sendable (inout State) -> Value?
     ) async -> Value? {
@@ -58,24 +56,25 @@ final class AwaitableState<State: Sendable>: Sendable {
         if deadline <= .now { return nil }
         let number = contents.withLock { contents in
             contents.lastNumber += 1
-            contents.waiting[contents.lastNumber] = Waiter(deadline: deadline)
             return contents.lastNumber
         }
-        setAlarm(deadline)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
-                let isOver = contents.withLock { contents in
-                    guard contents.waiting[number] != nil else { return true }
-                    contents.waiting[number]?.check = { state in
-                        guard let value = find(&state) else { return nil }
-                        return { continuation.resume(returning: value) }
-                    }
-                    contents.waiting[number]?.cancel = { continuation.resume(returning: nil) }
-                    return false
+                let waiter = Waiter(deadline: deadline) { state in
+                    guard let value = find(&state) else { return nil }
+                    return { continuation.resume(returning: value) }
+                } cancel: {
+                    continuation.resume(returning: nil)
                 }
-                if isOver { return continuation.resume(returning: nil) }
-                // It may have come meanwhile.
-                for action in contents.withLock({ $0.ready() }) { action() }
+                let resumptions = contents.withLock { contents in
+                    contents.waiters[number] = waiter
+                    // The state may have changed since the first look.
+                    return contents.takeResumptions()
+                }
+                for resume in resumptions { resume() }
+                setAlarm(deadline)
+                // The handler may have been called before there was a waiter.
+                if Task.isCancelled { giveUp(number) }
             }
         } onCancel: {
             giveUp(number)
@@ -83,11 +82,11 @@ final class AwaitableState<State: Sendable>: Sendable {
     }
 
     private func giveUp(_ number: Int) {
-        let waiter = contents.withLock { $0.waiting.removeValue(forKey: number) }
-        waiter?.cancel?()
+        let waiter = contents.withLock { $0.waiters.removeValue(forKey: number) }
+        waiter?.cancel()
     }
 
-    /// Gives up those whose deadlines have passed, at a time. All share one timer: one for each transaction would cost more than the wait.
+    /// Sets the timer for a deadline, unless it is set for an earlier one. A timer for each transaction would cost more than the wait.
     private func setAlarm(_ instant: Instant) {
         let isEarlier = contents.withLock { contents in
             if let alarm = contents.alarm, alarm <= instant { return false }
@@ -102,8 +101,8 @@ final class AwaitableState<State: Sendable>: Sendable {
         let (expired, next) = contents.withLock { contents in
             if contents.alarm == instant { contents.alarm = nil }
             let now = Instant.now
-            let expired = contents.waiting.filter { $0.value.deadline <= now }.keys
-            return (Array(expired), contents.waiting.values.map(\.deadline).filter { $0 > now }.min())
+            let expired = contents.waiters.filter { $0.value.deadline <= now }.keys
+            return (Array(expired), contents.waiters.values.map(\.deadline).filter { $0 > now }.min())
         }
         for number in expired { giveUp(number) }
         if let next { setAlarm(next) }
@@ -111,14 +110,14 @@ final class AwaitableState<State: Sendable>: Sendable {
 }
 
 extension AwaitableState.Contents {
-    /// What to do for those who have found what they wait for.
-    fileprivate mutating func ready() -> [@Sendable () -> Void] {
-        var actions: [@Sendable () -> Void] = []
-        for (number, waiter) in waiting {
-            guard let action = waiter.check?(&state) else { continue }
-            waiting.removeValue(forKey: number)
-            actions.append(action)
+    /// Removes the waiters whose conditions hold, and returns what resumes their tasks.
+    fileprivate mutating func takeResumptions() -> [@Sendable () -> Void] {
+        var resumptions: [@Sendable () -> Void] = []
+        for (number, waiter) in waiters {
+            guard let resume = waiter.check(&state) else { continue }
+            waiters.removeValue(forKey: number)
+            resumptions.append(resume)
         }
-        return actions
+        return resumptions
     }
 }
