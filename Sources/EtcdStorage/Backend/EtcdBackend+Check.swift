@@ -2,22 +2,22 @@ import ObservableStorage
 import PropertyListCoding
 
 extension EtcdBackend {
-    /// What a check of the keys under the prefix has found.
+    /// The result of a check of the keys under the prefix.
     package struct Check: Sendable {
-        /// The number of keys, without those of the backend.
+        /// The number of keys, except those of the backend.
         package var keyCount = 0
-        /// What no entry is read from, or only as data: the storage, the key and the reason of each, in the order of the keys.
+        /// The keys that are no entries, or are read as data: the storage, the key and the reason of each, in the order of the keys.
         package var failures: [String] = []
     }
 
-    /// Checks whether each key under the prefix is that of an entry, with a property list as its value.
+    /// Checks whether each key under the prefix is that of an entry whose value is a property list.
     ///
     /// - Throws: `StorageError.unreadable` with the reason why no member answers.
     package nonisolated(nonsending) func check() async throws -> Check {
         let snapshot = try await reading {
             try await client.snapshot(from: keys.entriesStart, to: keys.rangeEnd, pageTimeout: callTimeout)
         }
-        let refused = EtcdReplica(of: snapshot, keys, named: name).failures
+        let duplicates = EtcdReplica(of: snapshot, keys, named: name).failures
         var check = Check()
         for keyValue in snapshot.keyValues {
             switch keys.meaning(of: keyValue.key) {
@@ -29,7 +29,7 @@ extension EtcdBackend {
                 } catch {
                     check.failures.append("\(name): \(error)")
                 }
-                if let failure = refused[keyValue.key] { check.failures.append("\(failure)") }
+                if let failure = duplicates[keyValue.key] { check.failures.append("\(failure)") }
             }
             check.keyCount += 1
         }
@@ -38,7 +38,7 @@ extension EtcdBackend {
 }
 
 extension [UInt8] {
-    /// The bytes as a shell takes them, with those that are not ASCII as numbers.
+    /// The bytes as a quoted string of the shell, with those that are not printable ASCII as escapes.
     fileprivate var escaped: String {
         let text = map { byte in
             0x20..<0x7F ~= byte && byte != UInt8(ascii: "'") && byte != UInt8(ascii: "\\")

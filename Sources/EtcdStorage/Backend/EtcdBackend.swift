@@ -4,22 +4,21 @@ import PropertyListCoding
 
 /// Entries in an etcd cluster, for any number of processes on any number of machines.
 ///
-/// Each entry is one key of etcd, `PREFIX/NAME`, with a binary property list as its value; a value that is none is read as data. A store
-/// on it is opened with `ObservableStore.open(_:defaults:mandatory:)`; several stores may share one backend, which
-/// follows the cluster once for all of them, from its first use until it is released.
+/// Each entry is one key of etcd, `PREFIX/NAME`, whose value is a binary property list; any other value is read as data. Open a store on it
+/// with `ObservableStore.open(_:defaults:mandatory:)`. Several stores may share one backend, which watches the cluster once for all of
+/// them, from its first use until it is released.
 ///
-/// The entries are kept in memory, and stay readable without the cluster. An edit is one transaction of etcd, which is compared with what
-/// the edit has read, and made again on newer entries if that has changed; it takes effect once, also if a member stops before it has
-/// answered.
+/// The entries are kept in memory, and stay readable without the cluster. An edit is one transaction of etcd. If what the edit has read
+/// has changed, it runs again on newer entries. It takes effect exactly once, even if a member stops before it responds.
 public final class EtcdBackend: StorageBackend {
-    // What etcd takes by default, less what a request has besides names and values.
+    // etcd's default limit, without what a request contains besides names and values.
     private static let requestSize = 1_572_864 - 65_536
-    // The operations of a transaction, less those of the token, the fence and the history.
+    // etcd's default limit of 128, without those of the token, the fence and the history.
     private static let operations = 125
 
     /// The name of the storage in errors: the members and the prefix.
     public let name: String
-    /// What etcd takes in one transaction by default: 128 operations, three of which are the backend's own, and 1.5 MB.
+    /// What etcd accepts in one transaction by default: 128 operations, three of which are the backend's own, and 1.5 MB.
     public let limits: StorageLimits
     let keys: EntryKeys
     let client: EtcdClient
@@ -36,7 +35,7 @@ public final class EtcdBackend: StorageBackend {
         try self.init(configuration, timing: EtcdWatch.Timing())
     }
 
-    /// - Parameter timing: how long its watch waits for what.
+    /// - Parameter timing: the timing of its watch.
     init(_ configuration: EtcdConfiguration, timing: EtcdWatch.Timing) throws {
         keys = EntryKeys(prefix: configuration.prefix)
         name = "etcd " + configuration.endpoints.joined(separator: ",") + "/" + configuration.prefix
@@ -54,17 +53,17 @@ public final class EtcdBackend: StorageBackend {
 
     // MARK: Reading
 
-    /// Reads all entries at one revision, the newest one.
+    /// Reads all entries at the newest revision.
     ///
-    /// - Throws: `StorageError.unreadable` with the reason why no member answers.
+    /// - Throws: `StorageError.unreadable` with the reason why no member responds.
     public nonisolated(nonsending) func load() async throws -> StorageEntries {
         try await reading {
-            guard follower.known != nil else { return try await followed().entries }
+            guard follower.latest != nil else { return try await followed().entries }
             return try await read()
         }
     }
 
-    /// Reads, and throws errors as a store expects them.
+    /// Runs a closure that reads, and converts its errors to those that a store expects.
     nonisolated(nonsending) func reading<Result>(
         _ body: nonisolated(nonsending) () async throws -> Result
     ) async throws -> Result {
@@ -77,6 +76,7 @@ public final class EtcdBackend: StorageBackend {
         }
     }
 
+    /// The latest state of the keys, after beginning to follow them if necessary.
     nonisolated(nonsending) func followed() async throws -> EtcdReplica.View {
         follower.start()
         return try await follower.current(until: .now + callTimeout)
@@ -87,14 +87,14 @@ public final class EtcdBackend: StorageBackend {
         return follower.entries(of: snapshot)
     }
 
-    /// Whether what an edit without effect has read is what etcd has now.
+    /// Whether entries that an edit has read, without changing any, are still those in etcd.
     ///
-    /// - Parameter names: the names of the entries that it has read; nil for all.
+    /// - Parameter names: the names of the entries; nil for all.
     private nonisolated(nonsending) func isLatest(_ replica: EtcdReplica.View, of names: Set<String>?) async throws -> Bool {
         guard let names, !names.isEmpty, names.count <= EntryRevisions.maximumCompares else { return try await isLatest(replica) }
         guard let compares = follower.read({ $0.compares(of: names, read: replica.entries) }) else { return false }
         var request = TxnRequest(compares: compares)
-        // Without an operation, a member answers by itself, and may be behind the others.
+        // Without an operation, a member responds without the others, and may lag behind them.
         request.success = [.range(RangeRequest(key: keys.fence, keysOnly: true))]
         let response = try await client.call(request, isRepeatable: true, deadline: .now + callTimeout)
         return response.header.clusterID == replica.clusterID && response.succeeded
@@ -105,30 +105,32 @@ public final class EtcdBackend: StorageBackend {
         let newer = RangeRequest(
             key: keys.entriesStart, rangeEnd: keys.rangeEnd, limit: 1, keysOnly: true, minModRevision: replica.revision + 1)
         let response = try await client.call(newer, isRepeatable: true, deadline: .now + callTimeout)
-        // What was deleted is missing in the number of keys.
+        // A deletion changes the number of keys.
         return response.header.clusterID == replica.clusterID && response.keyValues.isEmpty && response.count == replica.keyCount
     }
 
-    /// Reports differences as they come, and whether the cluster can be reached.
+    /// Reports changes as they arrive, and whether the cluster can be reached.
     public func watch(
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
     ) -> ObservationToken {
         follower.start()
         let token = follower.events.subscribe { event in queue.async { report(event) } }
         for failure in follower.read({ Array($0.failures.values) }) ?? [] { queue.async { report(.failed(failure)) } }
-        if revision == nil || follower.known?.entries.revision != revision { queue.async { report(.changed) } }
+        if revision == nil || follower.latest?.entries.revision != revision { queue.async { report(.changed) } }
         return token
     }
 
-    /// The commits after a revision, as far as etcd has not compacted its history; nil also if the cluster has lost its data since, or was
-    /// restored, and for a user who may not write, because their end is found by a write under the prefix.
+    /// The commits after a revision, unless etcd has compacted its history.
+    ///
+    /// - Returns: nil also if the cluster has lost its data since or was restored, and for a user who may not write: the end of the history
+    ///   is found by a write under the prefix.
     public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
         try await reading {
             do {
                 let replica = try await followed()
                 if let revision, revision.history != replica.history { return nil }
                 let (last, identity) = try await transactions.run { try await $0.mark(client, callTimeout) }
-                // The watch may not have noticed it yet.
+                // The watch may not have detected another history yet.
                 guard replica.identity.isContinued(by: identity, since: replica.revision) else { return nil }
                 let history = EtcdHistory(client: client, keys: keys, timeout: callTimeout)
                 guard let revision else { return try await history.commits(since: nil, upTo: last, of: replica) }
@@ -142,11 +144,10 @@ public final class EtcdBackend: StorageBackend {
 
     // MARK: Editing
 
-    /// Runs an edit on the newest entries, and stores the result in one transaction, unless what it has read has changed: then again.
+    /// Runs an edit on the newest entries, and stores the result in one transaction. If what the edit has read has changed, it runs again.
     ///
-    /// - Throws: the error of the closure; `StorageError.unwritable` with the reason why etcd does not store it;
-    ///   `StorageError.tooLarge`; `StorageError.outcomeUnknown` if no member tells in time whether
-    ///   it has.
+    /// - Throws: the error of the closure; `StorageError.unwritable` with the reason why etcd does not store the result;
+    ///   `StorageError.tooLarge`; `StorageError.outcomeUnknown` if no member confirms in time whether it is stored.
     public nonisolated(nonsending) func edit(
         _ body: @Sendable (inout StorageEntries) throws -> Void
     ) async throws -> StorageEntries {
@@ -157,7 +158,7 @@ public final class EtcdBackend: StorageBackend {
         }
     }
 
-    /// Writes, and throws errors as a store expects them.
+    /// Runs a closure that writes, and converts its errors to those that a store expects.
     nonisolated(nonsending) func writing<Result>(
         _ body: nonisolated(nonsending) () async throws -> Result
     ) async throws -> Result {
@@ -175,38 +176,38 @@ public final class EtcdBackend: StorageBackend {
     private nonisolated(nonsending) func store(
         _ body: (inout StorageEntries) throws -> Void, by transaction: inout EtcdTransaction
     ) async throws -> StorageEntries {
-        var known = try await followed()
+        var latest = try await followed()
         var outcomes: [UInt64: Bool] = [:]
         while true {
-            // What changes nothing, or throws, may have found what is no longer so.
-            switch edited(known.entries, outcomes, by: body) {
+            // An edit that throws or changes nothing may have read outdated entries.
+            switch edited(latest.entries, outcomes, by: body) {
             case .failure(let error) where error.unknown.isSubset(of: outcomes.keys):
-                if try await isLatest(known, of: error.readKeys) { throw error }
+                if try await isLatest(latest, of: error.readKeys) { throw error }
             case .failure(let error):
                 try await transactions.resolve(error.unknown, &outcomes)
-                known = follower.known ?? known
+                latest = follower.latest ?? latest
                 continue
             case .success(let entries) where !entries.repetition.unknown.isSubset(of: outcomes.keys):
                 try await transactions.resolve(entries.repetition.unknown, &outcomes)
-                // Not awaited, which might fail: the edit has to be told the outcomes.
-                known = follower.known ?? known
+                // Without waiting for newer entries, which could fail: the edit has to get the outcomes.
+                latest = follower.latest ?? latest
                 continue
             case .success(let entries)
             where entries.editedKeys.isEmpty && entries.readKeys?.isEmpty == true && outcomes.values.contains(true):
                 // Everything was stored already.
-                return known.entries
+                return latest.entries
             case .success(let entries) where entries.editedKeys.isEmpty:
-                if try await isLatest(known, of: entries.readKeys) { return known.entries }
+                if try await isLatest(latest, of: entries.readKeys) { return latest.entries }
             case .success(let entries):
-                let stored = try await transaction.commit(entries, over: known.entries, client, follower, callTimeout)
+                let stored = try await transaction.commit(entries, over: latest.entries, client, follower, callTimeout)
                 if let stored { return stored }
                 try await transaction.pauseAfterConflict()
             }
-            known = try await newer(than: known)
+            latest = try await newer(than: latest)
         }
     }
 
-    /// An error of the closure that edits.
+    /// An error thrown by the closure of an edit.
     private struct BodyError: Error {
         let error: any Error
         let readKeys: Set<String>?
@@ -226,15 +227,15 @@ public final class EtcdBackend: StorageBackend {
         }
     }
 
-    /// What is known after something has changed.
+    /// The state of the keys at a later revision.
     private nonisolated(nonsending) func newer(than replica: EtcdReplica.View) async throws -> EtcdReplica.View {
         if let newer = await follower.newer(than: replica.entries.revision, until: .now + follower.timing.arrival) { return newer }
         try Task.checkCancellation()
-        throw EtcdFailure(code: nil, message: "others have changed what was read, but no member tells it")
+        throw EtcdFailure(code: nil, message: "others have changed what was read, but no member sends the changes")
     }
 }
 
 extension EtcdBackend: CustomReflectable {
-    /// The name, as `dump(_:)` prints it, without what the connections to the cluster hold.
+    /// The name, as `dump(_:)` prints it, without the state of the connections.
     public var customMirror: Mirror { Mirror(self, children: ["name": name], displayStyle: .class) }
 }

@@ -1,31 +1,31 @@
 import ObservableStorage
 
-/// Follows the keys under a prefix: keeps the newest entries, reports differences, and lets edits wait until their own are among them.
+/// Watches the keys under a prefix: keeps the newest entries, reports changes, and lets transactions wait for their own events.
 final class EtcdFollower: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     fileprivate struct State {
         /// Nil before everything was read for the first time.
         var replica: EtcdReplica?
-        /// What is being read, page by page.
+        /// The pages of a snapshot that is being read.
         var builder: EtcdReplica.Builder?
         /// The names of the histories that were followed before.
         var histories: Set<String> = []
-        /// The newest revision that was read besides, and that stores may know.
+        /// The newest revision of a snapshot that was read apart from the watch, and that stores may have.
         var lastRead: Int64 = 0
         /// Why no member serves at present; nil if one does, or if that is not known yet.
         var failure: (any Error)?
-        /// Attempts of transactions whose results are awaited.
+        /// The attempts of transactions whose events are expected.
         var attempts: [String: Attempt] = [:]
         var task: Task<Void, Never>?
         var isStopped = false
     }
 
-    /// What is known of an attempt of a transaction.
+    /// The state of an attempt of a transaction.
     enum Attempt: Sendable {
-        /// Nothing yet; what it stores if it takes effect, and the entries that were edited.
+        /// Unknown; the edited entries, and those on which they are based.
         case expected(StorageEntries, over: StorageEntries)
-        /// It has taken effect; the entries at its revision, or those known before with its edits, if its event has not come.
+        /// It has taken effect; the entries at its revision, or without its event, the entries before with its edits.
         case stored(StorageEntries)
     }
 
@@ -34,7 +34,7 @@ final class EtcdFollower: Sendable {
     private let name: String
     private let keys: EntryKeys
     private let client: EtcdClient
-    /// How long it waits for what.
+    /// The timing of the watch and of those who wait for it.
     let timing: EtcdWatch.Timing
     private let state = AwaitableState(State())
 
@@ -42,7 +42,7 @@ final class EtcdFollower: Sendable {
         (self.client, self.keys, self.name, self.timing) = (client, keys, name, timing)
     }
 
-    /// Begins to follow, unless it has begun. It is retained until ``stop()``.
+    /// Begins to watch, unless it already has. The follower is retained until ``stop()``.
     func start() {
         state.withLock { state in
             guard state.task == nil, !state.isStopped else { return }
@@ -53,7 +53,7 @@ final class EtcdFollower: Sendable {
         }
     }
 
-    /// Ends to follow.
+    /// Stops watching.
     func stop() {
         let task = state.withLock { state in
             state.isStopped = true
@@ -65,12 +65,12 @@ final class EtcdFollower: Sendable {
 
     // MARK: Following
 
-    // Called by one task, step by step, which determines the order of events.
+    // Called by one task, which determines the order of events.
     private func receive(_ step: WatchStep) {
         state.update {
             follow(step, &$0)
         } before: { events in
-            // A store looks at the events before the end of a transaction, which may be older.
+            // A store handles the events before the result of a transaction, which may be older.
             for event in events { self.events.publish(event) }
         }
     }
@@ -92,7 +92,7 @@ final class EtcdFollower: Sendable {
             }
             return (outcome.changes.map { [.changes($0)] } ?? []) + outcome.failures.map { .failed($0) }
         case .eventsLost:
-            let reason = "the cluster has not told of changes, as old versions of etcd do at times"
+            let reason = "the cluster has not sent some changes, a bug of old versions of etcd"
             return [.failed(.historyLost(storage: name, reason: reason))]
         case .page(let page):
             if page.isFirst {
@@ -104,7 +104,7 @@ final class EtcdFollower: Sendable {
         }
     }
 
-    /// What was read, of which the pages may have been received.
+    /// The replica of a snapshot, whose pages may have been received already.
     private func replica(of snapshot: EtcdSnapshot, _ state: inout State) -> EtcdReplica {
         defer { state.builder = nil }
         guard let builder = state.builder, builder.isOf(snapshot) else {
@@ -113,10 +113,10 @@ final class EtcdFollower: Sendable {
         return builder.replica(after: state.replica?.view, avoiding: state.histories)
     }
 
-    /// Everything was read at one revision, and what has happened since the last event is not known in steps.
+    /// Continues with a snapshot: what has happened since the last event is not known step by step.
     private func reset(to snapshot: EtcdSnapshot, _ state: inout State) -> [StorageEvent] {
         guard let earlier = state.replica else {
-            // Told to whoever subscribes.
+            // Subscribers get it when they subscribe.
             state.replica = replica(of: snapshot, &state)
             return []
         }
@@ -128,13 +128,13 @@ final class EtcdFollower: Sendable {
         var isContinued = replacement == nil && replica.revision > earlier.revision && state.lastRead <= earlier.revision
         for token in snapshot.keyValues {
             guard let attempt = keys.attempt(token), case .expected(let edited, let base)? = state.attempts[attempt] else { continue }
-            // Its store tells it as a step of its own before it reads what others have stored since.
+            // Its store reports it as a step of its own, before it reads what others have stored since.
             isContinued = false
             let revision = replacement == nil ? token.modRevision : .max
             state.attempts[attempt] = .stored(earlier.entries(with: edited, over: base, storedAt: revision))
         }
         if replacement != nil { state.lastRead = 0 }
-        // The differences continue what is known here. Where stores may know something else, they read everything.
+        // The differences are based on the replica. Stores that may have other entries have to read everything.
         let rest = isContinued ? replica.changes(after: earlier).map { .changes($0) } : StorageEvent.changed
         if let rest { events.append(rest) }
         return events + replica.failures.filter { earlier.failures[$0.key] == nil }.map { .failed($0.value) }
@@ -142,72 +142,70 @@ final class EtcdFollower: Sendable {
 
     // MARK: Reading
 
-    /// What is known at present, which waits for the first time that everything is read.
+    /// The latest state of the keys, after everything was read for the first time.
     ///
-    /// - Throws: the reason why that is not possible.
+    /// - Throws: the reason why nothing can be read.
     nonisolated(nonsending) func current(until deadline: Instant) async throws -> EtcdReplica.View {
         let result = await state.wait(until: deadline) { state -> Result<EtcdReplica.View, any Error>? in
             if let replica = state.replica { return .success(replica.view) }
             return state.failure.map { .failure($0) }
         }
         try Task.checkCancellation()
-        guard let result else { throw EtcdFailure(code: nil, message: "no member has answered in time") }
+        guard let result else { throw EtcdFailure(code: nil, message: "no member has responded in time") }
         return try result.get()
     }
 
-    /// What is known after another revision has come; nil if none does in time.
+    /// The state of the keys after a new revision has arrived; nil if none does in time.
     nonisolated(nonsending) func newer(than revision: StorageRevision?, until deadline: Instant) async -> EtcdReplica.View? {
         await state.wait(until: deadline) { state in state.replica.flatMap { $0.entries.revision == revision ? nil : $0.view } }
     }
 
-    /// What is known at present; nil if nothing is yet.
-    var known: EtcdReplica.View? {
+    /// The latest state of the keys; nil before everything was read.
+    var latest: EtcdReplica.View? {
         read { $0.view }
     }
 
-    /// Looks at what is known, under the lock; returns nil if nothing is yet.
+    /// Reads from the replica under the lock; returns nil before everything was read.
     func read<Value: Sendable>(_ body: @Sendable (EtcdReplica) -> Value?) -> Value? {
         state.withLock { $0.replica.flatMap(body) }
     }
 
-    /// The entries of a snapshot, or newer ones that are known.
+    /// The entries of a snapshot, or those of the watch if they are newer.
     func entries(of snapshot: EtcdSnapshot) -> StorageEntries {
-        let (known, histories) = state.withLock { state in
+        let (latest, histories) = state.withLock { state in
             if state.replica?.clusterID == snapshot.clusterID { state.lastRead = max(state.lastRead, snapshot.revision) }
             return (state.replica?.view, state.histories.union(state.replica?.identity.names ?? []))
         }
-        if let known, known.clusterID == snapshot.clusterID, known.revision >= snapshot.revision { return known.entries }
-        return EtcdReplica(of: snapshot, keys, named: name, after: known, avoiding: histories).entries
+        if let latest, latest.clusterID == snapshot.clusterID, latest.revision >= snapshot.revision { return latest.entries }
+        return EtcdReplica(of: snapshot, keys, named: name, after: latest, avoiding: histories).entries
     }
 
     // MARK: Awaiting results
 
-    /// Expects the event of a transaction, by the value of its token.
+    /// Expects the event of a transaction, identified by the value of its token.
     ///
     /// - Parameters:
-    ///   - edited: the entries that it stores.
-    ///   - base: the entries that were edited.
+    ///   - edited: the edited entries.
+    ///   - base: the entries before the edits.
     func expect(_ attempt: String, storing edited: StorageEntries, over base: StorageEntries) {
         state.withLock { $0.attempts[attempt] = .expected(edited, over: base) }
     }
 
-    /// Expects it no longer.
+    /// Stops expecting the event of a transaction.
     func forget(_ attempt: String) {
         state.withLock { _ = $0.attempts.removeValue(forKey: attempt) }
     }
 
-    /// Waits until an expected transaction is known to have taken effect.
+    /// Waits for the event of an expected transaction.
     ///
-    /// - Returns: the entries with its edits; nil if it is not known in time.
+    /// - Returns: the entries with its edits; nil if the event does not arrive in time.
     nonisolated(nonsending) func outcome(of attempt: String, until deadline: Instant) async -> StorageEntries? {
         await state.wait(until: deadline) { state in
             if case .stored(let entries)? = state.attempts[attempt] { entries } else { nil }
         }
     }
 
-    /// Waits until what is known fulfils a condition, or until the deadline.
-    ///
-    /// - Returns: whether it does.
+    /// Waits until the replica meets a condition; returns false at the deadline.
     @discardableResult
     nonisolated(nonsending) func wait(
         until deadline: Instant, where condition: @escaping @Sendable (EtcdReplica) -> Bool

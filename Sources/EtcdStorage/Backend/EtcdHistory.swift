@@ -1,20 +1,20 @@
 import ObservableStorage
 import PropertyListCoding
 
-/// Reads the past commits of a prefix, as far as etcd has not compacted them.
+/// Reads the past commits under a prefix that etcd has not compacted.
 struct EtcdHistory {
     let client: EtcdClient
     let keys: EntryKeys
     /// How long a member may be silent.
     let timeout: Duration
 
-    /// The commits after a revision up to another one; nil if they have been compacted, if they take more memory than
-    /// ``EtcdConfiguration/memoryLimit``, or if the history is another one.
+    /// The commits after a revision up to another one; nil if they were compacted, take more memory than
+    /// ``EtcdConfiguration/memoryLimit``, or belong to another history.
     ///
     /// - Parameters:
-    ///   - revision: the revision after which they begin; nil for the oldest that is remembered.
+    ///   - revision: the revision after which they begin; nil to begin with the oldest one that was not compacted.
     ///   - last: a revision with an event under the prefix, at which reading ends.
-    ///   - replica: what is known of the cluster.
+    ///   - replica: the known state of the keys.
     func commits(since revision: Int64?, upTo last: Int64, of replica: EtcdReplica.View) async throws -> [StorageCommit]? {
         var first = revision ?? 0
         while true {
@@ -61,7 +61,7 @@ struct EtcdHistory {
         }
     }
 
-    /// The edits of a revision; nil if it has none of entries.
+    /// The edits of a revision; nil if it has no edits of entries.
     private func commit(_ revision: WatchProgress.Revision, of replica: EtcdReplica.View) -> StorageCommit? {
         var edits: [String: StorageCommit.Edit] = [:]
         for event in revision.events {

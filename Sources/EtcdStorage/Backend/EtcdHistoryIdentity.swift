@@ -1,36 +1,36 @@
-/// Tells the histories of a prefix apart: the name that they have in revisions of the storage, and a reserved key with a random number.
+/// Identifies the history of a prefix by a name, which is a part of the storage's revisions, and a random number in a reserved key.
 ///
-/// etcd makes the identifier of a cluster from the addresses of its members. One that has lost its data, or was restored from a backup, can
-/// have the same, and counts its revisions again. So the first edit under a prefix writes a random number, which is a part of the name; and
-/// whoever sees that what etcd has does not continue what was known writes another one with the next edit.
+/// etcd derives the identifier of a cluster from the addresses of its members. A cluster that has lost its data, or was restored from a
+/// backup, may have the same identifier, and uses revisions again. So the first edit under a prefix writes a random number, which is a part
+/// of the name. A process that finds that etcd's data does not continue what it knew writes another number with its next edit.
 ///
-/// A history keeps its name as long as it is followed, so that the revisions of a store stay comparable: a backend that has begun before
-/// somebody else wrote the number has another name for the history than those that begin later.
+/// A history keeps its name as long as it is followed, so that the revisions of a store stay comparable: a backend that began before
+/// another process wrote the number uses another name for the history than those that begin later.
 struct EtcdHistoryIdentity: Sendable, Hashable {
-    /// What a transaction needs to write the number.
+    /// The part of a transaction that writes the number.
     struct Write: Sendable {
-        /// Holds while nobody else has written one.
+        /// Holds while no one else has written a number.
         let compare: TxnRequest.Compare
         /// Writes the number.
         let put: PutRequest
     }
 
-    /// Identifies the history in revisions of the storage.
+    /// The name of the history in revisions of the storage.
     private(set) var name = ""
     private let cluster: String
-    // The number that is stored, and the revision of its key, 0 if there is none. What is no number was not written by this library.
+    // The stored number, and the revision of its key, 0 if it is not stored. Any other value was not written by this library.
     private var stored: UInt64?
     private var modRevision: Int64 = 0
-    // The number to be stored if there is none, or if the stored one is that of an earlier history.
+    // The number to write if none is stored, or if the stored one belongs to an earlier history.
     private var number = UInt64.random(in: .min ... .max)
     private var isOutdated = false
 
-    /// Begins with no number, and without a name.
+    /// Begins without a number and a name.
     init(clusterID: UInt64) {
         cluster = String(clusterID, radix: 16)
     }
 
-    /// The names that the history may have, in this backend and in others.
+    /// The names of the history in this backend and in others.
     var names: Set<String> {
         [name, stored.map(name(of:)) ?? name]
     }
@@ -49,7 +49,7 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
         if let stored { number = stored }
     }
 
-    /// What the next transaction has to write; nil if the number is stored.
+    /// What the next transaction has to write; nil if the number is stored already.
     func write(to key: [UInt8]) -> Write? {
         guard stored == nil || isOutdated else { return nil }
         return Write(
@@ -57,7 +57,7 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
             put: PutRequest(key: key, value: Array(String(number, radix: 16).utf8)))
     }
 
-    /// Whether what is read later can be of the same history, which is known up to a revision.
+    /// Whether a later identity can belong to the same history, which is known up to a revision.
     func isContinued(by later: Self, since revision: Int64) -> Bool {
         later.cluster == cluster && (later.modRevision > revision || later.hasSameKey(as: self))
     }
@@ -68,7 +68,7 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
 
     // MARK: The name
 
-    /// Goes on with the name of an identity that this one continues.
+    /// Takes over the name of the identity that this one continues.
     mutating func resume(_ earlier: Self) {
         name = earlier.name
         isOutdated = earlier.isOutdated && hasSameKey(as: earlier)
@@ -78,8 +78,8 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
     /// Begins a history.
     ///
     /// - Parameters:
-    ///   - hasEntries: whether there are entries. Without a number, an older version of this library has stored them, or another program.
-    ///   - names: those of earlier histories, which it must not have.
+    ///   - hasEntries: whether there are entries. Without a number, an older version of this library or another program has stored them.
+    ///   - names: the names of earlier histories, which must not be used again.
     mutating func begin(hasEntries: Bool, avoiding names: Set<String>) {
         name = stored == nil && hasEntries ? cluster : name(of: number)
         guard names.contains(name) else { return }

@@ -1,7 +1,7 @@
 public import ObservableStorage
 public import PropertyListCoding
 
-/// A key that etcd deletes with a lease, which is renewed as long as the process runs.
+/// A key with a lease, which is renewed as long as the process runs.
 struct EtcdPresence: Sendable {
     /// Another process has stored the key, after the lease had expired.
     struct Replaced: Error, CustomStringConvertible {
@@ -15,16 +15,16 @@ struct EtcdPresence: Sendable {
     let name: String
     let key: [UInt8]
     let value: [UInt8]
-    /// In seconds.
+    /// The time to live in seconds.
     let timeToLive: Int64
     let client: EtcdClient
     /// How long the members may take.
     let timeout: Duration
     /// How often the lease is renewed during its time to live.
     let renewals: Int
-    // What tells the history from others, until that is stored.
+    // Identifies the history, until that is stored.
     private var history: EtcdHistoryIdentity.Write?
-    /// The revision in which it was stored last; 0 before.
+    /// The revision in which it was last stored; 0 before.
     private(set) var revision: Int64 = 0
     private var lease: Int64 = 0
     // Whether the key is known to have been stored with the lease.
@@ -42,8 +42,8 @@ struct EtcdPresence: Sendable {
 
     /// Stores the key with a new lease.
     ///
-    /// - Parameter isReplacing: whether to replace what is stored.
-    /// - Throws: ``Replaced`` if something is stored that is not to be replaced.
+    /// - Parameter isReplacing: whether to replace a stored value.
+    /// - Throws: ``Replaced`` if there is a value that must not be replaced.
     mutating func store(isReplacing: Bool) async throws {
         let grant = LeaseGrantRequest(timeToLive: timeToLive)
         let granted = try await client.call(grant, isRepeatable: true, deadline: .now + timeout)
@@ -67,10 +67,10 @@ struct EtcdPresence: Sendable {
         if response.succeeded {
             revision = response.header.revision
         } else if case .range(let range)? = response.results.first, let found = range.keyValues.first, found.lease == lease {
-            // An earlier one of the same requests has stored it.
+            // An earlier attempt of the same request has stored it.
             revision = found.modRevision
         } else if history != nil {
-            // Others have stored theirs meanwhile.
+            // Another process has stored the history's number meanwhile.
             return try await put(isReplacing: isReplacing)
         } else {
             throw Replaced(name: name)
@@ -78,15 +78,15 @@ struct EtcdPresence: Sendable {
         isStored = true
     }
 
-    /// Renews the lease until the task is cancelled, and stores the key again if the lease has expired nevertheless.
+    /// Renews the lease until the task is cancelled, and stores the key again if the lease has expired.
     ///
-    /// - Parameter report: called with the first of consecutive errors that are not told as the availability of the storage.
+    /// - Parameter report: called with the first of consecutive errors, except those that the storage reports as unavailability.
     mutating func keep(_ report: (any Error) -> Void) async {
         var (isFailing, pause) = (false, interval)
         while true {
             do {
                 try await Task.sleep(for: pause)
-                // After a failure, there is less time.
+                // Retry sooner after a failure.
                 pause = interval / 4
                 do {
                     let renewal = LeaseKeepAliveRequest(lease: lease)
@@ -99,7 +99,7 @@ struct EtcdPresence: Sendable {
             } catch is CancellationError {
                 return
             } catch is EtcdClientError {
-                // The watch tells that no member responds.
+                // The watch reports that no member responds.
             } catch {
                 if !isFailing { report(error) }
                 if error is Replaced { return }
@@ -108,12 +108,12 @@ struct EtcdPresence: Sendable {
         }
     }
 
-    /// Ends the lease, with which the key is deleted, unless somebody has stored another one under it.
+    /// Revokes the lease, which deletes the key, unless someone else has stored it again without this lease.
     func end() async throws {
         do {
             _ = try await client.call(LeaseRevokeRequest(lease: lease), isRepeatable: true, deadline: .now + timeout)
         } catch let failure as EtcdFailure where failure.isLeaseNotFound {
-            // It has expired, or an earlier one of the same requests has ended it.
+            // It has expired, or an earlier attempt of the same request has revoked it.
         }
     }
 }
@@ -122,10 +122,10 @@ extension EtcdBackend: PresenceBackend {
     /// Stores an entry with a lease, which is renewed three times during its time to live, until the presence ends.
     ///
     /// - Parameters:
-    ///   - name: the name of the entry. What is stored under it is replaced.
+    ///   - name: the name of the entry. A stored value is replaced.
     ///   - value: the value of the entry.
-    ///   - timeToLive: rounded up to seconds, and to what the cluster grants at least: 2 seconds with its default settings.
-    /// - Returns: the presence, after the entry is stored, and after the watch has come to it.
+    ///   - timeToLive: rounded up to seconds, and to the cluster's minimum, which is 2 seconds by default.
+    /// - Returns: the presence, after the entry is stored and the watch has delivered it.
     /// - Throws: as ``edit(_:)``.
     public nonisolated(nonsending) func presence(
         _ name: String, _ value: PropertyListValue, timeToLive: Duration
@@ -139,7 +139,7 @@ extension EtcdBackend: PresenceBackend {
         }
         return Presence { [weak self, storage = self.name, callTimeout] in
             renewing.cancel()
-            // A service that ends may be cancelled already.
+            // Not cancelled, although the task of a service that ends may be.
             try await Task {
                 let presence = await renewing.value
                 do {
@@ -156,7 +156,7 @@ extension EtcdBackend: PresenceBackend {
         _ name: String, _ value: PropertyListValue, _ timeToLive: Duration
     ) async throws -> EtcdPresence {
         _ = try await followed()
-        guard let (key, history) = follower.read({ known in known.key(of: name).map { ($0, known.historyWrite) } }) else {
+        guard let (key, history) = follower.read({ replica in replica.key(of: name).map { ($0, replica.historyWrite) } }) else {
             throw EntryKeys.unusable(name)
         }
         let bytes = try EtcdTransaction.encoded(value, name)
@@ -165,7 +165,7 @@ extension EtcdBackend: PresenceBackend {
             history: history)
         try Task.checkCancellation()
         do {
-            // A task of its own, which is not cancelled: what was sent may be stored.
+            // In a task of its own, which is not cancelled: a request that was sent may take effect.
             return try await Task {
                 var presence = presence
                 try await presence.store(isReplacing: true)

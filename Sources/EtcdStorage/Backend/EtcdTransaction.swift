@@ -2,33 +2,33 @@ import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
-/// A reserved key that is written with each transaction: whoever sends one again, because the answer did not come, sees in it whether the
-/// first one has taken effect. It ends by its lease when nobody writes it any more.
+/// A reserved key that is written with each transaction: when one is sent again because no response arrived, the key shows whether it has
+/// taken effect already. The lease deletes the key some time after the last transaction.
 struct EtcdToken: Sendable {
     /// How long a token outlives its last transaction, in seconds.
     static let timeToLive = 600 as Int64
 
     let name = UUID().uuidString
-    /// The revision in which it was written last; 0 if it is not stored.
+    /// The revision in which it was last written; 0 if it is not stored.
     var revision: Int64 = 0
     var number: UInt64 = 0
     var lease: (id: Int64, renewal: ContinuousClock.Instant)?
 }
 
-/// An edit on its way to etcd, which is sent until it has taken effect, once, or what it has read has changed.
+/// The transaction of an edit, which is sent until it has taken effect, exactly once, or until what it has read has changed.
 struct EtcdTransaction: Sendable {
-    /// An attempt of which nobody has told whether it has taken effect.
+    /// An attempt whose outcome is unknown.
     struct Unknown: Sendable {
-        /// What the store calls its edits.
+        /// The identity under which the store repeats the edits.
         let identity: UInt64
         /// The value of the token.
         let attempt: String
-        /// The revision of the token before.
+        /// The revision of the token before the attempt.
         let revision: Int64
     }
 
     private(set) var token: EtcdToken
-    /// The last attempt, if its edits are repeated, and if its outcome is not known.
+    /// The last attempt, if the store repeats its edits and its outcome is unknown.
     private(set) var unknown: Unknown?
     private let keys: EntryKeys
     private let name: String
@@ -39,17 +39,17 @@ struct EtcdTransaction: Sendable {
         (self.token, self.keys, self.name) = (token, keys, name)
     }
 
-    /// Stores edited entries, and returns all entries at the revision afterwards; nil if something that was read has changed.
+    /// Stores edited entries, and returns all entries at the resulting revision; nil if something that was read has changed.
     ///
     /// - Parameters:
     ///   - entries: the edited entries.
-    ///   - earlier: the entries that were edited.
+    ///   - earlier: the entries before the edits.
     ///   - timeout: how long the members may take.
     nonisolated(nonsending) mutating func commit(
         _ entries: StorageEntries, over earlier: StorageEntries, _ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration
     ) async throws -> StorageEntries? {
         try Task.checkCancellation()
-        // Not cancelled: what becomes of a transaction that was sent has to be told.
+        // Not cancelled: the outcome of a transaction that was sent has to be reported.
         let (sent, result) = await client.shielded { [self] in
             var sent = self
             do {
@@ -71,7 +71,7 @@ struct EtcdTransaction: Sendable {
         let attempt = "\(token.name) \(token.number)"
         var isLeaseLost = false
         follower.expect(attempt, storing: entries, over: earlier)
-        // An event that comes later still tells.
+        // A later event still resolves an unknown outcome.
         defer { if unknown == nil { follower.forget(attempt) } }
         while true {
             guard let request = try request(entries, over: earlier, follower, attempt) else { return nil }
@@ -81,12 +81,12 @@ struct EtcdTransaction: Sendable {
             do {
                 response = try await client.call(request, isRepeatable: true, deadline: deadline)
             } catch EtcdClientError.unavailable(let error, mayHaveArrived: true) {
-                // The watch may have seen it.
+                // The watch may have delivered it.
                 if let stored = await follower.outcome(of: attempt, until: .now) { return stored }
                 unknown = lost
                 throw StorageError.outcomeUnknown(storage: name, reason: "\(error)")
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
-                // Somebody has revoked it, or the cluster is another one.
+                // Someone has revoked it, or the cluster is another one.
                 (isLeaseLost, token.lease) = (true, nil)
                 try await renewLease(client, timeout)
                 continue
@@ -95,22 +95,21 @@ struct EtcdTransaction: Sendable {
                 token.revision = response.header.revision
                 return try await stored(attempt, lost, follower)
             }
-            guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "an answer is missing") }
+            let range = try Self.range(in: response)
             let expected = token.revision
             token.revision = range.keyValues.first?.modRevision ?? 0
             if let value = range.keyValues.first?.value, value == Array(attempt.utf8) {
-                // An earlier one of the same requests has taken effect.
+                // An earlier attempt of the same request has taken effect.
                 return try await stored(attempt, lost, follower)
             }
             guard token.revision != expected else { return nil }
-            // The token has expired, or its last transaction took effect after it was given up.
+            // The token has expired, or its previous transaction took effect after its deadline.
             token.lease = nil
             try await renewLease(client, timeout)
         }
     }
 
-    /// Writes the token alone, and returns the revision, with what identifies the history there: everything that was stored before comes
-    /// before it.
+    /// Writes the token alone, and returns the revision and the identity of the history there: all earlier writes have lower revisions.
     nonisolated(nonsending) mutating func mark(
         _ client: EtcdClient, _ timeout: Duration
     ) async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
@@ -119,13 +118,18 @@ struct EtcdTransaction: Sendable {
         let request = TxnRequest(success: [.range(RangeRequest(key: keys.history)), .put(mark)])
         let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
         token.revision = response.header.revision
-        guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "an answer is missing") }
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
-        identity.update(from: range.keyValues.first)
+        identity.update(from: try Self.range(in: response).keyValues.first)
         return (token.revision, identity)
     }
 
-    /// Waits until the watch has come to a transaction that has taken effect.
+    /// The first result of a transaction, which reads a key.
+    private static func range(in response: TxnRequest.Response) throws(EtcdFailure) -> RangeRequest.Response {
+        guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "a result is missing") }
+        return range
+    }
+
+    /// Waits until the watch has delivered a transaction that has taken effect.
     private nonisolated(nonsending) mutating func stored(
         _ attempt: String, _ lost: Unknown?, _ follower: EtcdFollower
     ) async throws -> StorageEntries {
@@ -148,7 +152,7 @@ struct EtcdTransaction: Sendable {
             unknown = nil
             return 0
         }
-        // It may have ended, or may belong to another cluster.
+        // It may have expired, or belong to another cluster.
         token.lease = nil
         try await renewLease(client, timeout)
         token.number += 1
@@ -165,19 +169,19 @@ struct EtcdTransaction: Sendable {
             token.revision = response.header.revision
             return nil
         }
-        guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "an answer is missing") }
-        token.revision = range.keyValues.first?.modRevision ?? 0
-        return range.keyValues.first?.value == Array(lost.attempt.utf8) ? token.revision : nil
+        let written = try Self.range(in: response).keyValues.first
+        token.revision = written?.modRevision ?? 0
+        return written?.value == Array(lost.attempt.utf8) ? token.revision : nil
     }
 
     private func request(
         _ entries: StorageEntries, over earlier: StorageEntries, _ follower: EtcdFollower, _ attempt: String
     ) throws -> TxnRequest? {
         let names = entries.editedKeys.sorted()
-        let found = follower.read { known in
-            known.compares(of: entries.readKeys, read: earlier).map { ($0, names.map { known.key(of: $0) }, known.historyWrite) }
+        let prepared = follower.read { replica in
+            replica.compares(of: entries.readKeys, read: earlier).map { ($0, names.map { replica.key(of: $0) }, replica.historyWrite) }
         }
-        guard let (compares, editedKeys, history) = found else { return nil }
+        guard let (compares, editedKeys, history) = prepared else { return nil }
         let tokenKey = keys.token(token.name)
         var request = TxnRequest()
         request.compares = [TxnRequest.Compare(key: tokenKey, target: .modRevision(token.revision))] + compares
@@ -201,7 +205,7 @@ struct EtcdTransaction: Sendable {
         return request
     }
 
-    /// The value of a key.
+    /// The bytes of an entry's value.
     static func encoded(_ value: PropertyListValue, _ name: String) throws(StorageError) -> [UInt8] {
         do throws(EntryValue.Failure) {
             return try EntryValue.encode(value, for: name)
@@ -210,7 +214,7 @@ struct EtcdTransaction: Sendable {
         }
     }
 
-    /// Grants a new lease in good time before the old one ends.
+    /// Grants a new lease well before the old one expires.
     private nonisolated(nonsending) mutating func renewLease(_ client: EtcdClient, _ timeout: Duration) async throws {
         if let lease = token.lease, .now < lease.renewal { return }
         let request = LeaseGrantRequest(timeToLive: EtcdToken.timeToLive)

@@ -357,7 +357,7 @@
     extension EtcdBackend {
         fileprivate func replica() async throws -> EtcdReplica.View {
             _ = try await load()
-            return try #require(follower.known)
+            return try #require(follower.latest)
         }
 
         /// Stores entries that were edited before; nil if what they have read has changed.

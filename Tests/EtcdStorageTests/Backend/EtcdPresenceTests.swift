@@ -49,9 +49,9 @@
             let fixture = try await EtcdFixture()
             let backend = try fixture.backend()
             let presence = try await backend.presence("workers/7", "here", timeToLive: .seconds(60))
-            #expect(backend.follower.known?.entries["workers/7"] == "here")
+            #expect(backend.follower.latest?.entries["workers/7"] == "here")
             try await presence.end()
-            #expect(backend.follower.known?.entries["workers/7"] == nil)
+            #expect(backend.follower.latest?.entries["workers/7"] == nil)
         }
 
         @Test("A task that is cancelled can end its presence, as that of a service that stops")

@@ -99,7 +99,7 @@
             let fixture = try await EtcdFixture(cluster)
             let backend = try fixture.backend()
             let revision = try await write(backend, beyond: StorageRevision(history: "", number: 10))
-            let replica = try #require(backend.follower.known)
+            let replica = try #require(backend.follower.latest)
             try await cluster.kill(0)
             try FileManager.default.removeItem(atPath: data(of: cluster))
             try await cluster.restart(0)
@@ -175,7 +175,7 @@
             ]
             let number = try #require(try await mark(fixture))
             #expect(number.version == 1)
-            #expect(backend.follower.known?.history.hasSuffix("." + String(decoding: number.value, as: UTF8.self)) == true)
+            #expect(backend.follower.latest?.history.hasSuffix("." + String(decoding: number.value, as: UTF8.self)) == true)
             for presence in presences { try await presence.end() }
         }
     }
