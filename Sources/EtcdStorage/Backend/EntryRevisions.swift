@@ -31,7 +31,9 @@ struct EntryRevisions: Sendable {
     // The revisions in which duplicates became entries, which have not been written since.
     private var promotions: [String: Int64] = [:]
 
-    /// Begins without entries, of which a number is expected.
+    /// Begins without entries.
+    ///
+    /// - Parameter capacity: the expected number of entries.
     init(_ keys: EntryKeys, capacity: Int) {
         self.keys = keys
         revisions.reserveCapacity(capacity)
@@ -82,7 +84,7 @@ struct EntryRevisions: Sendable {
         return true
     }
 
-    /// Makes entries of the duplicates whose names no other key has any more, and returns them.
+    /// Turns duplicates into entries if no other key has their names any more, and returns them.
     mutating func promoteDuplicates(at revision: Int64) -> [(name: String, value: PropertyListValue)] {
         if duplicates.isEmpty { return [] }
         // The first one that was created, as in a snapshot.
@@ -112,7 +114,7 @@ struct EntryRevisions: Sendable {
         return !isDuplicate
     }
 
-    /// Makes a duplicate of the entry with an equal name if it was created later than a key; returns whether it was.
+    /// Turns the entry with an equal name into a duplicate if it was created later than a key; returns whether it was.
     private mutating func replaceLater(
         than keyValue: KeyValue, named name: String, _ values: inout [String: PropertyListValue]
     ) -> Bool {

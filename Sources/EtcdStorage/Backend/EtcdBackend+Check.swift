@@ -6,13 +6,13 @@ extension EtcdBackend {
     package struct Check: Sendable {
         /// The number of keys, except those of the backend.
         package var keyCount = 0
-        /// The keys that are no entries, or are read as data: the storage, the key and the reason of each, in the order of the keys.
+        /// The keys that are not entries, or are read as data: the storage, the key and the reason of each, in the order of the keys.
         package var failures: [String] = []
     }
 
     /// Checks whether each key under the prefix is that of an entry whose value is a property list.
     ///
-    /// - Throws: `StorageError.unreadable` with the reason why no member answers.
+    /// - Throws: `StorageError.unreadable` with the reason why no member responds.
     package nonisolated(nonsending) func check() async throws -> Check {
         let snapshot = try await reading {
             try await client.snapshot(from: keys.entriesStart, to: keys.rangeEnd, pageTimeout: callTimeout)

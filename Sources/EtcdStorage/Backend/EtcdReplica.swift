@@ -1,7 +1,7 @@
 import ObservableStorage
 import PropertyListCoding
 
-/// What is known of the keys under a prefix, as of one revision: the entries, and what a transaction compares.
+/// The keys under a prefix as of one revision: the entries, and the revisions that transactions compare.
 struct EtcdReplica: Sendable {
     /// The effect of one revision.
     struct Outcome: Sendable {
@@ -24,13 +24,13 @@ struct EtcdReplica: Sendable {
     private(set) var revision: Int64
     /// The entries at that revision.
     private(set) var entries = StorageEntries()
-    /// The number of keys that are not reserved, including those that are no entries.
+    /// The number of keys that are not reserved, including those that are not entries.
     private(set) var keyCount = 0
     private var revisions: EntryRevisions
     // The revision up to which differences were reported to stores.
     private var reportedRevision = StorageRevision(history: "", number: 0)
 
-    /// What an edit is made on. It leaves out the revisions of the entries: an edit that held them would make the next event copy them.
+    /// The state on which an edit is based. It has no table of revisions: an edit that retained it would make the next event copy it.
     struct View: Sendable {
         /// The entries at the revision.
         let entries: StorageEntries
@@ -47,7 +47,7 @@ struct EtcdReplica: Sendable {
         var history: String { identity.name }
     }
 
-    /// What an edit is made on.
+    /// The state on which an edit is based.
     var view: View { View(entries: entries, clusterID: clusterID, identity: identity, revision: revision, keyCount: keyCount) }
 
     /// The name of the history in revisions of the storage.
@@ -57,7 +57,7 @@ struct EtcdReplica: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the storage in errors.
-    ///   - earlier: what was known before, whose history the snapshot may continue.
+    ///   - earlier: the previous state, whose history the snapshot may continue.
     ///   - histories: the names of earlier histories.
     init(
         of snapshot: EtcdSnapshot, _ keys: EntryKeys, named name: String, after earlier: View? = nil,
@@ -79,7 +79,9 @@ struct EtcdReplica: Sendable {
         private var replica: EtcdReplica
         private var values: [String: PropertyListValue] = [:]
 
-        /// Begins without keys, of which the given number is expected.
+        /// Begins without keys.
+        ///
+        /// - Parameter keyCount: the expected number of keys.
         init(_ clusterID: UInt64, _ revision: Int64, keyCount: Int, _ keys: EntryKeys, named name: String) {
             // A malformed response may contain any number.
             let capacity = max(0, min(keyCount, 1 << 17))
@@ -106,7 +108,7 @@ struct EtcdReplica: Sendable {
         /// The replica with all keys.
         ///
         /// - Parameters:
-        ///   - earlier: what was known before, whose history the keys may continue.
+        ///   - earlier: the previous state, whose history the keys may continue.
         ///   - histories: the names of earlier histories.
         func replica(after earlier: View?, avoiding histories: Set<String>) -> EtcdReplica {
             var replica = replica
@@ -159,7 +161,7 @@ struct EtcdReplica: Sendable {
         values.updateValue(EntryValue.decodeLeniently(keyValue.value, for: name), forKey: name)
     }
 
-    /// Why what was read does not continue what was known before; nil if it does.
+    /// Why the replica does not continue an earlier state; nil if it does.
     func interruption(after earlier: View) -> String? {
         if clusterID != earlier.clusterID { return "another cluster serves there now" }
         if revision < earlier.revision {
@@ -218,7 +220,7 @@ struct EtcdReplica: Sendable {
         }
     }
 
-    /// The errors of the keys that are no entries because of another key with an equal name.
+    /// The errors for duplicates, by key.
     var failures: [[UInt8]: StorageError] { revisions.duplicateNames.mapValues { failure(of: $0) } }
 
     private func failure(of duplicate: String) -> StorageError {

@@ -1,4 +1,4 @@
-/// Decides whether a request that failed is sent again, and when and where.
+/// Decides whether a request that failed is sent again, when, and to which member.
 struct EtcdAttempts: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -27,7 +27,7 @@ struct EtcdAttempts: Sendable {
         self.isRepeatable = isRepeatable
     }
 
-    /// When to give up on the next member: early enough for the others in this round, if they may be asked then.
+    /// The deadline of the next attempt: if the request may be sent again, it leaves time for the other members of this round.
     func deadline(until deadline: Instant, timeout: Duration, now: Instant) -> Instant {
         let share = isRepeatable ? (deadline - now) / (members - failures % members) : deadline - now
         return now + min(share, timeout)
@@ -36,13 +36,13 @@ struct EtcdAttempts: Sendable {
     /// Decides how to proceed after an error.
     ///
     /// - Parameter renewsToken: whether a new token can be fetched.
-    /// - Throws: the error of the whole call, if the request is not to be sent again.
+    /// - Throws: the error of the call if the request must not be sent again.
     mutating func retry(after error: any Error, renewsToken: Bool) throws -> Retry {
         switch error {
         case let failure as EtcdFailure:
             if failure.isTokenRefused, renewsToken, renewals < Self.maximumRenewals {
                 renewals += 1
-                // A member that has just renewed it may refuse it again until it has caught up with the others.
+                // A member that lags behind the others may also refuse a new token for a while.
                 return Retry(renewsToken: true, delay: renewals == 1 ? .zero : delay())
             }
             if failure.isTokenRefused { throw failure }
@@ -50,17 +50,17 @@ struct EtcdAttempts: Sendable {
             if failure.isOutcomeUnknown, !isRepeatable { throw EtcdClientError.outcomeUnknown(failure) }
             guard failure.isOutcomeUnknown || failure.isUnavailable else { throw failure }
             if failure.isOutcomeUnknown { mayHaveArrived = true }
-            // Another member would answer the same.
-            if failure.isAnswerTooLarge { throw failure }
+            // Another member would send the same response.
+            if failure.isResponseTooLarge { throw failure }
         case let error as ConnectionError:
             if error.reason == .invalidRequest { throw error }
             if error.delivery == .perhapsSent, !isRepeatable { throw EtcdClientError.outcomeUnknown(error) }
             if error.reason == .cancelled { throw CancellationError() }
             if error.delivery == .perhapsSent { mayHaveArrived = true }
-            // Another member would send the same.
+            // Another member would send the same response.
             if error.reason == .responseTooLarge { throw error }
         case EtcdClientError.unavailable:
-            // There was no token in time; all members have been asked for one.
+            // No member has issued a token in time.
             return Retry(delay: delay())
         default:
             throw error
@@ -90,13 +90,13 @@ struct RetryBackoff: Sendable {
     }
 }
 
-/// Why no response to a request came that could be used.
+/// Why there is no usable response to a request.
 ///
-/// What a member answers is an ``EtcdFailure`` instead, unless it leaves the outcome unknown or another member is asked.
+/// An error that a member responds with is an ``EtcdFailure`` instead, unless it leaves the outcome unknown or another member is tried.
 enum EtcdClientError: Error, CustomStringConvertible {
-    /// The request was sent once, and may have taken effect or not, or may still do; the error that hid the response.
+    /// The request was sent once, and may have taken effect or still do so; the error that prevented the response.
     case outcomeUnknown(any Error)
-    /// No member responded before the deadline; the last error. A request that is not repeatable did nothing.
+    /// No member responded before the deadline; the last error. A request that is not repeatable had no effect.
     case unavailable(any Error, mayHaveArrived: Bool)
 
     /// A sentence with the reason.

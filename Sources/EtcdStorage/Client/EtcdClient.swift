@@ -4,50 +4,50 @@ import ObservableStorage
 /// Sends requests to the members of a cluster: to the preferred one, and to the others if it fails.
 ///
 /// All members serve the same keys. The preferred member stays the same while it responds, so that a client reads its own writes at once
-/// and its connections are kept.
+/// and its connections are reused.
 ///
-/// The client, its connections and whatever follows what they receive share one queue, so that nothing on the way of a request changes the
-/// thread: on an idle machine each change costs up to 0.1 ms.
+/// The client, its connections and the watch share one queue, so that a request never switches threads: on an idle machine each switch
+/// costs up to 0.1 ms.
 actor EtcdClient {
     typealias Instant = ContinuousClock.Instant
 
     private struct Member {
         let endpoint: Endpoint
-        /// The connection that all requests and streams share; nil until the first one, and after it was lost.
+        /// The connection that all requests and streams share; nil before the first one, and after it was lost.
         var connection: HTTP2Connection?
-        /// The opening of one, which all calls await that need it; nil while nothing is opened.
+        /// The connection that is being opened, for all calls that need it; nil if none is.
         var opening: Opening?
     }
 
-    /// A connection that is being opened, once it is there.
+    /// The result of opening a connection, which is nil until then.
     private typealias Opening = AwaitableState<Result<HTTP2Connection, ConnectionError>?>
 
-    /// The number of members that are known.
+    /// The number of configured members.
     nonisolated let endpointCount: Int
-    /// The number of bytes that a response may have at most.
+    /// The maximum size of a response in bytes.
     nonisolated let largestResponse: Int
-    /// The number of bytes of memory that the keys of a snapshot may take.
+    /// The maximum memory for the keys of a snapshot in bytes.
     nonisolated let memoryLimit: Int
-    /// The queue, which tasks should prefer whose calls of the client should change no thread.
+    /// The queue of the client, which tasks prefer so as to call it without switching threads.
     nonisolated let executor = DispatchQueueExecutor(label: "EtcdClient", isPreferred: true)
     private let configuration: EtcdConfiguration
     private let tls: TLSContext?
     private var members: [Member]
     private var preferred = 0
-    // The request for the token of the user, and then its result; all calls share it.
+    // Fetches the token of the user, for all calls.
     private var token: Task<String?, any Error>?
-    // The delays that end when a member serves.
+    // The delays that end when a member serves a request.
     private var pauses: Set<Task<Void, any Error>> = []
-    // Whether no member has served anything since a delay has begun.
+    // Whether no member has served a request since a delay began.
     private var isAway = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
 
-    /// Prepares connections, which are opened when they are needed.
+    /// Creates a client, whose connections are opened when they are needed.
     ///
-    /// - Parameter largestResponse: the number of bytes that a response may have at most.
+    /// - Parameter largestResponse: the maximum size of a response in bytes.
     /// - Throws: `StorageError` if an endpoint, a certificate or a key cannot be used.
     init(_ configuration: EtcdConfiguration, largestResponse: Int = 64 << 20) throws {
         (self.configuration, self.largestResponse, memoryLimit) = (configuration, largestResponse, configuration.memoryLimit)
@@ -58,15 +58,15 @@ actor EtcdClient {
 
     /// Sends a request and returns the response.
     ///
-    /// It is sent again, to the next member, if it did not arrive, or did nothing because the member has no leader or too much to do. If
-    /// its outcome is unknown, it is sent again only if it is repeatable. After all members have failed there is a delay of up to two
-    /// seconds, which ends when one of them serves another request.
+    /// It is sent again, to the next member, if it did not arrive, or if the member has no leader or is overloaded. If its outcome is
+    /// unknown, it is sent again only if it is repeatable. After all members have failed, there is a delay of up to two seconds, which ends
+    /// when one of them serves another request.
     ///
     /// - Parameters:
     ///   - isRepeatable: whether the request may be executed several times, such as one that only reads.
-    ///   - deadline: when to give up. The first request of all may take longer, by the time in which a token is fetched.
-    /// - Throws: ``EtcdFailure`` that a member answered; ``EtcdClientError``; ``ConnectionError`` if the response to a request that only reads
-    ///   is too large; `CancellationError` unless the outcome is unknown.
+    ///   - deadline: when the call times out. The very first call may take longer, because it fetches a token.
+    /// - Throws: ``EtcdFailure`` from a member; ``EtcdClientError``; ``ConnectionError`` if the response to a request that only reads is
+    ///   too large; `CancellationError` unless the outcome is unknown.
     func call<Request: EtcdRequest>(_ request: Request, isRepeatable: Bool, deadline: Instant) async throws -> Request.Response {
         try await call(request, isRepeatable: isRepeatable, credentials: configuration.credentials, deadline: deadline)
     }
@@ -80,7 +80,7 @@ actor EtcdClient {
             var member = preferred
             do {
                 let value = try await value(of: token)
-                // A member that gave the token is known to serve.
+                // The member that has issued the token is known to serve.
                 member = preferred
                 let limit = attempts.deadline(until: deadline, timeout: configuration.requestTimeout, now: .now)
                 let call = HTTPRequest(calling: Request.path, request.message, token: value)
@@ -92,7 +92,7 @@ actor EtcdClient {
                 do {
                     retry = try attempts.retry(after: error, renewsToken: token != nil)
                 } catch {
-                    // That the last attempt did nothing says nothing about the others.
+                    // An attempt without effect says nothing about earlier ones.
                     guard attempts.mayHaveArrived, !Request.isRead, !(error is EtcdClientError) else { throw error }
                     throw EtcdClientError.unavailable(error, mayHaveArrived: true)
                 }
@@ -109,7 +109,7 @@ actor EtcdClient {
     /// Begins a watch at the preferred member.
     ///
     /// - Returns: the stream of the watch, and the member for ``markFailed(_:)``.
-    /// - Throws: ``EtcdFailure`` that the member answered, or ``ConnectionError``; another member is the preferred one then.
+    /// - Throws: ``EtcdFailure`` from the member, or ``ConnectionError``; another member is preferred then.
     func watch(_ request: WatchRequest.Create, deadline: Instant) async throws -> (stream: WatchStream, member: Int) {
         let token = try await value(of: sharedToken(of: configuration.credentials))
         let member = preferred
@@ -137,8 +137,8 @@ actor EtcdClient {
         markFailed(preferred)
     }
 
-    /// Waits before what has failed is tried again: for a time, or until a member serves another request after none has served since an
-    /// earlier delay. While members serve, that they do says nothing about what they refuse.
+    /// Waits before a retry: until the delay has passed, or until a member serves a request after an outage of all of them. While members
+    /// serve other requests, that is no reason to retry sooner what they refuse.
     ///
     /// - Throws: `CancellationError` if the task is cancelled.
     func pause(for delay: Duration) async throws {
@@ -166,7 +166,7 @@ actor EtcdClient {
         }
     }
 
-    /// Uses the connection to a member, or a new one if there is none, or if it was lost before anything was sent.
+    /// Uses the connection to a member, or a new one if there is none, or if it was lost before the request was sent.
     private func onConnection<Result>(
         to member: Int, deadline: Instant, _ use: nonisolated(nonsending) (HTTP2Connection) async throws(ConnectionError) -> Result
     ) async throws(ConnectionError) -> Result {
@@ -175,25 +175,25 @@ actor EtcdClient {
                 do throws(ConnectionError) {
                     return try await use(connection)
                 } catch {
-                    // It was lost while nothing was asked, which says nothing about the member.
+                    // An idle connection was lost, which says nothing about the member.
                     let isLost = ![.cancelled, .deadlineExceeded, .invalidRequest].contains(error.reason)
                     guard error.delivery == .nothingSent, isLost else { throw error }
                     if members[member].connection === connection { members[member].connection = nil }
                 }
             }
-            // Found in the same step as that there is no connection: a call of the actor by itself may be enqueued, and the opening end before.
+            // In the same step as the check for a connection: the opening could end during a suspension.
             let opening = opening(of: member)
             let connection = try await opened(opening, of: member, deadline: deadline)
             do throws(ConnectionError) {
                 return try await use(connection)
             } catch {
-                // Others that have waited for it may have taken all of its streams; one that takes no request at all is a failed member.
+                // Other calls may have taken all of its streams; if it has never taken a request, the member has failed.
                 guard error.reason == .noFurtherStreams, await connection.hasTakenRequest else { throw error }
             }
         }
     }
 
-    /// The opening of a connection to a member, which all calls share that need one; nil for a call that is cancelled before it begins one.
+    /// The opening of a connection to a member, which all calls share; nil if none has begun, and the calling task is cancelled.
     private func opening(of member: Int) -> Opening? {
         members[member].opening ?? (Task.isCancelled ? nil : beginOpening(member))
     }
@@ -204,7 +204,7 @@ actor EtcdClient {
         throw ConnectionError(endpoint: members[member].endpoint, reason: reason, delivery: .nothingSent)
     }
 
-    /// Opens a connection in a task of its own, which goes on, and keeps the client, if the call that needs it first is given up.
+    /// Opens a connection in a task of its own, which continues, and retains the client, if the first call is cancelled or times out.
     private func beginOpening(_ member: Int) -> Opening {
         let opening = Opening(nil)
         members[member].opening = opening
@@ -240,7 +240,7 @@ actor EtcdClient {
         token = nil
     }
 
-    /// The request for the token of a user, which may have ended; nil if there is no user.
+    /// The task that fetches the token of a user; nil if there is no user.
     private func sharedToken(of credentials: EtcdConfiguration.Credentials?) -> Task<String?, any Error>? {
         guard let credentials else { return nil }
         let token = token ?? Task { try await self.fetchToken(of: credentials) }
@@ -257,7 +257,7 @@ actor EtcdClient {
         }
     }
 
-    /// Discards a token that was refused, or could not be fetched, unless it was replaced meanwhile.
+    /// Discards a token that was refused, or could not be fetched, unless it has been replaced meanwhile.
     private func discard(_ token: Task<String?, any Error>?) {
         if self.token == token { discardToken() }
     }
@@ -274,7 +274,7 @@ actor EtcdClient {
 }
 
 extension EtcdClient {
-    /// Runs work on the client's queue in a task of its own, which is not cancelled with that of the caller.
+    /// Runs work on the client's queue in a task of its own, which is not cancelled with the caller's.
     nonisolated(nonsending) func shielded<Result: Sendable>(_ work: @escaping @Sendable () async -> Result) async -> Result {
         await withTaskExecutorPreference(executor) { [executor] in
             await Task(executorPreference: executor) { await work() }.value

@@ -22,28 +22,28 @@ public struct EtcdConfiguration: Sendable, Hashable {
         public var customMirror: Mirror { Mirror(self, children: ["user": user], displayStyle: .struct) }
     }
 
-    /// The addresses for clients of one or more members of the cluster.
+    /// The client addresses of one or more members of the cluster.
     ///
     /// Each is `host:port`, `http://host:port` or `https://host:port`, where the host is a name, an IPv4 address, or an IPv6 address in
-    /// brackets. The port is 2379 if it is left out. All members of the cluster should be named: requests go to the others if one fails.
+    /// brackets. The default port is 2379. Name all members of the cluster, so that requests can go to the others if one fails.
     public var endpoints: [String]
-    /// What the keys of the store begin with in etcd, so that several stores can share a cluster.
+    /// The prefix of the store's keys in etcd, which lets several stores share a cluster.
     public var prefix: String
-    /// The user, if the cluster demands one; nil for none.
+    /// The user, if the cluster requires one; nil for none.
     public var credentials: Credentials?
     /// How connections are encrypted; nil if they are not.
     public var tls: TLSConfiguration?
-    /// How long a member may take for a response before another one is asked. Five seconds by default.
+    /// The time in which a member has to respond before another one is tried. Five seconds by default.
     public var requestTimeout: Duration
-    /// How long it may take to connect to a member, with the handshake of TLS; no longer than a response. Two seconds by default.
+    /// The time in which a connection has to be established, with the TLS handshake; at most ``requestTimeout``. Two seconds by default.
     public var connectTimeout: Duration
-    /// How many bytes of memory the keys under the prefix may take with their values as they are stored; 1 GB by default.
+    /// The maximum memory in bytes for the keys under the prefix with their stored values; 1 GB by default.
     ///
-    /// What a member answers never ends if it is broken, or none of etcd's. Beyond the limit, reading fails with an error, and commits are
-    /// taken for those that are not remembered.
+    /// It protects against a response that never ends, from a broken member or another server. Beyond the limit, reading fails with an
+    /// error, and earlier commits are treated as compacted.
     public var memoryLimit = 1 << 30
 
-    /// Describes a cluster. The endpoints are checked when the configuration is used.
+    /// Creates a configuration. The endpoints are checked when it is used.
     public init(
         endpoints: [String], prefix: String, credentials: Credentials? = nil, tls: TLSConfiguration? = nil,
         requestTimeout: Duration = .seconds(5), connectTimeout: Duration = .seconds(2)

@@ -4,10 +4,10 @@ struct EtcdSnapshot: Sendable, Hashable {
     var clusterID: UInt64
     /// The revision at which they were read.
     var revision: Int64
-    /// The keys in the order of their bytes; without values if only keys were asked for.
+    /// The keys in the order of their bytes; without values if only keys were requested.
     var keyValues: [KeyValue]
 
-    /// Adds a page of a range, whose keys have to follow those before.
+    /// Appends a page of a range, whose keys have to follow those before.
     fileprivate mutating func append(_ page: [KeyValue], of range: RangeRequest) throws(EtcdFailure) {
         var last = keyValues.last?.key
         for keyValue in page {
@@ -15,7 +15,7 @@ struct EtcdSnapshot: Sendable, Hashable {
             guard isNext else { throw EtcdFailure(page: "its keys are not in their order, each once") }
             last = keyValue.key
         }
-        // A NUL stands for no end.
+        // NUL means that the range has no end.
         if let last, let end = range.rangeEnd, end != [0], !last.lexicographicallyPrecedes(end) {
             throw EtcdFailure(page: "it has keys that are not in the range")
         }
@@ -24,9 +24,9 @@ struct EtcdSnapshot: Sendable, Hashable {
 }
 
 extension EtcdFailure {
-    /// A page that is not what was asked for.
+    /// The failure for an invalid page.
     fileprivate init(page reason: String) {
-        self.init(code: nil, message: "the answer is none of etcd's: \(reason); check what serves at the address")
+        self.init(code: nil, message: "the response is not etcd's: \(reason); check what serves at the address")
     }
 }
 
@@ -39,14 +39,14 @@ extension EtcdSnapshot {
         var revision: Int64
         /// The keys with their values.
         var keyValues: [KeyValue]
-        /// Whether it is the first one, also of a snapshot that is begun anew.
+        /// Whether it is the first one, also of a snapshot that was restarted.
         var isFirst: Bool
         /// The number of keys of all pages.
         var keyCount: Int
     }
 }
 
-/// Reads the keys of a range, whose values are read from the answer later: the next page can be asked for before.
+/// Reads a page of a range. The keys and values are decoded later, so that the next page can be requested before.
 private struct PageRequest: EtcdRequest {
     var range: RangeRequest
 
@@ -58,9 +58,9 @@ private struct PageRequest: EtcdRequest {
         range.write(to: &writer)
     }
 
-    /// The request for the keys after those of a page, at a revision; nil if they were the last.
+    /// The request for the page after another one, at a revision; nil if that was the last one.
     ///
-    /// - Parameter size: the number of bytes up to which pages grow.
+    /// - Parameter size: the size in bytes up to which pages grow.
     func next(after page: Response, at revision: Int64, growingTo size: Int) throws(EtcdFailure) -> PageRequest? {
         guard page.hasMore, let key = try page.lastKey() else { return nil }
         var request = self
@@ -70,15 +70,15 @@ private struct PageRequest: EtcdRequest {
         return request
     }
 
-    /// Checks that a page has as many keys as were asked for at most, and is not empty if there are more.
+    /// Checks that a page has no more keys than requested, and that it is not empty if there are more.
     func check(_ page: Response) throws(EtcdFailure) {
         guard page.unread.count <= range.limit else {
-            throw EtcdFailure(page: "it has \(page.unread.count) keys instead of \(range.limit) at most")
+            throw EtcdFailure(page: "it has \(page.unread.count) keys instead of at most \(range.limit)")
         }
         guard !page.hasMore || !page.unread.isEmpty else { throw EtcdFailure(page: "it has no keys, although there are more") }
     }
 
-    /// The request for an eighth of the keys; nil if it is for one.
+    /// The request for an eighth of the keys; nil if it is for a single key.
     var smaller: PageRequest? {
         guard range.limit > 1 else { return nil }
         var request = self
@@ -102,7 +102,7 @@ private struct PageRequest: EtcdRequest {
             }
         }
 
-        /// The number of keys of the next page: more than before if these are small, because etcd counts all keys after a page with each.
+        /// The number of keys of the next page: more than of this one if they are small, because etcd counts all keys after each page.
         func nextCount(growingTo size: Int) -> Int64 {
             let count = Int64(unread.count)
             let ownSize = unread.reduce(1) { $0 + Int64($1.unreadCount) }
@@ -131,16 +131,16 @@ private struct PageRequest: EtcdRequest {
 }
 
 extension EtcdClient {
-    /// Reads all keys of a range at one revision, the newest one, in pages, which become smaller where values are too large for them, and
-    /// larger while they are small.
+    /// Reads all keys of a range at the newest revision, in pages, which become smaller if the values are too large, and larger while they
+    /// are small.
     ///
-    /// Begins anew if that revision is compacted meanwhile, or if another cluster answers. Ends with an error if the pages do not go on, or
-    /// take more memory than ``EtcdConfiguration/memoryLimit``: a member may never say that it was the last.
+    /// Restarts if that revision is compacted meanwhile, or if another cluster responds. Fails if the pages do not advance, or take more
+    /// memory than ``EtcdConfiguration/memoryLimit``: a broken member might never send the last page.
     ///
     /// - Parameters:
-    ///   - pageTimeout: how long one page may take, and each attempt with a smaller one.
-    ///   - receive: called with each page, while the next one is on its way.
-    /// - Throws: the failure of a page, that of the last one if there was always a reason to begin anew.
+    ///   - pageTimeout: the timeout of each page, and of each attempt with a smaller one.
+    ///   - receive: called with each page, while the next one is being requested.
+    /// - Throws: the failure of a page; after several restarts, that of the last one.
     nonisolated(nonsending) func snapshot(
         from start: [UInt8], to end: [UInt8], keysOnly: Bool = false, pageSize: Int64 = 1_000, pageTimeout: Duration,
         _ receive: (EtcdSnapshot.Page) -> Void = { _ in }
@@ -153,7 +153,7 @@ extension EtcdClient {
             } catch let failure as EtcdFailure where (failure.isCompacted || failure.isFutureRevision) && restarts < 3 {
                 restarts += 1
             } catch let failure as EtcdFailure where failure.code == nil {
-                // Another member may answer as etcd does.
+                // Another member may respond correctly.
                 await leavePreferred()
                 throw failure
             }
@@ -179,16 +179,16 @@ extension EtcdClient {
             try snapshot.append(page.keyValues, of: first.range)
             receive(page)
         }
-        // Half a megabyte of the 64 that a store allows: far from what one member could not send in time.
+        // Half a megabyte of the 64 that a store allows, which a member can send in time.
         while let request = try first.next(after: response, at: snapshot.revision, growingTo: largestResponse / 128) {
             async let next = page(request, timeout: pageTimeout)
-            // Lets the request be sent first: a page is read while etcd makes the next one (etcd.open.10000: 1.7 x otherwise).
+            // Lets the request be sent first: a page is decoded while etcd prepares the next one (etcd.open.10000: 1.7 x otherwise).
             await Task.yield()
             try add(response)
             response = try await next
-            // The revision is one of another history then, as one that is compacted.
+            // The revision belongs to another history then, which is treated like a compacted one.
             guard response.header.clusterID == snapshot.clusterID else {
-                throw EtcdFailure(code: 11, message: "required revision has been compacted: another cluster answers")
+                throw EtcdFailure(code: 11, message: "required revision has been compacted: another cluster responds")
             }
         }
         try add(response)
@@ -202,7 +202,7 @@ extension EtcdClient {
                 let response = try await call(request, isRepeatable: true, deadline: .now + timeout)
                 try request.check(response)
                 return response
-            } catch let error where error.isAnswerTooLarge {
+            } catch let error where error.isResponseTooLarge {
                 guard let smaller = request.smaller else { throw error }
                 request = smaller
             }
@@ -211,8 +211,8 @@ extension EtcdClient {
 }
 
 extension Error {
-    /// Whether an answer has too many bytes, or takes too much memory: a smaller one can be read.
-    fileprivate var isAnswerTooLarge: Bool {
-        (self as? ConnectionError)?.reason == .responseTooLarge || (self as? EtcdFailure)?.isAnswerTooLarge == true
+    /// Whether a response has too many bytes, or takes too much memory, so that a smaller one can be read.
+    fileprivate var isResponseTooLarge: Bool {
+        (self as? ConnectionError)?.reason == .responseTooLarge || (self as? EtcdFailure)?.isResponseTooLarge == true
     }
 }

@@ -1,43 +1,43 @@
-/// A step of a watch, in the order in which a store has to follow them.
+/// A step of a watch; steps have to be applied in order.
 enum WatchStep: Sendable {
-    /// Events are arriving, or will as they happen.
+    /// Events arrive as they happen.
     case connected
-    /// No member serves the watch at present: all were tried, the last one failed with this error. They are tried again until one does.
+    /// No member serves the watch: all were tried, and the last one failed with this error. They are tried again until one does.
     case disconnected(any Error)
-    /// All events of one revision. Each revision comes once, and higher than those before since the last reset.
+    /// All events of one revision. Each revision is delivered once, in rising order since the last reset.
     case events(revision: Int64, [WatchEvent])
-    /// The member has not told events that etcd has had for a while; a reset follows.
+    /// The member has not sent events that etcd has had for a while; a reset follows.
     case eventsLost
-    /// A part of what a reset will tell, unless reading the rest fails.
+    /// A part of the following reset, unless reading the rest fails.
     case page(EtcdSnapshot.Page)
-    /// Everything as it is at one revision, which may be an older one; the events in between are not known.
+    /// All keys at one revision, which may be an older one; the events in between are not known.
     case reset(EtcdSnapshot)
 }
 
-/// Follows all keys of a range from a revision on, whichever members come and go, until its task is cancelled.
+/// Watches all keys of a range from a revision on, at any member, until its task is cancelled.
 ///
-/// The events are those of the history, each once. Where the history is lost, because it was compacted, because etcd has lost events, or
-/// because another cluster serves at the address, everything is read anew instead.
+/// Each event of the history is delivered once. If the history is lost, because it was compacted, because etcd has lost events, or because
+/// another cluster serves at the address, all keys are read again instead.
 struct EtcdWatch: Sendable {
-    /// How long the watch, and those who follow it, wait for what.
+    /// The timeouts and intervals of the watch, and of those who wait for its events.
     struct Timing: Sendable {
-        /// The time between two heartbeats, which every member that lives answers.
+        /// The interval of heartbeats, to which every working member responds.
         var heartbeat = Duration.seconds(1)
         /// How long a member may be silent before the next one is tried.
         var silence = Duration.seconds(4)
-        /// How long a member may take to begin a watch, and to answer a small request.
+        /// How long a member may take to begin a watch, or to respond to a small request.
         var response = Duration.seconds(2)
         /// How long a member may take to send a page of values.
         var page = Duration.seconds(10)
         /// The delays after all members have failed.
         var backoff = RetryBackoff()
-        /// The time between two comparisons of what was delivered with what etcd has.
+        /// The interval of comparisons between the delivered revisions and those in etcd.
         var comparison = Duration.seconds(60)
-        /// The time before a difference is looked at again, which is that of events on their way.
+        /// The time before a difference is checked again: events may still be in transit.
         var suspicion = Duration.seconds(5)
-        /// How long a transaction that has taken effect may take to come. A member that cannot be watched any more is left within five seconds.
+        /// How long the event of a transaction that has taken effect may take. A member that cannot be watched is left within five seconds.
         var arrival = Duration.seconds(20)
-        /// How often a lease is renewed during its time to live: a member that does not answer takes a third, and its successor another one.
+        /// How often a lease is renewed during its time to live, so that two members may fail to respond before it expires.
         var renewals = 3
     }
 
@@ -45,13 +45,13 @@ struct EtcdWatch: Sendable {
     private let range: (start: [UInt8], end: [UInt8])
     private let timing: Timing
     private var progress: WatchProgress?
-    // The attempts since a member has answered a heartbeat or sent an event.
+    // The attempts since a member has responded to a heartbeat or sent an event.
     private var failures = 0
-    // What the receiver knows; nil at first.
+    // The last reported state; nil at first.
     private var isConnected: Bool?
     private var nextComparison: ContinuousClock.Instant
-    // Whether nothing has arrived for longer than a member takes to answer, since the last comparison: its buffers may have been full, in
-    // which etcd before 3.4.31 loses events when it is compacted.
+    // Whether nothing has arrived for longer than a response takes, since the last comparison: the member's buffers may have been full, and
+    // etcd before 3.4.31 then loses events in a compaction.
     private var hasStalled = false
 
     /// Creates a watch.
@@ -59,7 +59,7 @@ struct EtcdWatch: Sendable {
     /// - Parameters:
     ///   - start: the first key of the range.
     ///   - end: the key after the last one of the range.
-    ///   - snapshot: what the receiver knows already, with the keys at least; nil if the first step shall be a reset.
+    ///   - snapshot: the receiver's state, with or without values; nil to begin with a reset.
     init(
         _ client: EtcdClient, from start: [UInt8], to end: [UInt8], after snapshot: EtcdSnapshot? = nil,
         timing: Timing = Timing()
@@ -71,9 +71,9 @@ struct EtcdWatch: Sendable {
         nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
     }
 
-    /// Passes each step on, one after the other; returns when the task is cancelled.
+    /// Delivers the steps in order; returns when the task is cancelled.
     ///
-    /// - Parameter isAwaited: whether somebody waits for an event.
+    /// - Parameter isAwaited: whether a task waits for an event.
     nonisolated(nonsending) mutating func run(isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async {
         while !Task.isCancelled {
             do {
@@ -89,8 +89,8 @@ struct EtcdWatch: Sendable {
                 }
                 if let failure = error as? EtcdFailure {
                     await refreshToken(after: failure)
-                    // The events would be the same again, but the keys are read in pages.
-                    if failure.isAnswerTooLarge { progress = nil }
+                    // The same events would be too large again, but keys can be read in pages.
+                    if failure.isResponseTooLarge { progress = nil }
                 }
             }
             await waitAfterFailures()
@@ -104,7 +104,7 @@ struct EtcdWatch: Sendable {
     }
 
     private nonisolated(nonsending) func refreshToken(after failure: EtcdFailure) async {
-        // Older members than 3.4.23 say of a watch with an expired token that it has no right to read.
+        // Members before 3.4.23 deny permission to a watch with an expired token.
         if failure.isTokenRefused || failure.isPermissionDenied { await client.discardToken() }
     }
 
@@ -121,17 +121,17 @@ struct EtcdWatch: Sendable {
 // MARK: - One connection
 
 extension EtcdWatch {
-    /// Follows one stream. Returns if everything has to be read anew.
+    /// Reads one stream. Returns if all keys have to be read again.
     private nonisolated(nonsending) mutating func follow(_ isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async throws {
         guard let revision = progress?.revision else { return }
         progress?.reconnect()
-        // A revision at which this would overflow only a damaged answer has, for which the process must not end.
+        // A malformed response may contain the largest revision, and must not trap.
         var request = WatchRequest.Create(key: range.start, rangeEnd: range.end, startRevision: revision &+ 1)
         (request.notifiesProgress, request.allowsFragments) = (true, true)
         let (stream, member) = try await client.watch(request, deadline: .now + timing.response)
         defer { stream.close() }
         do {
-            async let _: Void = Self.beat(stream, every: timing.heartbeat)
+            async let _: Void = Self.sendHeartbeats(stream, every: timing.heartbeat)
             try await read(stream, isAwaited, receive)
         } catch {
             await client.markFailed(member)
@@ -139,15 +139,15 @@ extension EtcdWatch {
         }
     }
 
-    /// Asks for an answer again and again, until the task is cancelled or the stream has ended.
-    private static func beat(_ stream: WatchStream, every interval: Duration) async {
+    /// Sends heartbeats until the task is cancelled or the stream has ended.
+    private static func sendHeartbeats(_ stream: WatchStream, every interval: Duration) async {
         do {
             while true {
                 try await Task.sleep(for: interval)
                 try await stream.requestProgress()
             }
         } catch {
-            // Whoever reads the stream is told the reason.
+            // The reader of the stream gets the error.
         }
     }
 
@@ -188,7 +188,7 @@ extension EtcdWatch {
 // MARK: - Comparison
 
 extension EtcdWatch {
-    /// Whether an older revision than the delivered one is the newest of the cluster, rather than of a member that is late.
+    /// Whether the cluster has gone back to an older revision than the delivered one, rather than that a member lags behind.
     private nonisolated(nonsending) func isHistoryLost(_ progress: WatchProgress) async -> Bool {
         do {
             let header = try await client.call(
@@ -196,13 +196,13 @@ extension EtcdWatch {
             ).header
             return header.clusterID != progress.clusterID || header.revision < progress.revision
         } catch {
-            // The next heartbeat is a reason to ask again.
+            // It is checked again after the next heartbeat.
             return false
         }
     }
 
-    /// Compares what was delivered with what etcd has, if it is time, or if no event comes any more after some may have been lost; events
-    /// have to be read anew if some were.
+    /// Compares the delivered revisions with those in etcd, periodically, and as soon as the watch is quiet after events may have been
+    /// lost. If some were, all keys have to be read again.
     private nonisolated(nonsending) mutating func compareIfDue(_ isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async {
         let isDoubtful = progress?.isQuiet == true && progress?.hasSuspects == false && (hasStalled || isAwaited())
         guard isDoubtful || ContinuousClock.now >= nextComparison else { return }
@@ -220,13 +220,13 @@ extension EtcdWatch {
             case .isComplete, nil: break
             }
         } catch {
-            // It is compared another time.
+            // The next comparison makes up for it.
         }
     }
 }
 
 extension EtcdClient {
-    /// Runs a watch on the client's queue until the task is cancelled, and passes each step on.
+    /// Runs a watch on the client's queue until the task is cancelled, and delivers its steps.
     func run(_ watch: EtcdWatch, isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async {
         var watch = watch
         await watch.run(isAwaited: isAwaited, receive)

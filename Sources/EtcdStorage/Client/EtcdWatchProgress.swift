@@ -1,17 +1,17 @@
-/// How far a watch has come, and what each message from etcd means for it: the decisions of ``EtcdWatch``, without its connections.
+/// The progress of a watch, and what each message from etcd means for it: the state machine of ``EtcdWatch``, without its connections.
 ///
-/// Whatever the connections do, each revision is delivered at most once, whole, and in rising order. A member's progress answers never
-/// move the watch forward: in etcd before 3.4.25 they can overtake events.
+/// Across reconnections, each revision is delivered at most once, completely, and in rising order. A member's progress responses never
+/// advance the watch: in etcd before 3.4.25 they can overtake events.
 struct WatchProgress: Sendable {
-    /// What a message means.
+    /// The meaning of a message.
     enum Outcome: Sendable, Hashable {
         /// The watch has begun.
         case created
-        /// Revisions with all their events, in order; may be none.
+        /// Revisions with all their events, in order; may be empty.
         case events([Revision])
-        /// The member reports an older revision than was delivered: it may be late, or the history may be another one.
+        /// The member reports an older revision than was delivered: it may lag behind, or the history may be another one.
         case isBehind
-        /// What was delivered has no continuation here: everything has to be read anew.
+        /// The delivered revisions cannot be continued: all keys have to be read again.
         case reset
         /// The watch has ended.
         case ended(EtcdFailure)
@@ -25,27 +25,27 @@ struct WatchProgress: Sendable {
         var events: [WatchEvent]
     }
 
-    /// The cluster whose history is followed.
+    /// The cluster whose history is watched.
     let clusterID: UInt64
-    /// The last revision of which everything was delivered.
+    /// The last revision that was delivered completely.
     private(set) var revision: Int64
-    // The revision of each key as it was delivered, to be compared with what etcd has.
+    // The delivered revision of each key, for comparisons with etcd.
     private var modRevisions: [[UInt8]: Int64] = [:]
-    // The last revision of a message that continues in the next one, and the bytes of memory that its events take.
+    // The last revision of a message that is continued by the next one, and the memory that its events take in bytes.
     private var incomplete: Revision?
     private var incompleteSize = 0
-    // How many these may be.
+    // The maximum of that size.
     private let memoryLimit: Int
-    /// Whether nothing was delivered between the last two answers to heartbeats.
+    /// Whether nothing was delivered between the last two responses to heartbeats.
     private(set) var isQuiet = false
-    // What was delivered before the last answer to a heartbeat; nil before the first one of a connection.
-    private var answeredRevision: Int64?
-    // The keys that differed in the last comparison, with what was delivered of them then.
+    // The delivered revision at the last response to a heartbeat; nil before the first one of a connection.
+    private var heartbeatRevision: Int64?
+    // The keys that differed in the last comparison, with their delivered revisions at that time.
     private var suspects: [[UInt8]: Int64?] = [:]
 
-    /// Begins at everything that etcd had at one revision.
+    /// Begins at a snapshot.
     ///
-    /// - Parameter memoryLimit: how many bytes of memory the events of one revision may take; everything is read anew instead.
+    /// - Parameter memoryLimit: the maximum memory for the events of one revision in bytes; beyond it, all keys are read again.
     init(after snapshot: EtcdSnapshot, memoryLimit: Int = .max) {
         clusterID = snapshot.clusterID
         revision = snapshot.revision
@@ -56,17 +56,17 @@ struct WatchProgress: Sendable {
 
     /// Prepares for the messages of a new connection, which begin after ``revision``.
     mutating func reconnect() {
-        (incomplete, answeredRevision, isQuiet) = (nil, nil, false)
+        (incomplete, heartbeatRevision, isQuiet) = (nil, nil, false)
     }
 
-    /// Decides what a message means, and notes what will be delivered.
+    /// Determines the meaning of a message, and marks its revisions as delivered.
     mutating func receive(_ response: WatchResponse) -> Outcome {
-        // Only a member of another cluster says so: without a header it is zero.
+        // Without a header, the identifier is zero.
         if response.header.clusterID != 0, response.header.clusterID != clusterID { return .reset }
         if let failure = response.failure { return failure.isCompacted ? .reset : .ended(failure) }
         if response.isCreated { return .created }
         if response.isProgress {
-            (isQuiet, answeredRevision) = (answeredRevision == revision, revision)
+            (isQuiet, heartbeatRevision) = (heartbeatRevision == revision, revision)
             return response.header.revision < revision ? .isBehind : .events([])
         }
         isQuiet = false
@@ -91,11 +91,11 @@ struct WatchProgress: Sendable {
             revisions.append(complete)
             incomplete = nil
         }
-        for revision in revisions { note(revision) }
+        for revision in revisions { markDelivered(revision) }
         return .events(revisions)
     }
 
-    private mutating func note(_ revision: Revision) {
+    private mutating func markDelivered(_ revision: Revision) {
         self.revision = revision.number
         for event in revision.events { modRevisions[event.keyValue.key] = event.isDelete ? nil : revision.number }
     }
@@ -104,11 +104,11 @@ struct WatchProgress: Sendable {
 // MARK: - Comparison
 
 extension WatchProgress {
-    /// What a comparison with etcd has shown.
+    /// The result of a comparison with etcd.
     enum Comparison: Sendable, Hashable {
         /// Everything was delivered.
         case isComplete
-        /// There are differences that events on their way may explain: it has to be compared again after a moment.
+        /// There are differences, perhaps because events are in transit: another comparison has to follow soon.
         case isSuspect
         /// Events were lost.
         case isLost
@@ -116,12 +116,12 @@ extension WatchProgress {
         case isReplaced
     }
 
-    /// Whether something differed in the last comparison, which has to be repeated.
+    /// Whether the last comparison has found differences, and has to be repeated.
     var hasSuspects: Bool { !suspects.isEmpty }
 
-    /// Compares the keys as they were delivered with those that etcd has at present.
+    /// Compares the delivered keys with those in etcd.
     ///
-    /// Events are lost if a key differs in two consecutive comparisons, and no event of it was delivered in between.
+    /// Events are lost if a key differs in two consecutive comparisons without an event in between.
     mutating func compare(with snapshot: EtcdSnapshot) -> Comparison {
         guard snapshot.clusterID == clusterID, snapshot.revision >= revision else { return .isReplaced }
         let earlier = suspects

@@ -1,6 +1,6 @@
-/// How calls of gRPC are written as requests of HTTP/2, and their ends are read.
+/// gRPC calls as HTTP/2 requests.
 extension HTTPRequest {
-    /// A call with its first message.
+    /// Creates the request of a call with its first message.
     ///
     /// - Parameters:
     ///   - path: the service and the method.
@@ -9,7 +9,7 @@ extension HTTPRequest {
         self.init(path: path, body: GRPCMessageSplitter.framed(message))
         fields = [
             HTTPField(name: "content-type", value: "application/grpc"), HTTPField(name: "te", value: "trailers"),
-            // A member that has lost the others then refuses a request at once, and ends a stream, instead of being silent.
+            // A member without a leader then refuses a request at once and ends a stream, instead of staying silent.
             HTTPField(name: "hasleader", value: "true"),
         ]
         if let token { fields.append(HTTPField(name: "token", value: token)) }
@@ -17,37 +17,37 @@ extension HTTPRequest {
 }
 
 extension EtcdFailure {
-    /// The failure with which a call has ended; nil if it has succeeded, or has not ended with these fields.
+    /// The failure of a call; nil if it has succeeded, or if the fields do not end it.
     ///
-    /// - Parameter fields: those after the body, or those of the head, which may be all of a response.
+    /// - Parameter fields: the trailers, or the fields of the head, with which a response may end.
     init?(endOf fields: [HTTPField], httpStatus: Int) {
         switch fields["grpc-status"] {
         case nil where httpStatus == 200, "0": return nil
-        case nil: self.init(code: nil, message: "an answer that is none of etcd's", httpStatus: httpStatus)
+        case nil: self.init(code: nil, message: "a response that is not etcd's", httpStatus: httpStatus)
         case let status?: self.init(grpcStatus: Int(status) ?? 2, encodedMessage: fields["grpc-message"] ?? "")
         }
     }
 }
 
 extension EtcdRequest {
-    /// Reads the answer to a call with one message in each direction.
+    /// Reads the response to a unary call.
     ///
-    /// - Throws: ``EtcdFailure`` that the member has answered, or if the answer cannot be read.
+    /// - Throws: ``EtcdFailure`` from the member, or if the response cannot be read.
     static func response(_ response: HTTPResponse) throws(EtcdFailure) -> Response {
         if let failure = EtcdFailure(endOf: response.trailers, httpStatus: response.status) { throw failure }
         guard response.trailers["grpc-status"] != nil else {
-            throw EtcdFailure(code: nil, message: "an answer that is none of etcd's", httpStatus: response.status)
+            throw EtcdFailure(code: nil, message: "a response that is not etcd's", httpStatus: response.status)
         }
         var splitter = GRPCMessageSplitter()
-        // An answer of many small messages is not worth its memory.
+        // A response of many small messages must not take much memory.
         let messages = try splitter.append(response.body, limit: 2)
         try splitter.check()
         guard splitter.isEmpty else {
-            throw EtcdFailure(code: nil, message: "an answer that ends within a message", httpStatus: response.status)
+            throw EtcdFailure(code: nil, message: "a response that ends within a message", httpStatus: response.status)
         }
         guard let message = messages.first, messages.count == 1 else {
             let count = messages.isEmpty ? "0 messages" : "2 messages or more"
-            throw EtcdFailure(code: nil, message: "an answer with \(count) instead of one", httpStatus: response.status)
+            throw EtcdFailure(code: nil, message: "a response with \(count) instead of one", httpStatus: response.status)
         }
         return try Self.response(from: message)
     }

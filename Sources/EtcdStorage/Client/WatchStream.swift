@@ -1,18 +1,18 @@
 import ObservableStorage
 
-/// A watch at one member: a call of gRPC with any number of messages in both directions. Releasing it ends it.
+/// A watch at one member: a bidirectional gRPC stream. Releasing it ends it.
 final class WatchStream: Sendable {
     private let stream: HTTP2Stream
     private let received = Lock(GRPCMessageSplitter())
 
-    /// Takes over the stream of a call.
+    /// Creates a watch from the stream of its call.
     init(_ stream: HTTP2Stream) {
         self.stream = stream
     }
 
-    /// Waits for the next messages. One call at a time may wait.
+    /// Waits for the next messages. Only one call may wait at a time.
     ///
-    /// - Returns: the messages that have arrived together; none if only a part of one has.
+    /// - Returns: the messages that have arrived together; empty if only a part of one has.
     /// - Throws: ``EtcdFailure`` at the end of the stream; ``ConnectionError``.
     nonisolated(nonsending) func next(deadline: ContinuousClock.Instant) async throws -> [WatchResponse] {
         try received.withLock { try $0.check() }
@@ -24,7 +24,7 @@ final class WatchStream: Sendable {
         }
     }
 
-    /// Sends a heartbeat, which the member answers after the events that it has sent.
+    /// Sends a heartbeat, to which the member responds after the events that it has sent.
     nonisolated(nonsending) func requestProgress() async throws(ConnectionError) {
         try await stream.write(GRPCMessageSplitter.framed(WatchRequest.progress.message))
     }

@@ -1,15 +1,12 @@
-/// Writes fields as header blocks that do not depend on earlier ones (RFC 7541): nothing is added to the table of the peer.
-///
-/// Requests have few fields, and no strings that would be worth a Huffman code.
+/// Encodes fields as header blocks without the dynamic table and Huffman codes (RFC 7541): requests have few and short fields.
 enum HPACKEncoder {
-    /// The names of fields whose values let others act for the sender: a proxy must not add them to a table, where they could be guessed.
-    private static let secretNames: Set = ["authorization", "token"]
 
-    /// The block of fields, whose names have to be in lower case.
+    /// Encodes fields, whose names have to be in lower case.
     static func encode(_ fields: [HTTPField]) -> [UInt8] {
         var block: [UInt8] = []
         for field in fields {
-            let isSecret = secretNames.contains(field.name)
+            // A proxy must not add credentials to a table, where they could be guessed.
+            let isSecret = HTTPField.secretNames.contains(field.name)
             if !isSecret, let index = HPACKTable.index(of: field) {
                 append(index, prefix: 7, pattern: 0x80, to: &block)
                 continue
@@ -27,11 +24,9 @@ enum HPACKEncoder {
         block += string.utf8
     }
 
-    /// Appends an integer.
+    /// Appends an HPACK integer whose prefix is the low `prefix` bits of the first byte.
     ///
-    /// - Parameters:
-    ///   - prefix: how many bits of the first byte belong to it.
-    ///   - pattern: the other bits of the first byte.
+    /// - Parameter pattern: the other bits of the first byte.
     private static func append(_ integer: Int, prefix: Int, pattern: UInt8, to block: inout [UInt8]) {
         let largest = 1 << prefix - 1
         block.append(pattern | UInt8(truncatingIfNeeded: min(integer, largest)))

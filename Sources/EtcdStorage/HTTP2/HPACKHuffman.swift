@@ -1,9 +1,9 @@
 /// The Huffman code for strings in header blocks (RFC 7541, section 5.2 and appendix B).
 ///
-/// The code is canonical: shorter codes are smaller, and those of the same length are consecutive numbers in the order of their symbols.
-/// So the lengths determine the codes.
+/// The code is canonical, so that the lengths determine the codes: shorter codes sort first, and those of the same length are consecutive
+/// numbers in the order of their symbols.
 enum HPACKHuffman {
-    /// The number of bits of the code of each byte, and at last of the symbol for the end, which no string may contain.
+    /// The length in bits of the code of each byte, and last of the end-of-string symbol, which no string may contain.
     static let lengths: [UInt8] = [
         13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,
         28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
@@ -26,13 +26,13 @@ enum HPACKHuffman {
 
     /// The codes of one length.
     private struct Group {
-        /// The number of their bits.
+        /// The length in bits.
         let length: Int
-        /// The first of them.
+        /// The first code.
         let first: UInt32
-        /// The last of them, with ones after it up to 32 bits. Larger bits begin with a longer code.
+        /// The last code, padded with ones to 32 bits. Larger windows begin with a longer code.
         let limit: UInt32
-        /// Where their symbols begin among all.
+        /// The index of the first code's symbol.
         let offset: Int
     }
 
@@ -54,16 +54,16 @@ enum HPACKHuffman {
         return groups
     }()
 
-    /// The bytes of a string.
+    /// Decodes a string.
     ///
-    /// - Throws: ``HTTP2Violation/headerString`` if the code of the end is in the string, or what follows the last code is not the beginning
-    ///   of that code, of at most 7 bits.
+    /// - Throws: ``HTTP2Violation/headerString`` if the string contains the end-of-string symbol, or if its padding is not the beginning of
+    ///   that symbol's code, of at most 7 bits.
     static func decode(_ string: ArraySlice<UInt8>) throws(HTTP2Violation) -> [UInt8] {
         let (groups, symbols) = (groups, symbols)
         var bytes: [UInt8] = []
         // The shortest codes have 5 bits.
         bytes.reserveCapacity(string.count * 8 / 5)
-        // The next bits, from the highest one on, with ones after them, as in the padding.
+        // The next bits, from the highest one on, followed by ones, as in the padding.
         var bits = UInt64.max
         var count = 0
         var index = string.startIndex

@@ -1,8 +1,8 @@
-/// The response to one request as far as it has arrived.
+/// The part of the response to one request that has arrived.
 struct HTTP2Exchange: Sendable {
-    /// The number of bytes that were sent on the connection, or waited to be, before the request.
+    /// The number of bytes sent or pending on the connection before the request.
     let start: Int
-    /// How large the body may become while it is not taken.
+    /// The maximum size of the body that has not been taken.
     let maximumBodySize: Int
     /// Whether the body is taken while it arrives.
     let isStream: Bool
@@ -12,13 +12,13 @@ struct HTTP2Exchange: Sendable {
     private(set) var status: Int?
     /// The fields of the head.
     private(set) var fields: [HTTPField] = []
-    /// The part of the body that has arrived and was not taken.
+    /// The part of the body that has arrived and has not been taken.
     private(set) var body: [UInt8] = []
-    /// What came after the body, or the fields of the head if the response has ended with it; nil until it has ended.
+    /// The fields after the body, or those of the head if the response has no body; nil until it has ended.
     private(set) var trailers: [HTTPField]?
-    /// Why there is no rest of the response; nil if it is complete, or may still be.
+    /// Why the response ends early; nil if it is complete or may still be completed.
     private(set) var failure: ConnectionError.Reason?
-    /// Whether the server has said that it has not looked at the request.
+    /// Whether the server has announced that it has not processed the request.
     private(set) var isRefused = false
 
     init(start: Int, maximumBodySize: Int, isStream: Bool) {
@@ -28,7 +28,7 @@ struct HTTP2Exchange: Sendable {
     /// Whether nothing more arrives.
     var hasEnded: Bool { trailers != nil || failure != nil }
 
-    /// Adds the head, or what follows the body; does nothing after a failure.
+    /// Adds the head or the trailers; does nothing after a failure.
     mutating func receive(_ fields: [HTTPField], isEnd: Bool) throws(HTTP2Violation) {
         guard failure == nil else { return }
         guard status == nil else {
@@ -37,7 +37,7 @@ struct HTTP2Exchange: Sendable {
             return
         }
         guard let text = fields[":status"], text.utf8.count == 3, let status = Int(text), status >= 100 else { throw .headerFields }
-        // An interim response, which says nothing yet.
+        // An interim response.
         if status < 200 {
             guard !isEnd else { throw .headerFields }
             return
@@ -46,7 +46,7 @@ struct HTTP2Exchange: Sendable {
         if isEnd { trailers = fields }
     }
 
-    /// Adds bytes of the body; does nothing after a failure, so that a part that was refused is not passed over.
+    /// Appends bytes of the body; does nothing after a failure, so that a refused part leaves no gap.
     mutating func receive(_ bytes: ArraySlice<UInt8>, isEnd: Bool) throws(HTTP2Violation) {
         guard failure == nil else { return }
         guard status != nil else { throw .headerFields }
@@ -55,7 +55,7 @@ struct HTTP2Exchange: Sendable {
         if isEnd { trailers = [] }
     }
 
-    /// Notes that the rest of the response does not come.
+    /// Ends the response early, unless it has ended.
     mutating func fail(_ reason: ConnectionError.Reason, isRefused: Bool = false) {
         guard !hasEnded else { return }
         (failure, self.isRefused) = (reason, isRefused)

@@ -1,18 +1,18 @@
-/// The head of a frame, and how frames are written (RFC 9113, section 4).
+/// The header of a frame, and how frames are written (RFC 9113, section 4).
 struct HTTP2FrameHead: Hashable, Sendable {
-    /// The number of bytes of every head.
+    /// The size of the header in bytes.
     static let size = 9
-    /// The largest payload that a peer may send which has not been allowed more.
+    /// The default limit of the payload.
     static let defaultPayloadSize = 16_384
-    /// The largest payload that can be allowed.
+    /// The largest limit of the payload that can be set.
     static let largestPayloadSize = 1 << 24 - 1
 
-    /// What a frame is; those of other types are ignored.
+    /// The type of a frame; other types are ignored.
     enum Kind: UInt8, Sendable {
         case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate, continuation
     }
 
-    /// The flags of all kinds; what a bit means depends on the kind.
+    /// The flags of all types; the meaning of a bit depends on the type.
     struct Flags: OptionSet, Hashable, Sendable {
         let rawValue: UInt8
 
@@ -20,24 +20,24 @@ struct HTTP2FrameHead: Hashable, Sendable {
         static let endStream = Flags(rawValue: 0x1)
         /// Settings or a ping are acknowledged.
         static let acknowledgement = Flags(rawValue: 0x1)
-        /// No continuation of the header block follows.
+        /// The header block is complete.
         static let endHeaders = Flags(rawValue: 0x4)
         /// The payload begins with the length of its padding.
         static let padded = Flags(rawValue: 0x8)
-        /// The header block follows five bytes about priority.
+        /// The header block follows five bytes of priority information.
         static let priority = Flags(rawValue: 0x20)
     }
 
-    /// The number of bytes after the head.
+    /// The size of the payload in bytes.
     var length: Int
-    /// What the frame is; nil for an unknown type.
+    /// The type of the frame; nil if unknown.
     var kind: Kind?
     /// The flags.
     var flags: Flags
     /// The stream; 0 for the connection.
     var stream: UInt32
 
-    /// Reads a head of nine bytes.
+    /// Reads a frame header of nine bytes.
     init(_ bytes: ArraySlice<UInt8>) {
         let start = bytes.startIndex
         length = Int(bytes[start]) << 16 | Int(bytes[start + 1]) << 8 | Int(bytes[start + 2])
@@ -46,7 +46,7 @@ struct HTTP2FrameHead: Hashable, Sendable {
         stream = bytes[(start + 5)..<(start + 9)].bigEndian & 0x7FFF_FFFF
     }
 
-    /// The payload of a frame without the padding that its flags announce.
+    /// The payload of a frame without padding.
     func content(of payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> ArraySlice<UInt8> {
         guard flags.contains(.padded) else { return payload }
         guard let size = payload.first, Int(size) < payload.count else { throw .padding }
@@ -61,13 +61,13 @@ struct HTTP2FrameHead: Hashable, Sendable {
         output += payload
     }
 
-    /// Appends a frame whose payload is one number of four bytes.
+    /// Appends a frame whose payload is a number of four bytes.
     static func append(_ kind: Kind, stream: UInt32 = 0, number: UInt32, to output: inout [UInt8]) {
         append(kind, [], stream: stream, length: 4, to: &output)
         output.append(bigEndian: number)
     }
 
-    /// The frame with which a client leaves a connection, on which the server has opened no stream.
+    /// The GOAWAY frame of a client; the server has opened no streams.
     static func goAway(code: UInt32) -> [UInt8] {
         var output: [UInt8] = []
         append(.goAway, [], stream: 0, length: 8, to: &output)
@@ -84,7 +84,7 @@ struct HTTP2FrameHead: Hashable, Sendable {
     }
 }
 
-/// The reasons for which a stream or a connection ends (RFC 9113, section 7).
+/// The error codes of streams and connections (RFC 9113, section 7).
 enum HTTP2ErrorCode {
     static let noError = 0 as UInt32
     static let protocolError = 1 as UInt32
@@ -97,14 +97,14 @@ enum HTTP2ErrorCode {
 }
 
 extension Collection<UInt8> {
-    /// The number that the bytes stand for, the first one being the highest.
+    /// The number that the bytes represent in big-endian order.
     var bigEndian: UInt32 {
         reduce(0) { $0 << 8 | UInt32($1) }
     }
 }
 
 extension [UInt8] {
-    /// Appends the four bytes of a number, the highest one first.
+    /// Appends the four bytes of a number in big-endian order.
     mutating func append(bigEndian number: UInt32) {
         for shift in stride(from: 24, through: 0, by: -8) { append(UInt8(truncatingIfNeeded: number >> shift)) }
     }

@@ -1,24 +1,24 @@
-/// Divides the bytes of a server into frames, wherever the pieces in which they arrive end.
+/// Divides the bytes of a server, which arrive in parts of any size, into frames.
 ///
-/// A header block that is continued in further frames is returned as one, without padding and priority.
+/// A header block with continuations is returned as one frame, without padding and priority.
 struct HTTP2FrameReader: Sendable {
     typealias Frame = (head: HTTP2FrameHead, payload: ArraySlice<UInt8>)
 
-    /// How many bytes a header block may have.
+    /// The maximum size of a header block in bytes.
     static let largestHeaderBlock = 65_536
 
     private var input: ArraySlice<UInt8> = []
     // A header block whose frames are still arriving.
     private var headers: Frame?
 
-    /// Adds bytes, which ``next(isFirst:)`` reads.
+    /// Appends bytes for ``next(isFirst:)``.
     mutating func append(_ bytes: [UInt8]) {
         if input.isEmpty { input = bytes[...] } else { input += bytes }
     }
 
     /// The next frame; nil if more has to arrive first.
     ///
-    /// - Parameter isFirst: whether it has to be the settings with which every server begins.
+    /// - Parameter isFirst: whether it has to be the server's settings, with which a connection begins.
     mutating func next(isFirst: Bool) throws(HTTP2Violation) -> Frame? {
         while let (head, payload) = try nextPart(isFirst) {
             guard (head.kind == .continuation) == (headers != nil) else { throw .frameOrder }
@@ -31,13 +31,13 @@ struct HTTP2FrameReader: Sendable {
             }
             if let frame = try takeHeaders(after: head) { return frame }
         }
-        // The slice keeps all that was read with it, as long as the connection is idle.
+        // An empty slice would retain its whole buffer while the connection is idle.
         if input.isEmpty { input = [] }
         return nil
     }
 
     private mutating func nextPart(_ isFirst: Bool) throws(HTTP2Violation) -> Frame? {
-        // A server of another protocol may send less than a head, such as an alert of TLS; the type is the fourth byte.
+        // A server of another protocol may send less than a frame header, such as a TLS alert; the type is the fourth byte.
         if isFirst, let type = input.dropFirst(3).first, type != HTTP2FrameHead.Kind.settings.rawValue { throw .notHTTP2 }
         guard input.count >= HTTP2FrameHead.size else { return nil }
         let head = HTTP2FrameHead(input)

@@ -1,16 +1,16 @@
-/// The requests of a connection and what has arrived of their responses, as a value over the session.
+/// The requests of a connection with their responses, as a value on top of the session.
 ///
-/// Every call may lead to output of the session, which has to be sent.
+/// Every call may produce output of the session, which has to be sent.
 struct HTTP2Requests: Sendable {
     private static let streamBufferSize = 1 << 20
 
     /// The frames of the connection.
     var session = HTTP2Session()
-    /// Whether the server has sent the settings with which every server begins.
+    /// Whether the server has sent its first settings.
     private(set) var hasSettings = false
     private var exchanges: [UInt32: HTTP2Exchange] = [:]
 
-    /// The response on a stream; nil after nothing more of it was wanted.
+    /// The response on a stream; nil after ``end(_:)``.
     subscript(id: UInt32) -> HTTP2Exchange? { exchanges[id] }
 
     /// Whether all responses but one have ended.
@@ -25,13 +25,13 @@ struct HTTP2Requests: Sendable {
         return id
     }
 
-    /// Receives bytes of the server, and returns the streams whose calls may have what they wait for.
+    /// Receives bytes of the server, and returns the streams whose waiting calls have to be woken.
     mutating func receive(_ bytes: [UInt8]) throws(HTTP2Violation) -> [UInt32] {
         session.receive(bytes)
         var streams: [UInt32] = []
         while let event = try session.nextEvent() {
             receive(event, &streams)
-            // Others wait for the end of the response.
+            // Other calls wait for the end of the response.
             if let exchange = exchanges[event.stream], exchange.isStream || exchange.hasEnded { streams.append(event.stream) }
         }
         return streams
@@ -58,7 +58,7 @@ struct HTTP2Requests: Sendable {
         }
     }
 
-    /// Notes that a call waits for the next part of a body, or that none does any more.
+    /// Sets whether a call waits for the next part of a body.
     mutating func setAwaited(_ isAwaited: Bool, _ id: UInt32) {
         exchanges[id]?.isAwaited = isAwaited
     }
@@ -70,7 +70,7 @@ struct HTTP2Requests: Sendable {
         return part
     }
 
-    /// Sends bytes of the body of a request; fails if too many would wait to be sent.
+    /// Sends bytes of the body of a request; fails if too many would be pending.
     mutating func write(_ bytes: [UInt8], on id: UInt32) throws(ConnectionError.Reason) {
         guard let exchange = exchanges[id] else { throw .closed }
         if let failure = exchange.failure { throw failure }
@@ -78,18 +78,18 @@ struct HTTP2Requests: Sendable {
         session.send(bytes, on: id, isEnd: false)
     }
 
-    /// Ends a stream of which only the part that has arrived can still be read.
+    /// Fails a stream; the part of the response that has arrived can still be read.
     mutating func fail(_ id: UInt32, _ reason: ConnectionError.Reason) {
         exchanges[id]?.fail(reason)
         session.close(id)
     }
 
-    /// Notes that the rest of all responses does not come.
+    /// Fails all streams whose responses have not ended.
     mutating func failAll(_ reason: ConnectionError.Reason) {
         for id in exchanges.keys { exchanges[id]?.fail(reason) }
     }
 
-    /// Ends a stream of which nothing more is wanted; returns whether there was one.
+    /// Ends a stream whose response is not needed any more; returns whether there was one.
     mutating func end(_ id: UInt32) -> Bool {
         guard exchanges.removeValue(forKey: id) != nil else { return false }
         session.close(id)

@@ -1,19 +1,18 @@
-/// The client's side of a connection of HTTP/2, as a value that turns bytes into events and requests into bytes: it knows neither sockets
-/// nor time (RFC 9113).
+/// The client's side of an HTTP/2 connection (RFC 9113), as a value without I/O and time: turns bytes into events and requests into bytes.
 ///
-/// Every call may lead to output, which has to be taken and sent. The first error ends the session.
+/// Every call may produce output, which has to be taken and sent. The first error ends the session.
 struct HTTP2Session: Sendable {
-    /// What the server has sent.
+    /// An event on the connection or a stream.
     enum Event: Sendable, Hashable {
-        /// The first settings, with which every server begins.
+        /// The server's first settings.
         case settings
-        /// The head of a response, or what follows its body.
+        /// The head of a response, or its trailers.
         case fields(stream: UInt32, [HTTPField], isEnd: Bool)
         /// Bytes of a body, and whether it ends with them.
         case data(stream: UInt32, ArraySlice<UInt8>, isEnd: Bool)
-        /// The end of a stream without the rest of its response.
+        /// The server has reset a stream before the end of its response.
         case reset(stream: UInt32, code: UInt32)
-        /// The server takes no further streams, and has not looked at those after a last one.
+        /// The server accepts no further streams, and has not processed those after the last one.
         case goAway(lastStream: UInt32)
 
         /// The stream; 0 for the connection.
@@ -25,11 +24,11 @@ struct HTTP2Session: Sendable {
         }
     }
 
-    /// How many bytes of a stream a server may send before some are used.
+    /// The window of each stream: how many bytes a server may send before some are used.
     static let windowSize = 1 << 20
     /// The largest window that the standard allows.
     static let largestWindow = Int(Int32.max)
-    /// The window that each side has before the other one changes it.
+    /// The window of each side by default.
     static let initialWindow = 65_535
     // An HPACK update of the dynamic table's size to 0, which begins a header block.
     private static let emptyTable = 0x20 as UInt8
@@ -39,19 +38,19 @@ struct HTTP2Session: Sendable {
     private var output: [UInt8]
     private var streams: [UInt32: HTTP2StreamState] = [:]
     private var nextStream: UInt32
-    /// Whether a stream was ever opened.
+    /// Whether a stream has ever been opened.
     private(set) var hasOpened = false
     private var settings = HTTP2ServerSettings()
     private var hasSettings = false
     private var isGoingAway = false
-    // What this side may send on all streams. The sum of two windows is more than an Int has where that has 32 bits.
+    // How many bytes this side may send on all streams. The sum of two windows may overflow an Int of 32 bits.
     private var sendWindow = Int64(Self.initialWindow)
-    // What the server may send. Streams are limited one by one, so that one that nobody reads does not stop the others.
+    // How many bytes the server may send. The windows of the streams are the limit, so that one that is not read does not block the others.
     private var receiveWindow = Self.largestWindow
 
     /// Begins a connection.
     ///
-    /// - Parameter firstStream: the number of the first stream, which is odd; another one than 1 shows what happens when they are used up.
+    /// - Parameter firstStream: the odd number of the first stream; higher than 1 in tests of the last numbers.
     init(firstStream: UInt32 = 1) {
         nextStream = firstStream
         output = Self.preface
@@ -78,13 +77,13 @@ struct HTTP2Session: Sendable {
 
     /// Opens a stream with the fields of a request and the first bytes of its body.
     ///
-    /// - Parameter isEnd: whether these are all bytes of the body.
+    /// - Parameter isEnd: whether the body ends with these bytes.
     mutating func open(_ fields: [HTTPField], _ body: [UInt8], isEnd: Bool) -> UInt32 {
         let id = nextStream
         nextStream += 2
         streams[id] = HTTP2StreamState(id, sendWindow: settings.initialWindow)
         var block = HPACKEncoder.encode(fields)[...]
-        // The encoder uses no dynamic table; a server that allows less than the default has to be told so (RFC 7541, 4.2).
+        // The encoder uses no dynamic table, and has to confirm that to a server with a smaller table than the default (RFC 7541, 4.2).
         if !hasOpened { block = [Self.emptyTable] + block }
         hasOpened = true
         // One allocation for a small request.
@@ -100,26 +99,26 @@ struct HTTP2Session: Sendable {
         return id
     }
 
-    /// Sends bytes of a body, or keeps them until the server allows them.
+    /// Sends bytes of a body, or keeps them until flow control allows them.
     mutating func send(_ bytes: [UInt8], on id: UInt32, isEnd: Bool) {
         guard let index = streams.index(forKey: id) else { return }
-        // In place: with a copy of the stream, this would copy all bytes that wait.
+        // In place: a copy of the stream would copy all pending bytes.
         streams.values[index].append(bytes, isEnd: isEnd)
         flush(index)
     }
 
-    /// The number of bytes of a stream that wait until the server allows them.
+    /// The number of bytes of a stream that wait for flow control.
     func pendingCount(of id: UInt32) -> Int {
         streams[id]?.pendingCount ?? 0
     }
 
-    /// Allows the server to send as many further bytes on a stream as were used.
+    /// Allows the server to send as many more bytes on a stream as were used.
     mutating func use(_ count: Int, of id: UInt32) {
         guard let index = streams.index(forKey: id) else { return }
         streams.values[index].use(count, to: &output)
     }
 
-    /// Ends a stream of which nothing more is wanted; the server is told unless both sides have ended.
+    /// Ends a stream whose response is not needed any more; resets it unless both sides have ended.
     mutating func close(_ id: UInt32) {
         guard let stream = streams.removeValue(forKey: id), !stream.isClosed else { return }
         HTTP2FrameHead.append(.reset, stream: id, number: HTTP2ErrorCode.cancel, to: &output)
@@ -138,12 +137,12 @@ struct HTTP2Session: Sendable {
 
     // MARK: - Receiving
 
-    /// Adds bytes of the server, which ``nextEvent()`` reads.
+    /// Appends bytes of the server for ``nextEvent()``.
     mutating func receive(_ bytes: [UInt8]) {
         reader.append(bytes)
     }
 
-    /// The next event in what was received; nil if more has to arrive first.
+    /// The next event in the received bytes; nil if more have to arrive first.
     mutating func nextEvent() throws(HTTP2Violation) -> Event? {
         while let (head, payload) = try reader.next(isFirst: !hasSettings) {
             if let event = try receive(head, payload) { return event }
@@ -171,7 +170,7 @@ struct HTTP2Session: Sendable {
             isGoingAway = true
             return .goAway(lastStream: payload.prefix(4).bigEndian & 0x7FFF_FFFF)
         case .windowUpdate: try receiveWindowUpdate(head, payload)
-        // Nothing was allowed to be pushed, and continuations are part of their header block.
+        // Push is disabled, and the reader has merged continuations into their header blocks.
         case .pushPromise, .continuation: throw .frameOrder
         case .priority, nil: break
         }
@@ -187,13 +186,13 @@ struct HTTP2Session: Sendable {
             receiveWindow = Self.largestWindow
         }
         let content = try head.content(of: payload)
-        // What arrives after the end of interest is passed over.
+        // Bytes of a stream that was closed here are ignored.
         guard let index = streams.index(forKey: head.stream) else { return nil }
         let isEnd = head.flags.contains(.endStream)
         try streams.values[index].receiveData(payload.count, isEnd: isEnd)
-        // Padding is of no use to anybody.
+        // Padding counts as used.
         use(payload.count - content.count, of: head.stream)
-        // Some servers send frames without any content, of which nobody has to be told.
+        // Some servers send empty frames, which are no events.
         return content.isEmpty && !isEnd ? nil : .data(stream: head.stream, content, isEnd: isEnd)
     }
 
@@ -238,7 +237,7 @@ struct HTTP2Session: Sendable {
         flush(index)
     }
 
-    /// Checks that a stream is one that was opened, and may have ended.
+    /// Checks that a stream was opened; it may have ended.
     private func checkIsKnown(_ stream: UInt32) throws(HTTP2Violation) {
         guard !stream.isMultiple(of: 2), stream < nextStream else { throw .streamNumber }
     }

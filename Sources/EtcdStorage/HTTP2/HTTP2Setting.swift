@@ -3,7 +3,7 @@ enum HTTP2Setting: UInt16, Sendable {
     case headerTableSize = 1
     case enablePush, maximumStreams, initialWindowSize, maximumFrameSize, maximumHeaderListSize
 
-    /// Appends a frame of settings.
+    /// Appends a SETTINGS frame.
     static func append(_ settings: KeyValuePairs<HTTP2Setting, UInt32>, to output: inout [UInt8]) {
         var payload: [UInt8] = []
         for (setting, value) in settings {
@@ -15,16 +15,16 @@ enum HTTP2Setting: UInt16, Sendable {
     }
 }
 
-/// What a server allows its client, by default and by the settings that it has sent.
+/// The settings of a server, with the defaults until it has sent them.
 struct HTTP2ServerSettings: Sendable {
-    /// The number of streams that may be open at the same time.
+    /// The maximum number of concurrent streams.
     private(set) var maximumStreams = UInt32.max
-    /// How many bytes may be sent on a new stream.
+    /// The window of a new stream for sending.
     private(set) var initialWindow = Int64(HTTP2Session.initialWindow)
-    /// The largest payload of a frame.
+    /// The maximum payload of a frame.
     private(set) var payloadSize = HTTP2FrameHead.defaultPayloadSize
 
-    /// Applies the payload of a frame of settings.
+    /// Applies the payload of a SETTINGS frame.
     mutating func apply(_ payload: ArraySlice<UInt8>) throws(HTTP2Violation) {
         guard payload.count.isMultiple(of: 6) else { throw .frameSize }
         var rest = payload
@@ -38,9 +38,9 @@ struct HTTP2ServerSettings: Sendable {
             case .maximumFrameSize:
                 guard value >= HTTP2FrameHead.defaultPayloadSize, value <= HTTP2FrameHead.largestPayloadSize else { throw .settings }
                 payloadSize = Int(value)
-            // A server has nothing to allow in this.
+            // A server cannot enable push.
             case .enablePush: guard value == 0 else { throw .settings }
-            // Requests are written without a table, and their fields are few.
+            // The encoder uses no dynamic table, and requests have few fields.
             case .headerTableSize, .maximumHeaderListSize, nil: break
             }
             rest = rest.dropFirst(6)

@@ -1,12 +1,12 @@
-/// A response whose body is read while it arrives, and whose request may still be written.
+/// A response whose body is read while it arrives, and whose request can still be continued.
 ///
 /// Releasing the stream ends it.
 final class HTTP2Stream: Sendable {
-    /// What arrives.
+    /// A part of the response.
     enum Part: Sendable, Hashable {
-        /// The next part of the body, of any size but not empty.
+        /// The next part of the body, which is not empty.
         case data([UInt8])
-        /// The end, with the fields after the body, or those of the head if the response has ended with it.
+        /// The end, with the fields after the body, or those of the head if the response has no body.
         case end(trailers: [HTTPField])
     }
 
@@ -17,7 +17,7 @@ final class HTTP2Stream: Sendable {
     private let id: UInt32
     private let connection: HTTP2Connection
 
-    /// Takes over a stream of a connection whose response has begun.
+    /// Creates the stream of a response that has begun.
     init(_ id: UInt32, of connection: HTTP2Connection, status: Int, fields: [HTTPField]) {
         (self.id, self.connection, self.status, self.fields) = (id, connection, status, fields)
     }
@@ -28,14 +28,14 @@ final class HTTP2Stream: Sendable {
 
     /// Waits for the next part of the response.
     ///
-    /// What arrived before a failure is returned before the failure is thrown. One call at a time may wait.
+    /// Parts that arrived before a failure are returned before the failure is thrown. Only one call may wait at a time.
     nonisolated(nonsending) func next(deadline: ContinuousClock.Instant) async throws(ConnectionError) -> Part {
         try await connection.nextPart(of: id, deadline: deadline)
     }
 
-    /// Sends a part of the body of the request, without waiting for the server to receive it.
+    /// Sends a part of the request's body, without waiting for the server to receive it.
     ///
-    /// - Throws: ``ConnectionError``, also if more than a megabyte would wait to be sent.
+    /// - Throws: ``ConnectionError``, also if more than a megabyte would be pending.
     nonisolated(nonsending) func write(_ bytes: [UInt8]) async throws(ConnectionError) {
         try await connection.write(bytes, on: id)
     }

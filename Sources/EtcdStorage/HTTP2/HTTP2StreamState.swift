@@ -1,17 +1,17 @@
-/// One stream of a session: what each side may still send, what this side has not sent yet, and which sides have ended.
+/// One stream of a session: its flow control, its pending bytes, and which sides have ended.
 struct HTTP2StreamState: Sendable {
     private let id: UInt32
     private var sendWindow: Int64
     private var receiveWindow = HTTP2Session.windowSize
-    // The bytes that were used since the server was last allowed more.
+    // The bytes used since the last window update.
     private var used = 0
-    // The bytes that wait until the server allows more, and whether this side ends after them.
+    // The bytes that wait for flow control, and whether this side ends after them.
     private var pending: ArraySlice<UInt8> = []
     private var endsAfterPending = false
     private var hasEnded = false
     private var hasPeerEnded = false
 
-    /// - Parameter sendWindow: how many bytes the server allows on a new stream.
+    /// - Parameter sendWindow: how many bytes may be sent at first.
     init(_ id: UInt32, sendWindow: Int64) {
         (self.id, self.sendWindow) = (id, sendWindow)
     }
@@ -19,19 +19,19 @@ struct HTTP2StreamState: Sendable {
     /// Whether both sides have ended.
     var isClosed: Bool { hasEnded && hasPeerEnded }
 
-    /// The number of bytes that wait until the server allows them.
+    /// The number of bytes that wait for flow control.
     var pendingCount: Int { pending.count }
 
     // MARK: - Sending
 
-    /// Adds bytes of the body to those that wait; does nothing after its end.
+    /// Appends pending bytes of the body; does nothing after its end.
     mutating func append(_ bytes: [UInt8], isEnd: Bool) {
         guard !endsAfterPending else { return }
         if pending.isEmpty { pending = bytes[...] } else { pending += bytes }
         endsAfterPending = isEnd
     }
 
-    /// Sends as many of the bytes that wait as the windows of the stream and the connection allow.
+    /// Sends as many of the pending bytes as the windows of the stream and the connection allow.
     mutating func flush(_ connectionWindow: inout Int64, payloadSize: Int, to output: inout [UInt8]) {
         while !hasEnded {
             let window = max(0, min(sendWindow, connectionWindow, Int64(payloadSize)))
@@ -44,11 +44,11 @@ struct HTTP2StreamState: Sendable {
             connectionWindow -= Int64(part.count)
             hasEnded = isLast
         }
-        // The slice keeps all of the body.
+        // An empty slice would retain the whole body.
         if pending.isEmpty { pending = [] }
     }
 
-    /// Changes how much the server allows, which settings may make negative.
+    /// Changes how many bytes may be sent, which settings may make negative.
     mutating func changeSendWindow(by increment: Int64) throws(HTTP2Violation) {
         sendWindow += increment
         guard sendWindow <= HTTP2Session.largestWindow else { throw .windowOverflow }
@@ -56,7 +56,7 @@ struct HTTP2StreamState: Sendable {
 
     // MARK: - Receiving
 
-    /// Receives fields, with which the server's side may end.
+    /// Receives a header block, with which the server's side may end.
     mutating func receiveFields(isEnd: Bool) throws(HTTP2Violation) {
         guard !hasPeerEnded else { throw .frameOrder }
         hasPeerEnded = isEnd
@@ -70,7 +70,7 @@ struct HTTP2StreamState: Sendable {
         hasPeerEnded = isEnd
     }
 
-    /// Allows the server to send as many further bytes as were used, when they are worth a frame.
+    /// Allows the server to send as many more bytes as were used, once they are half of the window.
     mutating func use(_ count: Int, to output: inout [UInt8]) {
         guard !hasPeerEnded else { return }
         used += count

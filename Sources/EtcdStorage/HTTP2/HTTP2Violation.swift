@@ -1,13 +1,13 @@
-/// What makes the bytes of a peer, or a response in them, invalid.
+/// Why the bytes of a peer, or a response in them, are invalid.
 enum HTTP2Violation: String, Error, Hashable, Sendable {
-    case notHTTP2 = "it speaks no HTTP/2"
+    case notHTTP2 = "it does not speak HTTP/2"
     case frameTooLarge = "a frame is larger than allowed"
     case frameSize = "the size of a frame does not fit its type"
-    case frameOrder = "a frame comes where its type is not allowed"
+    case frameOrder = "a frame is where its type is not allowed"
     case streamNumber = "a frame names a stream that does not exist, or does not fit its type"
     case padding = "the padding of a frame is longer than its payload"
     case settings = "a setting has a value that is not allowed"
-    case windowOverflow = "a window of flow control is exceeded, or becomes too large"
+    case windowOverflow = "a flow control window is exceeded, or becomes too large"
     case headerBlock = "a header block is not valid"
     case headerIndex = "a header block refers to a field that is not in the static table"
     case headerString = "a string in a header block has an invalid Huffman code"
@@ -17,7 +17,7 @@ enum HTTP2Violation: String, Error, Hashable, Sendable {
     case messageTooLarge = "its body is too large"
     case messageLength = "a message is shorter or longer than its length says"
 
-    /// The code with which the peer is told.
+    /// The error code of the GOAWAY frame.
     var code: UInt32 {
         switch self {
         case .frameTooLarge, .frameSize: HTTP2ErrorCode.frameSizeError

@@ -1,24 +1,24 @@
-/// A field of a request or response; those whose names begin with a colon are what HTTP/1.1 has in the first line.
+/// A field of a request or response; names that begin with a colon are those of pseudo-header fields.
 struct HTTPField: Hashable, Sendable {
     /// The name in lower case.
     let name: String
-    /// The value without the spaces around it.
+    /// The value without surrounding spaces.
     let value: String
 }
 
 extension HTTPField: CustomStringConvertible, CustomReflectable {
-    // The fields whose values are secrets.
-    private static let secretNames: Set = ["authorization", "token"]
+    /// Fields whose values are credentials.
+    static let secretNames: Set = ["authorization", "token"]
 
-    /// The name and the value, unless that is a secret.
+    /// The name, and the value unless it is secret.
     var description: String { Self.secretNames.contains(name) ? name : "\(name): \(value)" }
 
-    /// Nothing but the description.
+    /// An empty mirror, so that no secret is printed.
     var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
 }
 
 extension [HTTPField] {
-    /// The value of the first field of a name in lower case.
+    /// The value of the first field with a name in lower case.
     subscript(name: String) -> String? {
         first { $0.name == name }?.value
     }
@@ -26,14 +26,14 @@ extension [HTTPField] {
 
 /// A request, whose body may be continued.
 struct HTTPRequest: Sendable {
-    /// The path, percent-encoded.
+    /// The percent-encoded path.
     var path: String
-    /// The fields besides the method, the path, the scheme and the authority.
+    /// The fields other than the method, the path, the scheme and the authority.
     var fields: [HTTPField] = []
     /// The body, or its first bytes.
     var body: [UInt8] = []
 
-    /// All fields as they are sent; nil if one contains characters that are not allowed.
+    /// All fields that are sent; nil if one contains characters that are not allowed.
     func fields(for endpoint: Endpoint, scheme: String) -> [HTTPField]? {
         let isTarget: (UInt8) -> Bool = { $0 > 0x20 && $0 < 0x7F }
         let isName: (UInt8) -> Bool = { isTarget($0) && $0 != UInt8(ascii: ":") && !(0x41...0x5A).contains($0) }
@@ -48,7 +48,7 @@ struct HTTPRequest: Sendable {
 }
 
 extension HTTPRequest: CustomStringConvertible, CustomReflectable {
-    /// The path. The body may have a password.
+    /// The path, without the body, which may contain a password.
     var description: String { "POST \(path), \(body.count) bytes" }
 
     /// The path and the fields.
@@ -63,6 +63,6 @@ struct HTTPResponse: Hashable, Sendable {
     let fields: [HTTPField]
     /// The body.
     let body: [UInt8]
-    /// The fields after the body; those of the head, if there is nothing but a head.
+    /// The fields after the body, or those of the head if there is no body.
     let trailers: [HTTPField]
 }

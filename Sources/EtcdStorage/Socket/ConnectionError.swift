@@ -2,21 +2,21 @@ import FoundationSubset
 
 /// Why a request to a server failed, and whether the server may have received it.
 struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What failed.
+    /// The cause of the failure.
     enum Reason: Hashable, Sendable {
-        /// The name of the host has no address, with the resolver's reason.
+        /// The host name cannot be resolved, with the resolver's reason.
         case unknownHost(String)
-        /// A call of the system failed.
+        /// A system call failed.
         case socket(SocketError)
-        /// The server closed the connection, or goes away without looking at the request, before the end of the response.
+        /// The server closed the connection before the end of the response, or went away without processing the request.
         case closedByPeer
-        /// The server ended the stream before the end of the response, with its error code of HTTP/2.
+        /// The server reset the stream before the end of the response, with an HTTP/2 error code.
         case reset(code: UInt32)
-        /// The server sent what is no response of the protocol, with what is wrong.
+        /// The server violated the protocol, with the violation.
         case invalidResponse(String)
-        /// The response has more bytes than were allowed for it.
+        /// The response is larger than allowed.
         case responseTooLarge
-        /// The filter of the connection refused the server or its bytes, with its reason.
+        /// The filter of the connection refused the server or its bytes, with the reason.
         case filter(String)
         /// The deadline passed.
         case deadlineExceeded
@@ -24,19 +24,19 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
         case cancelled
         /// Another call waits on the stream.
         case busy
-        /// The connection or the stream was closed by this side.
+        /// This side closed the connection or the stream.
         case closed
-        /// The server allows no further streams on the connection at present, or goes away, or the numbers of streams are used up.
+        /// The server allows no further streams at present, or is going away, or the stream numbers are used up.
         case noFurtherStreams
-        /// The request has characters that are not allowed in its fields.
+        /// The fields of the request contain characters that are not allowed.
         case invalidRequest
-        /// The server does not read: too many bytes are waiting to be sent to it.
+        /// The server does not read: too many bytes are pending.
         case sendBufferFull
     }
 
-    /// What the server can know of a request that failed.
+    /// Whether the server may have received a request that failed.
     enum Delivery: Hashable, Sendable {
-        /// Not one byte of the request was sent, or the server has said that it has not looked at it: it can be repeated elsewhere.
+        /// No byte of the request was sent, or the server has announced that it has not processed it: it can be sent to another server.
         case nothingSent
         /// At least a part of the request was sent: the server may have executed it.
         case perhapsSent
@@ -44,9 +44,9 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The server.
     let endpoint: Endpoint
-    /// What failed.
+    /// The cause of the failure.
     let reason: Reason
-    /// What the server can know of the request.
+    /// Whether the server may have received the request.
     let delivery: Delivery
 
     /// A sentence that names the server and the reason.
@@ -71,20 +71,20 @@ extension ConnectionError.Reason: Error, CustomStringConvertible {
         case .busy: "the stream is in use"
         case .closed: "the connection is closed"
         case .noFurtherStreams: "the connection takes no further requests"
-        case .invalidRequest: "the request has characters that are not allowed in its fields"
+        case .invalidRequest: "the fields of the request contain characters that are not allowed"
         case .sendBufferFull: "the server does not read what is sent to it"
         }
     }
 }
 
-/// A call of the system that failed.
+/// A system call that failed.
 struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of the call.
     let call: String
     /// Its error number.
     let code: Int32
 
-    /// The call and the system's text for the error.
+    /// The call and the system's description of the error.
     var description: String {
         "\(call): \(String(cString: strerror(code)))"
     }

@@ -1,14 +1,14 @@
 import Dispatch
 
-/// Lets calls wait for events on a serial queue, each until its deadline at the latest.
+/// Suspends calls on a serial queue until an event, a deadline or a cancellation.
 ///
 /// The unchecked conformance holds because its state is used on the queue only. It may be released on any thread, which cancels the timer.
 final class EventWaiter: @unchecked Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// Why a call continues.
+    /// Why a call resumes.
     enum Wake {
-        /// What it waits for may have come.
+        /// The event may have occurred.
         case event
         case deadlineExceeded
         case cancelled
@@ -27,7 +27,7 @@ final class EventWaiter: @unchecked Sendable {
     private var waiting: [UInt32: Waiting] = [:]
     private var lastNumber = 0
 
-    /// - Parameter queue: the serial queue on which everything else is called.
+    /// - Parameter queue: the serial queue on which all methods are called.
     init(queue: DispatchQueue) {
         self.queue = queue
         timer = DispatchSource.makeTimerSource(queue: queue)
@@ -39,21 +39,24 @@ final class EventWaiter: @unchecked Sendable {
         timer.cancel()
     }
 
-    /// Waits until somebody wakes those who wait for something, the deadline or the cancellation of the task, on an actor whose executor is
-    /// the queue. One call at a time may wait for the same.
+    /// Waits for an event, the deadline or the cancellation of the task, on an actor whose executor is the queue. Only one call at a time
+    /// may wait for an event.
     ///
-    /// - Parameter isOver: whether there is no need to wait; called on the queue right before the call waits.
+    /// - Parameters:
+    ///   - id: identifies the event for ``wake(_:_:)``.
+    ///   - deadline: when the wait times out.
+    ///   - isOver: whether there is no need to wait; called on the queue right before the call is suspended.
     func wait(
         for id: UInt32, until deadline: Instant, isolation: isolated (any Actor) = #isolation, unless isOver: () -> Bool
     ) async -> Wake {
         lastNumber += 1
         let number = lastNumber
         return await withTaskCancellationHandler {
-            // A closure runs on the actor only if it captures it.
+            // The closure runs on the actor only if it captures it.
             _ = isolation
             return await withCheckedContinuation { continuation in
                 if isOver() { return continuation.resume(returning: .event) }
-                // A cancellation that came before found nobody who waits.
+                // The handler may have been called before the call waited.
                 if Task.isCancelled { return continuation.resume(returning: .cancelled) }
                 waiting[id] = Waiting(number: number, deadline: deadline, continuation: continuation)
                 setAlarm(deadline)
@@ -65,21 +68,21 @@ final class EventWaiter: @unchecked Sendable {
         }
     }
 
-    /// Lets the call continue that waits for something, if there is one.
+    /// Resumes the call that waits for an event, if there is one.
     func wake(_ id: UInt32, _ wake: Wake = .event) {
         waiting.removeValue(forKey: id)?.continuation.resume(returning: wake)
     }
 
-    /// Lets all calls continue that wait.
+    /// Resumes all calls.
     func wakeAll() {
         for id in waiting.keys.sorted() { wake(id) }
     }
 
-    /// Sets the timer for a time, unless it is set for an earlier one: moving it would cost a call of the system with each request.
+    /// Sets the timer for a deadline, unless it is set for an earlier one: a system call for each request would cost more.
     private func setAlarm(_ instant: Instant) {
         if let alarm, alarm <= instant { return }
         alarm = instant
-        // As a floating-point number: an Int may have 32 bits, which are two seconds in nanoseconds.
+        // A floating-point number, because an Int of 32 bits holds only two seconds in nanoseconds.
         let seconds = max(.zero, min(instant - .now, .seconds(86_400))) / .seconds(1)
         timer.schedule(deadline: .now() + seconds, leeway: .milliseconds(1))
     }

@@ -1,21 +1,21 @@
 import Dispatch
 import FoundationSubset
 
-/// A non-blocking TCP socket with events for its queue.
+/// A non-blocking TCP socket with events on a queue.
 ///
-/// It is used on that queue only. Releasing it from any thread ends the events and closes the descriptor.
+/// It is used on that queue only. Releasing it on any thread ends the events and closes the descriptor.
 final class Socket {
     private let descriptor: Int32
     private let writeDescriptor: Int32
     private let readSource: any DispatchSourceRead
-    // Made when the socket first has to be waited for, which most never have to.
+    // Created when the send buffer is first full, which is rare.
     private var writeSource: (any DispatchSourceWrite)?
     private var isReading = false
     private var isWriting = false
     private let queue: DispatchQueue
     private let onWritable: @Sendable () -> Void
 
-    /// Begins to connect; ``isConnected()`` tells the result after an event for writing.
+    /// Begins to connect; call ``isConnected()`` after the first event for writing.
     ///
     /// - Parameters:
     ///   - onReadable: called while reading is resumed and bytes, the end or an error can be read.
@@ -26,7 +26,7 @@ final class Socket {
     ) throws(SocketError) {
         let descriptor = SocketConstants.open(address.family)
         guard descriptor >= 0 else { throw SocketError(call: "socket", code: errno) }
-        // Requests are written at once: waiting for more would delay them.
+        // Each write is a complete request, which must not wait for more data.
         Self.set(TCP_NODELAY, of: descriptor, level: Int32(IPPROTO_TCP))
         // On Linux, Dispatch loses events if two sources of one descriptor are suspended and released independently.
         let writeDescriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
@@ -42,15 +42,15 @@ final class Socket {
         self.onWritable = onWritable
         readSource = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
         readSource.setEventHandler(handler: onReadable)
-        // A descriptor may be closed only after its source has let go of it.
+        // A descriptor may be closed only after its source is cancelled.
         readSource.setCancelHandler { close(descriptor) }
-        // A source may not be released before its activation.
+        // A source must not be released before its activation.
         readSource.activate()
         readSource.suspend()
     }
 
     deinit {
-        // Nor while it is suspended, and its cancel handler would not run.
+        // A source must not be released while it is suspended, and its cancel handler would not run.
         resumeReading()
         readSource.cancel()
         if let writeSource {
@@ -61,7 +61,7 @@ final class Socket {
         }
     }
 
-    /// Whether the connection is made; throws the reason if it cannot be made.
+    /// Whether the connection is established; throws the reason if that failed.
     func isConnected() throws(SocketError) -> Bool {
         var code: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
@@ -72,7 +72,7 @@ final class Socket {
         return getpeername(descriptor, &address, &size) == 0
     }
 
-    /// Reads what has arrived, up to a size; empty at the end, nil if nothing has arrived.
+    /// Reads up to a number of bytes; returns an empty array at the end, and nil if nothing has arrived.
     func read(atMost size: Int) throws(SocketError) -> [UInt8]? {
         var count = 0
         var code: Int32 = 0
@@ -88,7 +88,7 @@ final class Socket {
         return nil
     }
 
-    /// Writes bytes, and returns how many were accepted; 0 if the socket is full.
+    /// Writes bytes, and returns how many were accepted; 0 if the send buffer is full.
     func write(_ bytes: ArraySlice<UInt8>) throws(SocketError) -> Int {
         while true {
             let count = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, SocketConstants.sendFlags) }
@@ -98,21 +98,21 @@ final class Socket {
         }
     }
 
-    /// Lets events for reading come.
+    /// Resumes events for reading.
     func resumeReading() {
         guard !isReading else { return }
         isReading = true
         readSource.resume()
     }
 
-    /// Lets no events for reading come: the server's bytes stay in the system, which stops the server when it has no more room.
+    /// Suspends events for reading: the system's buffer then fills up, and stops the server.
     func suspendReading() {
         guard isReading else { return }
         isReading = false
         readSource.suspend()
     }
 
-    /// Lets events for writing come.
+    /// Resumes events for writing.
     func resumeWriting() {
         guard !isWriting else { return }
         isWriting = true
@@ -124,7 +124,7 @@ final class Socket {
         writeSource = source
     }
 
-    /// Lets no events for writing come.
+    /// Suspends events for writing.
     func suspendWriting() {
         guard isWriting else { return }
         isWriting = false
@@ -137,7 +137,7 @@ final class Socket {
     }
 }
 
-/// What differs between platforms: types of constants, and how a write to a closed connection is kept from ending the process.
+/// Differences between platforms: the types of constants, and how to prevent that a write to a closed connection ends the process.
 enum SocketConstants {
     static let stream = number(SOCK_STREAM)
 

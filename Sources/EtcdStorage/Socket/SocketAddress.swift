@@ -4,7 +4,7 @@ import FoundationSubset
 struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     /// A name, an IPv4 address, or an IPv6 address without brackets.
     let host: String
-    /// The port of TCP.
+    /// The TCP port.
     let port: UInt16
 
     /// The host and port as in a URL, with brackets around an IPv6 address.
@@ -13,16 +13,16 @@ struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A numeric address and port, as the system's calls take it.
+/// A numeric address and port for system calls.
 struct SocketAddress: Hashable, Sendable {
-    /// The family of addresses, such as `AF_INET`.
+    /// The address family, such as `AF_INET`.
     let family: Int32
     private let bytes: [UInt8]
 
-    /// Calls a function of the system with the address.
+    /// Calls a system function with the address.
     func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         bytes.withUnsafeBytes { bytes in
-            // A raw copy of the system's structure, in storage that is aligned for any.
+            // A raw copy of the system's structure, in storage that is aligned for any address family.
             withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: MemoryLayout<sockaddr_storage>.alignment) { copy in
                 copy.copyMemory(from: bytes)
                 return copy.withMemoryRebound(to: sockaddr.self) { body(UnsafePointer($0.baseAddress!), socklen_t(bytes.count)) }
@@ -30,7 +30,7 @@ struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// The addresses of an endpoint, in the order in which they are to be tried. Blocks while the system asks its name servers.
+    /// The addresses of an endpoint, in the order in which to try them. Blocks while the host name is resolved.
     static func all(of endpoint: Endpoint) -> Result<[SocketAddress], ResolutionError> {
         resolve(endpoint, flags: 0)
     }
@@ -59,8 +59,8 @@ struct SocketAddress: Hashable, Sendable {
     }
 }
 
-/// The resolver's reason why a name has no address.
+/// A host name that cannot be resolved.
 struct ResolutionError: Error {
-    /// The text of the resolver.
+    /// The resolver's reason.
     let reason: String
 }

@@ -1,10 +1,10 @@
-/// The bytes of a connection between its socket and its protocol: they pass the filter, and wait until the socket accepts them.
+/// Connects a socket with a protocol: passes bytes through the filter, and buffers them until the socket accepts them.
 ///
 /// It is used on the queue of the socket only, and may be released on any thread, which closes it.
 final class SocketChannel {
-    /// What was received.
+    /// Received bytes, or their end.
     enum Incoming {
-        /// Bytes of the protocol; empty if the filter needs more, or used them itself.
+        /// Bytes of the protocol; empty if the filter needs more, or has used them itself.
         case bytes([UInt8])
         case end
     }
@@ -36,10 +36,10 @@ final class SocketChannel {
     /// Whether bytes can be sent.
     var isReady: Bool { filter.isReady }
 
-    /// The number of bytes that wait for the socket.
+    /// The number of bytes that the socket has not accepted yet.
     var pendingCount: Int { output.count }
 
-    /// Sends bytes, or keeps them until the socket accepts them.
+    /// Sends bytes, or buffers them until the socket accepts them.
     func send(_ bytes: [UInt8]) throws(ConnectionError.Reason) {
         output += filter.takePendingOutput()
         do {
@@ -52,7 +52,7 @@ final class SocketChannel {
         flush()
     }
 
-    /// Writes as much as the socket accepts, and waits for an event if that is not all.
+    /// Writes as much as the socket accepts, and the rest after an event.
     func flush() {
         output += filter.takePendingOutput()
         guard let socket else { return }
@@ -63,7 +63,7 @@ final class SocketChannel {
                 writtenCount += count
                 output = output.dropFirst(count)
             } catch {
-                // Not reported before everything is read: the server may have told the reason before it closed.
+                // Reported after everything is read: the server may have sent the reason before it closed.
                 writeError = error
             }
         }
@@ -71,7 +71,7 @@ final class SocketChannel {
         socket.suspendWriting()
     }
 
-    /// Receives what has arrived; returns nil if nothing has.
+    /// Receives the bytes that have arrived; returns nil if none have.
     func receive() throws(ConnectionError.Reason) -> Incoming? {
         let bytes: [UInt8]?
         do throws(SocketError) {
@@ -100,7 +100,7 @@ final class SocketChannel {
             do {
                 output = try filter.send(closingBytes)[...]
             } catch {
-                // The server sees the end of the connection all the same.
+                // The server still sees the end of the connection.
             }
         }
         filter.close()

@@ -1,7 +1,7 @@
 import Dispatch
 import ObservableStorage
 
-/// Connects a socket to a server for an actor on a serial queue: resolves the name, and tries one address after the other.
+/// Connects a socket to a server for an actor on a serial queue: resolves the host name, and tries its addresses in order.
 final class SocketConnector: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -13,13 +13,13 @@ final class SocketConnector: Sendable {
 
     /// - Parameters:
     ///   - queue: the queue of the actor and of the socket's events.
-    ///   - waiter: lets the actor wait on that queue.
-    ///   - event: what of the waiter's events the actor waits for, and nobody else.
+    ///   - waiter: suspends the actor's calls on that queue.
+    ///   - event: the event of the waiter, which no other call may wait for.
     init(_ endpoint: Endpoint, queue: DispatchQueue, waiter: EventWaiter, event: UInt32) {
         (self.endpoint, self.queue, self.waiter, self.event) = (endpoint, queue, waiter, event)
     }
 
-    /// Returns a socket that is connected. Each address gets an equal share of the time that remains.
+    /// Returns a connected socket. Each address gets an equal share of the remaining time.
     ///
     /// - Parameters:
     ///   - onReadable: called while reading is resumed and bytes, the end or an error can be read.

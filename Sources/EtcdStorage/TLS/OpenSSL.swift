@@ -1,16 +1,16 @@
 import FoundationSubset
 import ObservableStorage
 
-/// The functions of OpenSSL that this library calls, found in the system's OpenSSL at run time.
+/// The functions of the system's OpenSSL that this library calls, loaded at run time.
 ///
-/// So nothing is linked, programs without TLS need no OpenSSL, and its security updates are those of the system. Each property is the
-/// function with the similar name in OpenSSL's manual. Pointers are to OpenSSL's own types, none of which Swift sees.
+/// Nothing is linked: programs without TLS need no OpenSSL, and security updates are those of the system. Each property is the function of
+/// a similar name in OpenSSL's manual. All pointers are opaque.
 struct OpenSSL: Sendable {
     typealias Object = OpaquePointer?
-    /// Asks for the password of a private key.
+    /// Provides the password of a private key.
     typealias PasswordCallback = @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32
 
-    // Errors, in a queue of each thread.
+    // Errors, in a queue for each thread.
     let clearErrors: @convention(c) @Sendable () -> Void
     let getError: @convention(c) @Sendable () -> UInt
     let errorReason: @convention(c) @Sendable (UInt) -> UnsafePointer<CChar>?
@@ -119,7 +119,7 @@ struct OpenSSL: Sendable {
         bufferCount = try library.function("BIO_ctrl_pending")
     }
 
-    /// Removes all of this thread's errors, and returns the reason of the oldest, which caused the others.
+    /// Removes all errors of this thread, and returns the reason of the oldest one, which caused the others.
     func takeErrorReason() -> (code: UInt, text: String) {
         let code = getError()
         defer { clearErrors() }

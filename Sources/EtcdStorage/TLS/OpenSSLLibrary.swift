@@ -3,10 +3,10 @@ import ObservableStorage
 
 /// The system's OpenSSL, version 3 or 1.1.1, opened once and never closed.
 struct OpenSSLLibrary: Sendable {
-    /// The library, or why there is none.
+    /// The library, or why it cannot be used.
     static let shared = Result { () throws(StorageError) in try OpenSSLLibrary() }
 
-    /// The names of the files that the system may have, the best first.
+    /// The file names of the library, the preferred one first.
     static let systemFiles: [String] = {
         #if canImport(Darwin)
             []
@@ -18,9 +18,9 @@ struct OpenSSLLibrary: Sendable {
     // A handle of the dynamic loader, as a number, because it is only passed back.
     private let handle: UInt
 
-    /// Opens the first library that there is.
+    /// Opens the first library that exists.
     ///
-    /// - Parameter files: the names of the libraries' files, without folders.
+    /// - Parameter files: the file names of libraries, without folders.
     init(_ files: [String] = systemFiles) throws(StorageError) {
         guard !files.isEmpty else {
             throw .invalidConfiguration(
@@ -41,7 +41,7 @@ struct OpenSSLLibrary: Sendable {
             remedy: "install its package openssl, version 3 or 1.1.1, and don't link the program statically with the C library")
     }
 
-    /// The function with a name, whose type the caller knows from OpenSSL's manual.
+    /// The function with a name, whose type has to be that in OpenSSL's manual.
     func function<Function>(_ name: String, as type: Function.Type = Function.self) throws(StorageError) -> Function {
         guard let address = dlsym(UnsafeMutableRawPointer(bitPattern: handle), name) else {
             throw .openSSL("it has no function \(name)")
@@ -50,7 +50,7 @@ struct OpenSSLLibrary: Sendable {
     }
 
     private func initialize() throws(StorageError) {
-        // OpenSSL otherwise frees its tables in `exit`, while other threads of the program may still use connections.
+        // Otherwise `exit` frees OpenSSL's tables while other threads may still use connections.
         let noCleanupAtExit: UInt64 = 0x0008_0000
         let errorTexts: UInt64 = 0x0020_0002
         let initialize = try function("OPENSSL_init_ssl", as: (@convention(c) (UInt64, OpaquePointer?) -> Int32).self)

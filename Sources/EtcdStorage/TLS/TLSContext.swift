@@ -1,18 +1,18 @@
 import FoundationSubset
 import ObservableStorage
 
-/// What the sessions of one configuration share: trusted authorities, the client's certificate, protocol versions.
+/// The shared state of all sessions of a configuration: trusted authorities, the client certificate, protocol versions.
 ///
-/// `@unchecked Sendable`: OpenSSL counts the references to its context atomically and only reads from it once the initializer returned.
+/// The unchecked conformance holds because OpenSSL counts references to its context atomically, and only reads it after the initializer.
 final class TLSContext: @unchecked Sendable {
-    /// The name of HTTP/2 over TLS, the only protocol that servers are offered (ALPN).
+    /// The name of HTTP/2 over TLS, the only protocol that is offered to servers (ALPN).
     static let protocolName = "h2"
 
     /// The functions to use with ``pointer``.
     let openSSL: OpenSSL
-    /// OpenSSL's context, valid for as long as this object.
+    /// OpenSSL's context, valid for the lifetime of this object.
     let pointer: OpaquePointer
-    /// What it was made for.
+    /// The configuration.
     let configuration: TLSConfiguration
 
     /// Reads the certificates and the key.
@@ -33,9 +33,9 @@ final class TLSContext: @unchecked Sendable {
         openSSL.contextFree(pointer)
     }
 
-    /// This context, or a new one if a part of it is from files, because short-lived certificates are renewed there.
+    /// This context, or a new one if the configuration names files, because short-lived certificates are renewed there.
     ///
-    /// etcd's own clients read them for each connection, too. It takes 3 ms.
+    /// etcd's own clients also read them for each connection. It takes 3 ms.
     func current() throws(StorageError) -> TLSContext {
         configuration.hasFiles ? try TLSContext(configuration) : self
     }
@@ -43,7 +43,7 @@ final class TLSContext: @unchecked Sendable {
     private func setProtocol() throws(StorageError) {
         let tls12 = 0x0303
         let noRenegotiation: UInt64 = 1 << 30
-        // Idle connections then keep no buffers for records: 34 KB less for each.
+        // Idle connections then keep no record buffers, which saves 34 KB each.
         let releaseBuffers = 0x10
         let protocols = [UInt8(Self.protocolName.utf8.count)] + Array(Self.protocolName.utf8)
         // Unlike the other functions, this one returns 0 on success.
@@ -73,14 +73,14 @@ final class TLSContext: @unchecked Sendable {
 
     private func use(_ identity: TLSConfiguration.Identity) throws(StorageError) {
         try forEachCertificate(in: identity.certificate) { certificate, position in
-            // Those after the first lead from it to an authority.
+            // The others are intermediate certificates.
             position == 0
                 ? openSSL.contextUseCertificate(pointer, certificate) == 1
                 : openSSL.contextControl(pointer, Control.chainCertificate, 1, UnsafeMutableRawPointer(certificate)) == 1
         }
         let buffer = try buffer(of: identity.key)
         defer { _ = openSSL.bufferFree(buffer) }
-        // Without a callback OpenSSL asks on the terminal.
+        // Without a callback, OpenSSL asks for the password on the terminal.
         guard let key = openSSL.pemReadPrivateKey(buffer, nil, { _, _, _, _ in -1 }, nil) else {
             throw .invalidConfiguration(
                 item: identity.key.source, reason: openSSL.takeErrorReason().text,
@@ -138,7 +138,7 @@ extension TLSConfiguration {
 }
 
 extension TLSConfiguration.PEM {
-    /// The file's path, for errors.
+    /// The path for errors.
     fileprivate var source: String {
         switch self {
         case .file(let path): path

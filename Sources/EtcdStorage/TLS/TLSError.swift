@@ -1,17 +1,17 @@
-/// The failure of a TLS session; its description says what failed, why, and what to do.
+/// The failure of a TLS session; its description contains the reason and the remedy.
 enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A server's certificate does not prove that it is the wanted server.
+    /// The server's certificate could not be verified.
     case untrusted(peer: String, name: String, code: Int, reason: String)
     /// The server ended the session with an alert; `code` is that of RFC 8446.
     case refused(peer: String, code: Int, reason: String)
-    /// The server's bytes are not TLS, were changed on their way, or use something unsupported.
+    /// The server's bytes are not TLS, were modified, or use something unsupported.
     case malformed(peer: String, reason: String)
-    /// The server has not selected HTTP/2 in the handshake (ALPN), but another protocol or none, so that nothing was sent to it.
+    /// The server has not selected HTTP/2 in the handshake (ALPN), but another protocol or none; no request was sent to it.
     case noHTTP2(peer: String, selected: String?)
-    /// The connection ended without TLS's closing alert: what was received may not be all.
+    /// The connection ended without a closing alert of TLS: data may be missing.
     case truncated(peer: String, isReady: Bool)
 
-    /// What failed, why, and what to do.
+    /// The failure, its reason and the remedy.
     var description: String {
         switch self {
         case .untrusted(let peer, let name, let code, let reason):
@@ -43,8 +43,8 @@ enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
 
     private static func remedy(forAlert code: Int) -> String {
         switch code {
-        // Most servers without a client's certificate send bad_certificate before TLS 1.3, and certificate_required since.
-        case 40, 42...46, 48, 116: "If it demands client certificates, set the configuration's identity to one that its authority issued"
+        // Without a client certificate, most servers send bad_certificate before TLS 1.3, and certificate_required since.
+        case 40, 42...46, 48, 116: "If it requires client certificates, set the configuration's identity to one that its authority issued"
         case 70, 71, 86: "Let it use TLS 1.2 or later"
         case 112: "Set serverName to a name that it knows"
         default: "See the server's log"

@@ -1,17 +1,17 @@
 import FoundationSubset
 import ObservableStorage
 
-/// The client's side of one TLS connection, as a transformation of bytes: it knows neither sockets nor time.
+/// The client's side of a TLS connection, as a filter of bytes without I/O and time.
 ///
-/// It is used where a filter is. The first output is the start of the handshake. Every call that takes something may
-/// lead to more output. The first error ends the session, and each later call throws it again.
+/// The first output is the start of the handshake. Every call may produce more output. The first error ends the session, and each later
+/// call throws it again.
 final class TLSSession: ByteFilter {
     private enum State {
         case handshake, open, closed
         case failed(TLSError)
     }
 
-    /// Whether the server has announced that it sends no more.
+    /// Whether the server has sent the closing alert.
     private(set) var isClosedByPeer = false
     private var state = State.handshake
     private let context: TLSContext
@@ -23,9 +23,9 @@ final class TLSSession: ByteFilter {
     private let peer: String
     private let name: String
 
-    /// Begins a session with a host, whose certificate has to be for its name or address.
+    /// Begins a session with a host, whose certificate has to contain its name or address.
     ///
-    /// It reads the files of the configuration again, if there are any.
+    /// The files of the configuration are read again, if there are any.
     init(_ context: TLSContext, host: String, port: UInt16) throws {
         let context = try context.current()
         self.context = context
@@ -55,7 +55,7 @@ final class TLSSession: ByteFilter {
 
     func takePendingOutput() -> [UInt8] {
         let count = openSSL.bufferCount(output)
-        // Also because an array without capacity is one object for all threads, whose count the initializer would write.
+        // The initializer would write to the empty array's storage, which all threads share.
         guard count > 0 else { return [] }
         return [UInt8](unsafeUninitializedCapacity: count) { bytes, taken in
             taken = Int(max(0, openSSL.bufferRead(output, bytes.baseAddress, Int32(clamping: count))))
@@ -63,7 +63,7 @@ final class TLSSession: ByteFilter {
     }
 
     func received(_ bytes: [UInt8]) throws(TLSError) -> [UInt8] {
-        // What follows the closing alert has no meaning, and would be kept for ever.
+        // Bytes after the closing alert have no meaning, and would be kept forever.
         guard try isUsable(), !isClosedByPeer, !bytes.isEmpty else { return [] }
         openSSL.clearErrors()
         guard openSSL.bufferWrite(input, bytes, Int32(clamping: bytes.count)) == bytes.count else {
@@ -95,7 +95,7 @@ final class TLSSession: ByteFilter {
         while !rest.isEmpty {
             let part = rest.prefix(Self.recordSize)
             let count = part.withUnsafeBytes { openSSL.sessionWrite(session, $0.baseAddress, Int32($0.count)) }
-            // The output has no limit, and nothing renegotiates, so a record is always written at once.
+            // The output is unlimited and there is no renegotiation, so that a record is always written at once.
             guard try didSucceed(count) else { throw fail(.malformed(peer: peer, reason: "OpenSSL does not write")) }
             rest = rest.dropFirst(Int(count))
         }
@@ -112,7 +112,7 @@ final class TLSSession: ByteFilter {
         state = .closed
     }
 
-    /// Whether bytes have a meaning still.
+    /// Whether the session is open or in the handshake; throws the error that has ended it.
     private func isUsable() throws(TLSError) -> Bool {
         switch state {
         case .handshake, .open: true
@@ -123,13 +123,13 @@ final class TLSSession: ByteFilter {
 
     private func requireName() throws(StorageError) {
         let parameters = openSSL.sessionParameters(session)
-        // As browsers and Go: the subject is no name of a host, and an asterisk stands for a whole label.
+        // As in browsers and Go: the subject is not a host name, and an asterisk matches a whole label.
         let neverCheckSubject: UInt32 = 0x20
         let noPartialWildcards: UInt32 = 0x4
         openSSL.parametersSetHostFlags(parameters, neverCheckSubject | noPartialWildcards)
         if openSSL.parametersSetAddress(parameters, name) == 1 { return }
         openSSL.clearErrors()
-        // An empty name would turn the check off.
+        // An empty name would disable the check.
         let setServerName: Int32 = 55
         guard !name.isEmpty, openSSL.parametersSetHost(parameters, name, name.utf8.count) == 1,
             name.withCString({ openSSL.sessionControl(session, setServerName, 0, UnsafeMutableRawPointer(mutating: $0)) }) == 1
@@ -141,7 +141,7 @@ final class TLSSession: ByteFilter {
     private func advanceHandshake() throws(TLSError) {
         guard case .handshake = state else { return }
         guard try didSucceed(openSSL.sessionHandshake(session)) else { return }
-        // A server of another protocol could take a request for one of its own: nothing is sent to it (RFC 9113, section 3.2).
+        // Another protocol could misinterpret a request, so that nothing is sent to its server (RFC 9113, section 3.2).
         guard selectedProtocol == TLSContext.protocolName else { throw fail(.noHTTP2(peer: peer, selected: selectedProtocol)) }
         state = .open
     }
@@ -155,7 +155,7 @@ final class TLSSession: ByteFilter {
         return String(decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
     }
 
-    /// Whether a function of the session did what it should; otherwise it needs more of the server's bytes, or there are no more.
+    /// Whether a function of the session has succeeded; returns false if it needs more bytes of the server, or if the server sends no more.
     private func didSucceed(_ result: Int32) throws(TLSError) -> Bool {
         guard result <= 0 else { return true }
         switch openSSL.sessionError(session, result) {
@@ -171,7 +171,7 @@ final class TLSSession: ByteFilter {
                 let reason = openSSL.verifyErrorReason(verification).map { String(cString: $0) } ?? "error \(verification)"
                 throw fail(.untrusted(peer: peer, name: name, code: verification, reason: reason))
             }
-            // Reasons above 1000 are alerts that were received.
+            // Reasons above 1000 are received alerts.
             let alert = Int(code & 0xFFF) - 1000
             throw fail(0...255 ~= alert ? .refused(peer: peer, code: alert, reason: reason) : .malformed(peer: peer, reason: reason))
         }

@@ -1,9 +1,9 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// How the value of an entry is kept in etcd: as a binary property list.
+/// The encoding of an entry's value in etcd, a binary property list.
 enum EntryValue {
-    /// The reason why a value cannot be kept, or cannot be read.
+    /// The reason why a value cannot be encoded or decoded.
     struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The name of the entry.
         let key: String
@@ -14,7 +14,7 @@ enum EntryValue {
         var description: String { "key \"\(key)\": \(reason)" }
     }
 
-    /// Writes a value; equal values are written as the same bytes.
+    /// Encodes a value; equal values have equal bytes.
     ///
     /// - Throws: ``Failure`` if a property list cannot represent it.
     static func encode(_ value: PropertyListValue, for key: String) throws(Failure) -> [UInt8] {
@@ -25,9 +25,9 @@ enum EntryValue {
         }
     }
 
-    /// Reads a value; one in XML, as a person may have put it, is read as well.
+    /// Decodes a value, also from XML, which a person may have written.
     ///
-    /// - Throws: ``Failure`` if the bytes are no property list.
+    /// - Throws: ``Failure`` if the bytes are not a property list.
     static func decode(_ bytes: [UInt8], for key: String) throws(Failure) -> PropertyListValue {
         do throws(PropertyListError) {
             return try bytes.withUnsafeBytes { buffer in
@@ -38,7 +38,7 @@ enum EntryValue {
         }
     }
 
-    /// Reads a value, or the bytes as data if they are not a property list.
+    /// Decodes a value, or returns the bytes as data if they are not a property list.
     static func decodeLeniently(_ bytes: [UInt8], for key: String) -> PropertyListValue {
         do throws(Failure) {
             return try decode(bytes, for: key)

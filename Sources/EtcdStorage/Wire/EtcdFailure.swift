@@ -1,35 +1,35 @@
-/// An error that etcd, or something between it and here, has answered.
+/// An error response of etcd, or of something in between, such as a proxy.
 ///
-/// A code of gRPC has several meanings in etcd, which only the text of the message tells apart.
+/// A gRPC code has several meanings in etcd, which only the text of the message distinguishes.
 struct EtcdFailure: Error, Sendable, Hashable {
-    /// The code of gRPC; nil if the answer is none of gRPC's: that of a proxy, or bytes that cannot be read.
+    /// The gRPC code; nil if the response is not gRPC's: that of a proxy, or bytes that cannot be read.
     let code: Int?
     /// The message in etcd's words.
     let message: String
-    /// The status of HTTP; nil if it says nothing, as that of gRPC's answers, which is always 200.
+    /// The HTTP status; nil for responses of gRPC, whose status is always 200.
     let httpStatus: Int?
-    /// Whether the answer takes more memory than one may: a smaller one can be read.
-    let isAnswerTooLarge: Bool
+    /// Whether the response takes too much memory, so that a smaller one can be read.
+    let isResponseTooLarge: Bool
 
     /// Creates a failure.
-    init(code: Int?, message: String, httpStatus: Int? = nil, isAnswerTooLarge: Bool = false) {
-        (self.code, self.message, self.httpStatus, self.isAnswerTooLarge) = (code, message, httpStatus, isAnswerTooLarge)
+    init(code: Int?, message: String, httpStatus: Int? = nil, isResponseTooLarge: Bool = false) {
+        (self.code, self.message, self.httpStatus, self.isResponseTooLarge) = (code, message, httpStatus, isResponseTooLarge)
     }
 
-    /// Creates the failure of a call, from the fields `grpc-status` and `grpc-message` of its answer.
+    /// Creates the failure of a call from the fields `grpc-status` and `grpc-message` of its response.
     init(grpcStatus: Int, encodedMessage: String) {
         let message = Self.percentDecoded(encodedMessage)
         self.init(code: grpcStatus, message: message.isEmpty ? "an error without a message" : message)
     }
 
-    /// An answer with a status of success whose message is not what etcd answers.
+    /// Creates the failure of a successful call whose response cannot be decoded.
     init(malformed error: ProtobufError) {
-        self.init(code: nil, message: "the answer cannot be read: \(error)", isAnswerTooLarge: error.isMemoryExceeded)
+        self.init(code: nil, message: "the response cannot be read: \(error)", isResponseTooLarge: error.isMemoryExceeded)
     }
 
-    /// The text with its escapes, a percent sign and two hexadecimal digits each, replaced by the bytes of UTF-8 that they stand for.
+    /// Decodes the percent-encoding of a text in UTF-8.
     ///
-    /// A percent sign without digits is kept, as gRPC demands, so that no message is lost.
+    /// A percent sign without digits is kept, as gRPC requires, so that no message is lost.
     private static func percentDecoded(_ text: String) -> String {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]
@@ -49,10 +49,10 @@ struct EtcdFailure: Error, Sendable, Hashable {
 // MARK: - Meaning
 
 extension EtcdFailure {
-    /// A revision that was asked for has been compacted: the history since then is lost.
+    /// The requested revision has been compacted: the history since then is lost.
     var isCompacted: Bool { code == 11 && message.contains("compacted") }
 
-    /// A revision that was asked for does not exist yet: this is not the history in which it was read.
+    /// The requested revision does not exist yet: it was read in another history.
     var isFutureRevision: Bool { code == 11 && message.contains("future revision") }
 
     /// The request has too many bytes or operations: a smaller one can succeed.
@@ -64,29 +64,29 @@ extension EtcdFailure {
         }
     }
 
-    /// The token is missing, unknown or expired, so that the request did nothing; with a new one it can succeed.
+    /// The token is missing, unknown or expired, so that the request had no effect; it can succeed with a new token.
     var isTokenRefused: Bool {
         if code == 16 || httpStatus == 401 { return true }
-        // Without a token 3.4 misses the user's name; later members refuse a token that is older than the users' rights.
+        // Without a token, 3.4 reports an empty user name; later members refuse a token that is older than the users' permissions.
         return ["invalid auth token", "user name is empty", "revision of auth store is old"].contains { message.contains($0) }
     }
 
     /// The name or the password is wrong.
     var isAuthenticationFailed: Bool { message.contains("authentication failed") }
 
-    /// The users' rights are not checked at all, so that there are no tokens.
+    /// Authentication is disabled, so that there are no tokens.
     var isAuthenticationDisabled: Bool { code == 9 && message.contains("authentication is not enabled") }
 
-    /// The user may not do this.
+    /// The user does not have the permission.
     var isPermissionDenied: Bool { code == 7 }
 
     /// The lease does not exist, or has expired.
     var isLeaseNotFound: Bool { code == 5 && message.contains("lease not found") }
 
-    /// The member has no room for what it is already asked: it did nothing, and can do it later.
+    /// The member is overloaded: the request had no effect, and can succeed later.
     var isOverloaded: Bool { code == 8 && message.contains("too many requests") }
 
-    /// The space of the database is used up: nothing can be written until an administrator makes room.
+    /// The database has reached its size limit: nothing can be written until an administrator frees space.
     var isSpaceExceeded: Bool { code == 8 && message.contains("database space exceeded") }
 
     /// The member cannot serve at present; another one may.
@@ -94,11 +94,11 @@ extension EtcdFailure {
 
     /// Whether the request may have taken effect in spite of the failure.
     ///
-    /// True unless the failure proves that it did not, for the members that are unavailable as well.
+    /// True unless the failure proves that it has not, also if the member is unavailable.
     var isOutcomeUnknown: Bool {
         switch code {
         case 1, 2, 4, 13, 15: true
-        // What a member says before it has done anything.
+        // The messages of a member that has not processed the request.
         case 14: !["no leader", "not capable", "too many requests"].contains { message.contains($0) }
         case nil: httpStatus.map { !(400..<500).contains($0) } ?? true
         default: false

@@ -1,27 +1,27 @@
-/// A request to etcd: a call of gRPC with one message, and how its answer is read.
+/// A request to etcd: a unary gRPC call, and how its response is read.
 protocol EtcdRequest: Sendable {
-    /// What etcd answers.
+    /// The response of etcd.
     associatedtype Response: ProtobufMessage
 
     /// The path of the call: a slash, the service, a slash, and the method.
     static var path: String { get }
 
-    /// Adds the fields of the message.
+    /// Writes the fields of the message.
     func write(to writer: inout ProtobufWriter)
 
-    /// Whether the request changes nothing, so that it makes no difference whether it arrives: false unless the request implements it.
+    /// Whether the request only reads, so that it does not matter whether it arrives. False by default.
     static var isRead: Bool { get }
 
-    /// Reads the message of an answer.
+    /// Reads the message of a response.
     ///
-    /// - Throws: ``EtcdFailure`` if it cannot be read, or tells a failure by itself.
+    /// - Throws: ``EtcdFailure`` if it cannot be read, or represents a failure.
     static func response(from message: [UInt8]) throws(EtcdFailure) -> Response
 }
 
 extension EtcdRequest {
     static var isRead: Bool { false }
 
-    /// The message in protobuf.
+    /// The encoded message.
     var message: [UInt8] {
         var writer = ProtobufWriter()
         write(to: &writer)
@@ -33,15 +33,15 @@ extension EtcdRequest {
     }
 }
 
-/// What every answer tells about the member that gave it.
+/// The header of every response.
 struct ResponseHeader: Sendable, Hashable {
-    /// The cluster, by which another one at the same address is noticed.
+    /// The cluster, by which another one at the same address is detected.
     var clusterID: UInt64 = 0
     /// The member of the cluster.
     var memberID: UInt64 = 0
     /// The revision of the key-value store when the request was applied.
     var revision: Int64 = 0
-    /// The term of the election in which the member answered.
+    /// The Raft term when the request was applied.
     var raftTerm: UInt64 = 0
 }
 
@@ -57,22 +57,22 @@ extension ResponseHeader: ProtobufMessage {
     }
 }
 
-/// A key with its value and its history.
+/// A key with its value and revisions.
 struct KeyValue: Sendable, Hashable {
     /// The bytes of the key.
     var key: [UInt8] = []
     /// The bytes of the value.
     var value: [UInt8] = []
-    /// The revision in which the key was created last.
+    /// The revision in which the key was last created.
     var createRevision: Int64 = 0
-    /// The revision in which the key was written last; in an event, in which it was written or deleted.
+    /// The revision in which the key was last written; in an event, in which it was written or deleted.
     var modRevision: Int64 = 0
-    /// The number of times that the key was written since it was created.
+    /// The number of writes since the key was created.
     var version: Int64 = 0
-    /// The lease with which the key ends; 0 if there is none.
+    /// The lease of the key; 0 if there is none.
     var lease: Int64 = 0
 
-    /// The number of bytes of memory that it takes.
+    /// The memory that it takes in bytes.
     var memorySize: Int { MemoryLayout<Self>.stride + key.memorySize + value.memorySize }
 }
 
@@ -90,7 +90,7 @@ extension KeyValue: ProtobufMessage {
     }
 }
 
-/// An answer of which only the header is of use.
+/// A response of which only the header is used.
 struct HeaderResponse: Sendable, Hashable {
     /// The header.
     var header = ResponseHeader()

@@ -1,15 +1,15 @@
-/// Divides the bytes of a stream into the messages of gRPC, wherever the pieces in which they arrive end.
+/// Divides the bytes of a stream, which arrive in parts of any size, into gRPC messages.
 ///
-/// Five bytes stand before each message: a flag that it is compressed, which nothing asks for here, and its length, the highest byte first.
+/// Each message has a prefix of five bytes: a flag for compression, which is never requested here, and its length in big-endian order.
 package struct GRPCMessageSplitter: Sendable {
     private let maximumSize: Int
-    // What has arrived of the next message, and of the bytes before it.
+    // The parts of the next message and its prefix that have arrived.
     private var message: [UInt8] = []
     private var prefix: [UInt8] = []
 
     /// Creates a splitter at the beginning of a stream.
     ///
-    /// - Parameter maximumSize: the number of bytes that a message may have at most.
+    /// - Parameter maximumSize: the maximum size of a message in bytes.
     init(maximumSize: Int = 64 << 20) {
         self.maximumSize = maximumSize
     }
@@ -17,12 +17,12 @@ package struct GRPCMessageSplitter: Sendable {
     /// Whether no message is incomplete, so that the stream may end here.
     var isEmpty: Bool { prefix.isEmpty }
 
-    /// Adds bytes, and returns the messages that are complete.
+    /// Appends bytes, and returns the messages that are complete.
     ///
-    /// Takes memory for bytes that have arrived only, whatever length is announced.
+    /// Allocates memory only for bytes that have arrived, not for the announced length.
     ///
-    /// - Parameter limit: the number of messages after which the rest of the bytes is dropped.
-    /// - Throws: ``EtcdFailure`` if a message is compressed or too large, after those before it were returned; at each further call as well.
+    /// - Parameter limit: the number of messages after which the remaining bytes are dropped.
+    /// - Throws: ``EtcdFailure`` if a message is compressed or too large, after those before it were returned; also from each later call.
     mutating func append(_ bytes: [UInt8], limit: Int = .max) throws(EtcdFailure) -> [[UInt8]] {
         var messages: [[UInt8]] = []
         var remaining = bytes[...]
@@ -45,9 +45,9 @@ package struct GRPCMessageSplitter: Sendable {
         return messages
     }
 
-    /// Checks that what has arrived of the next message, behind those that were returned, is not damaged.
+    /// Checks the prefix of the next message, if it has arrived.
     ///
-    /// - Throws: what the next call of ``append(_:limit:)`` would.
+    /// - Throws: the error that the next call of ``append(_:limit:)`` would throw.
     func check() throws(EtcdFailure) {
         if prefix.count == 5 { _ = try announcedLength() }
     }
@@ -58,15 +58,15 @@ package struct GRPCMessageSplitter: Sendable {
     }
 
     private func announcedLength() throws(EtcdFailure) -> Int {
-        guard prefix.first == 0 else { throw EtcdFailure(code: nil, message: "the answer cannot be read: it is compressed") }
+        guard prefix.first == 0 else { throw EtcdFailure(code: nil, message: "the response cannot be read: it is compressed") }
         let length = prefix.dropFirst().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         guard length <= maximumSize else {
-            throw EtcdFailure(code: nil, message: "the answer cannot be read: \(length) bytes are more than \(maximumSize)")
+            throw EtcdFailure(code: nil, message: "the response cannot be read: \(length) bytes are more than \(maximumSize)")
         }
         return Int(length)
     }
 
-    /// A message, which has less than 4 GiB, with the bytes that stand before it.
+    /// A message of less than 4 GiB with its prefix.
     package static func framed(_ message: [UInt8]) -> [UInt8] {
         let length = UInt32(message.count)
         return [0] + stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: length >> $0) } + message

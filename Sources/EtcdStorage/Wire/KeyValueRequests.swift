@@ -1,27 +1,27 @@
-/// Reads one key, or the keys from one up to another.
+/// Reads one key, or a range of keys.
 struct RangeRequest: EtcdRequest, Hashable {
     /// The key, or the first one of a range.
     var key: [UInt8]
     /// The key after the last one of the range; nil for a single key, and a NUL for no end.
     var rangeEnd: [UInt8]?
-    /// The revision to be read; 0 for the newest.
+    /// The revision to read; 0 for the newest.
     var revision: Int64 = 0
-    /// The number of keys to be read at most; 0 for all.
+    /// The maximum number of keys; 0 for all.
     var limit: Int64 = 0
-    /// Whether the values are left out.
+    /// Whether to omit the values.
     var keysOnly = false
-    /// Whether only the number of keys is wanted.
+    /// Whether to read only the number of keys.
     var countOnly = false
-    /// Whether the member may answer by itself, from what it knows, which may be old.
+    /// Whether the member may respond with its own data, which may be outdated.
     var isSerializable = false
-    /// The lowest ``KeyValue/modRevision`` of the keys to be read; 0 for no limit.
+    /// The lowest ``KeyValue/modRevision`` of the keys to read; 0 for no limit.
     var minModRevision: Int64 = 0
 
     static var isRead: Bool { true }
 
     static let path = "/etcdserverpb.KV/Range"
 
-    /// Adds the fields of the request, which may be an operation of a transaction.
+    /// Writes the fields of the request, which may be an operation of a transaction.
     func write(to writer: inout ProtobufWriter) {
         writer.field(1, key)
         writer.field(2, rangeEnd ?? [])
@@ -35,13 +35,13 @@ struct RangeRequest: EtcdRequest, Hashable {
 
     /// The keys that were read.
     struct Response: Hashable {
-        /// The header, whose revision is the newest one, not the one that was asked for.
+        /// The header, whose revision is the newest one, not the requested one.
         var header = ResponseHeader()
         /// The keys in the order of their bytes.
         var keyValues: [KeyValue] = []
         /// Whether there are more keys than the limit.
         var hasMore = false
-        /// The number of keys in the range, whatever the limit.
+        /// The number of keys in the range, regardless of the limit.
         var count: Int64 = 0
     }
 }
@@ -64,14 +64,14 @@ struct PutRequest: EtcdRequest, Hashable {
     var key: [UInt8]
     /// The new value.
     var value: [UInt8]
-    /// The lease with which the key ends; 0 for none.
+    /// The lease of the key; 0 for none.
     var lease: Int64 = 0
 
     typealias Response = HeaderResponse
 
     static let path = "/etcdserverpb.KV/Put"
 
-    /// Adds the fields of the request, which may be an operation of a transaction.
+    /// Writes the fields of the request, which may be an operation of a transaction.
     func write(to writer: inout ProtobufWriter) {
         writer.field(1, key)
         writer.field(2, value)
@@ -79,7 +79,7 @@ struct PutRequest: EtcdRequest, Hashable {
     }
 }
 
-/// Deletes one key, or the keys from one up to another.
+/// Deletes one key, or a range of keys.
 struct DeleteRangeRequest: EtcdRequest, Hashable {
     /// The key, or the first one of a range.
     var key: [UInt8]
@@ -88,13 +88,13 @@ struct DeleteRangeRequest: EtcdRequest, Hashable {
 
     static let path = "/etcdserverpb.KV/DeleteRange"
 
-    /// Adds the fields of the request, which may be an operation of a transaction.
+    /// Writes the fields of the request, which may be an operation of a transaction.
     func write(to writer: inout ProtobufWriter) {
         writer.field(1, key)
         writer.field(2, rangeEnd ?? [])
     }
 
-    /// How much was deleted.
+    /// The number of deleted keys.
     struct Response: Hashable {
         /// The header.
         var header = ResponseHeader()
@@ -113,9 +113,9 @@ extension DeleteRangeRequest.Response: ProtobufMessage {
     }
 }
 
-/// Forgets the history before a revision.
+/// Compacts the history before a revision.
 struct CompactionRequest: EtcdRequest, Hashable {
-    /// The oldest revision that is kept.
+    /// The oldest revision to keep.
     var revision: Int64
 
     typealias Response = HeaderResponse

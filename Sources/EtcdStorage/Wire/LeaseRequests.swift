@@ -1,4 +1,4 @@
-/// Creates a lease, with which keys end unless it is kept alive.
+/// Grants a lease, whose keys are deleted when it expires.
 struct LeaseGrantRequest: EtcdRequest, Hashable {
     /// The time to live, in seconds.
     var timeToLive: Int64
@@ -25,9 +25,9 @@ struct LeaseKeepAliveRequest: EtcdRequest, Hashable {
         writer.field(1, lease)
     }
 
-    /// Reads the answer, the first message of a stream.
+    /// Reads the response, the first message of a stream.
     ///
-    /// - Throws: ``EtcdFailure``, that of a lease which was not found if it has expired.
+    /// - Throws: ``EtcdFailure``; if the lease has expired, the one for a lease that was not found.
     static func response(from message: [UInt8]) throws(EtcdFailure) -> LeaseResponse {
         let response = try LeaseResponse(message: message)
         guard response.timeToLive > 0 else { throw EtcdFailure(code: 5, message: "etcdserver: requested lease not found") }
@@ -35,7 +35,7 @@ struct LeaseKeepAliveRequest: EtcdRequest, Hashable {
     }
 }
 
-/// Ends a lease, and deletes its keys.
+/// Revokes a lease, and deletes its keys.
 struct LeaseRevokeRequest: EtcdRequest, Hashable {
     /// The lease.
     var lease: Int64
@@ -55,7 +55,7 @@ struct LeaseResponse: Sendable, Hashable {
     var header = ResponseHeader()
     /// The lease.
     var lease: Int64 = 0
-    /// The time to live, in seconds: at least what was asked for.
+    /// The time to live in seconds, at least the requested one.
     var timeToLive: Int64 = 0
 }
 

@@ -16,7 +16,7 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
     struct Response: Hashable {
         /// The header.
         var header = ResponseHeader()
-        /// The token, which is the whole value of the field `Authorization`.
+        /// The token, the complete value of the field `Authorization`.
         var token = ""
     }
 }
@@ -48,19 +48,19 @@ extension AuthenticateRequest.Response: ProtobufMessage {
     }
 }
 
-/// Asks a member about itself.
+/// Reads the status of a member.
 struct StatusRequest: EtcdRequest, Hashable {
     static let path = "/etcdserverpb.Maintenance/Status"
 
     func write(to writer: inout ProtobufWriter) {}
 
-    /// What a member tells about itself.
+    /// The status of a member.
     struct Response: Hashable {
         /// The header.
         var header = ResponseHeader()
         /// The version of the member, such as 3.4.23.
         var version = ""
-        /// The member that leads the cluster; 0 if there is none at present.
+        /// The leader of the cluster; 0 if there is none at present.
         var leader: UInt64 = 0
     }
 }

@@ -1,50 +1,50 @@
-/// The reason why bytes are not the protobuf message that was expected.
+/// The reason why bytes are not the expected protobuf message.
 struct ProtobufError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The offset of the first byte that does not fit.
+    /// The offset of the first invalid byte.
     let offset: Int
     /// The reason, as a phrase that may follow a colon.
     let reason: String
-    /// Whether the message can be read, but would take more memory than it may.
+    /// Whether the message is valid, but would take too much memory.
     var isMemoryExceeded = false
 
     /// The reason with the offset.
     var description: String { "\(reason) (at byte \(offset))" }
 }
 
-/// How the value of a field is encoded, which tells where the next one begins.
+/// The encoding of a field's value, which determines its size.
 enum ProtobufWireType: UInt8, Sendable, Hashable {
-    /// An integer of seven bits in each byte, the lowest first.
+    /// An integer with seven bits in each byte, the lowest first.
     case varint = 0
     /// Eight bytes.
     case fixed64 = 1
-    /// A varint with the number of bytes, and the bytes.
+    /// A varint with the number of bytes, followed by the bytes.
     case lengthDelimited = 2
     /// Four bytes.
     case fixed32 = 5
 }
 
-/// Reads a protobuf message from its beginning to its end, one field at each call.
+/// Reads a protobuf message sequentially, one field at each call.
 ///
-/// The caller reads the value of each field as what it expects it to be, or skips it. Takes linear time whatever the bytes are, and no
-/// memory for what is skipped. Messages are nested as deep as the types that are read, and groups, which nest freely, are an error.
+/// The caller reads the value of each field as the expected type, or skips it. Takes linear time for any bytes, and no memory for skipped
+/// fields. Messages are nested only as deep as the types that are read; groups, which could nest without limit, are an error.
 ///
-/// An element of two bytes takes a hundred in memory. So what is read is counted as it is in memory, and has the limit ``memoryLimit``.
+/// An element of two bytes takes a hundred in memory. So values count with their size in memory, which is limited by ``memoryLimit``.
 ///
 ///     while let field = try reader.nextField() {
 ///         if field == 3 { revision = try reader.integer() } else { try reader.skip() }
 ///     }
 struct ProtobufReader: Sendable {
-    /// The number of bytes of memory that everything may take that is read from one message: as many as the message may have.
+    /// The maximum memory for all values of a message in bytes, the same as the maximum size of the message.
     static let memoryLimit = 64 << 20
 
-    /// The offset of what is read next.
+    /// The offset of the next byte to read.
     private(set) var offset = 0
     private let bytes: [UInt8]
     // The end of the message that is being read, which may be nested in another one.
     private var end: Int
     // The field whose value is read next.
     private var field = (offset: 0, number: 0, wireType: ProtobufWireType.varint)
-    // The number of bytes of memory that what is still unread may take.
+    // The remaining memory for values that have not been read, in bytes.
     private var memory = Self.memoryLimit
 
     /// Creates a reader at the beginning of a message.
@@ -65,12 +65,12 @@ struct ProtobufReader: Sendable {
         return field.number
     }
 
-    /// The number of bytes that were not read yet.
+    /// The number of unread bytes.
     var unreadCount: Int { end - offset }
 
     // MARK: - Values
 
-    /// Reads an integer, or the number of an enumeration's case. Bits beyond those of its type are dropped.
+    /// Reads an integer, or the number of an enumeration's case. Bits that its type does not have are dropped.
     mutating func integer<Number: FixedWidthInteger>(as type: Number.Type = Number.self) throws(ProtobufError) -> Number {
         try expect(.varint)
         return Number(truncatingIfNeeded: try varint())
@@ -89,14 +89,14 @@ struct ProtobufReader: Sendable {
         return Array(bytes[content])
     }
 
-    /// Reads a string; what is not valid UTF-8 in it is replaced.
+    /// Reads a string; invalid UTF-8 is repaired.
     mutating func string() throws(ProtobufError) -> String {
         let content = try content()
         try reserve([UInt8].memorySize(count: content.count))
         return String(decoding: bytes[content], as: UTF8.self)
     }
 
-    /// Reads an element of a repeated field of messages, which is kept in an array.
+    /// Reads an element of a repeated field of messages, which are collected in an array.
     mutating func element<Message: ProtobufReadable>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
         try reserve(Self.memorySize(ofElement: Message.self))
         return try message()
@@ -104,7 +104,7 @@ struct ProtobufReader: Sendable {
 
     /// Reads a message.
     ///
-    /// A message that occurs again is a new value, rather than merged with the one before: etcd writes none in parts.
+    /// A repeated message replaces the earlier one instead of being merged with it: etcd never writes a message in parts.
     mutating func message<Message: ProtobufReadable>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
         let outerEnd = end
         let content = try content()
@@ -114,9 +114,9 @@ struct ProtobufReader: Sendable {
         return message
     }
 
-    /// Passes over an element of a repeated field, which can be read later as a message by the reader that is returned.
+    /// Skips an element of a repeated field, and returns a reader with which it can be read later.
     ///
-    /// The memory of both counts now.
+    /// The memory of both counts immediately.
     mutating func laterElement<Message: ProtobufReadable>(_ type: Message.Type) throws(ProtobufError) -> ProtobufReader {
         let content = try content()
         let elements = Self.memorySize(ofElement: Self.self) + Self.memorySize(ofElement: Message.self)
@@ -126,7 +126,7 @@ struct ProtobufReader: Sendable {
         return later
     }
 
-    /// Passes over a value of any type.
+    /// Skips a value of any type.
     mutating func skip() throws(ProtobufError) {
         switch field.wireType {
         case .varint: _ = try varint()
@@ -140,7 +140,7 @@ struct ProtobufReader: Sendable {
 // MARK: - Memory
 
 extension ProtobufReader {
-    /// What an element takes in an array, which has room for twice as many after it has grown.
+    /// The memory of an element in an array, whose capacity may be twice its count after it has grown.
     private static func memorySize<Element>(ofElement type: Element.Type) -> Int {
         2 * MemoryLayout<Element>.stride
     }
@@ -149,7 +149,7 @@ extension ProtobufReader {
         memory -= size
         guard memory < 0 else { return }
         let reason = """
-            it takes more than \(Self.memoryLimit) bytes of memory, the limit of an answer; check that etcd serves at the address, or \
+            it takes more than \(Self.memoryLimit) bytes of memory, the limit of a response; check that etcd serves at the address, or \
             change fewer keys at once
             """
         throw ProtobufError(offset: offset, reason: reason, isMemoryExceeded: true)
@@ -157,10 +157,10 @@ extension ProtobufReader {
 }
 
 extension [UInt8] {
-    /// The number of bytes of memory that an array of some bytes takes, with what precedes them.
+    /// The memory of an array with a number of bytes, including its header.
     static func memorySize(count: Int) -> Int { count > 0 ? count + 32 : 0 }
 
-    /// The number of bytes of memory that the array takes, with what precedes them.
+    /// The memory of the array in bytes, including its header.
     var memorySize: Int { Self.memorySize(count: count) }
 }
 
@@ -173,7 +173,7 @@ extension ProtobufReader {
         }
     }
 
-    /// Passes over a length and as many bytes, and returns where they are.
+    /// Skips a length and as many bytes, and returns the range of the bytes.
     private mutating func content() throws(ProtobufError) -> Range<Int> {
         try expect(.lengthDelimited)
         return try next(try varint())
@@ -191,7 +191,7 @@ extension ProtobufReader {
         var shift: UInt64 = 0
         while offset < end {
             let byte = bytes[offset]
-            // The tenth byte has room for one bit, and there is no eleventh.
+            // The tenth byte may have a single bit, and is the last one.
             guard shift < 63 || byte <= 1 else { throw ProtobufError(offset: offset, reason: "an integer of more than 64 bits") }
             offset += 1
             value |= UInt64(byte & 0x7F) &<< shift
@@ -211,9 +211,9 @@ protocol ProtobufReadable: Sendable {
 }
 
 extension ProtobufReadable {
-    /// Reads a message that etcd has sent.
+    /// Decodes a message that etcd has sent.
     ///
-    /// - Throws: ``EtcdFailure`` if it cannot be read.
+    /// - Throws: ``EtcdFailure`` if it cannot be decoded.
     init(message: [UInt8]) throws(EtcdFailure) {
         var reader = ProtobufReader(message)
         do throws(ProtobufError) {
@@ -224,9 +224,9 @@ extension ProtobufReadable {
     }
 }
 
-/// A value that is read from one field after the other, in any order.
+/// A message that is read field by field, in any order.
 protocol ProtobufMessage: ProtobufReadable {
-    /// The value of a message without fields.
+    /// Creates the value of a message without fields.
     init()
 
     /// Reads the value of a field, or skips it.

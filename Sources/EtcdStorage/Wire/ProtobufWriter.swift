@@ -1,33 +1,33 @@
-/// Writes the fields of a protobuf message, in the order in which they are added.
+/// Encodes a protobuf message, whose fields are written in the order in which they are added.
 ///
 ///     var writer = ProtobufWriter()
 ///     writer.field(1, key)
 ///     writer.message(2) { $0.field(1, revision) }
 ///
-/// A field with its default value is left out, as proto3 demands. In a `oneof` it is written: its presence tells which member is set.
+/// A field with its default value is omitted, as proto3 requires, except in a `oneof`, where its presence tells which member is set.
 package struct ProtobufWriter {
-    /// The fields so far.
+    /// The encoded fields.
     package private(set) var bytes: [UInt8] = []
 
-    /// Creates a writer of a message without fields.
+    /// Creates a writer for a message without fields.
     package init() {}
 
-    /// Adds an integer, or the number of an enumeration's case; nothing if it is 0.
+    /// Adds an integer, or the number of an enumeration's case, unless it is 0.
     package mutating func field(_ number: Int, _ value: some FixedWidthInteger) {
         if value != 0 { oneofField(number, value) }
     }
 
-    /// Adds a field that is true; nothing if it is false.
+    /// Adds a Boolean value, unless it is false.
     package mutating func field(_ number: Int, _ value: Bool) {
         if value { oneofField(number, 1) }
     }
 
-    /// Adds bytes; nothing if there are none.
+    /// Adds bytes, unless there are none.
     package mutating func field(_ number: Int, _ value: [UInt8]) {
         if !value.isEmpty { oneofField(number, value) }
     }
 
-    /// Adds a string; nothing if it is empty.
+    /// Adds a string, unless it is empty.
     package mutating func field(_ number: Int, _ value: String) {
         field(number, Array(value.utf8))
     }
@@ -35,7 +35,7 @@ package struct ProtobufWriter {
     /// Adds an integer that is a member of a `oneof`, even if it is 0.
     package mutating func oneofField(_ number: Int, _ value: some FixedWidthInteger) {
         tag(number, .varint)
-        // A negative number is extended to 64 bits, whatever its type.
+        // A negative number of any type is extended to 64 bits.
         varint(UInt64(truncatingIfNeeded: value))
     }
 
@@ -46,7 +46,7 @@ package struct ProtobufWriter {
         bytes += value
     }
 
-    /// Adds a message with the fields that the closure adds, even if it adds none; an element of a repeated field, if called repeatedly.
+    /// Adds a message with the fields that the closure adds, even if it adds none. Repeated calls add elements of a repeated field.
     package mutating func message(_ number: Int, _ fields: (inout ProtobufWriter) -> Void) {
         var message = ProtobufWriter()
         fields(&message)

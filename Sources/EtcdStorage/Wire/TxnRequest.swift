@@ -1,39 +1,35 @@
-/// Runs operations at one revision, which ones depends on whether all comparisons hold.
+/// Runs one of two lists of operations at one revision, depending on whether all comparisons hold.
 struct TxnRequest: EtcdRequest, Hashable {
-    /// The comparisons; without any, they hold.
+    /// The comparisons; an empty list holds.
     var compares: [Compare] = []
-    /// What is run if all comparisons hold.
+    /// The operations if all comparisons hold.
     var success: [Operation] = []
-    /// What is run otherwise.
+    /// The operations otherwise.
     var failure: [Operation] = []
 
     /// A comparison of a key, or of every key of a range, with a number or a value.
     ///
-    /// A key that does not exist, and a range without keys, has 0 for all numbers; a comparison of its value does not hold.
+    /// All numbers of a key that does not exist, or of a range without keys, are 0; a comparison of its value does not hold.
     struct Compare: Sendable, Hashable {
-        /// What is compared.
+        /// The property to compare, and the value to compare it with.
         enum Target: Sendable, Hashable {
-            /// The revision in which the key was written last.
+            /// The revision in which the key was last written.
             case modRevision(Int64)
-            /// The revision in which the key was created last.
+            /// The revision in which the key was last created.
             case createRevision(Int64)
-            /// The number of times that the key was written since it was created.
+            /// The number of writes since the key was created.
             case version(Int64)
-            /// The lease with which the key ends.
+            /// The lease of the key.
             case lease(Int64)
-            /// The value, in the order of its bytes.
+            /// The value, in lexicographical order.
             case value([UInt8])
         }
 
-        /// How what is stored has to relate to the target.
+        /// The relation of the stored property to the target.
         enum Relation: Int, Sendable, Hashable, CaseIterable {
-            /// It is the same.
             case equal = 0
-            /// It is higher.
             case greater = 1
-            /// It is lower.
             case less = 2
-            /// It is another one.
             case notEqual = 3
         }
 
@@ -41,15 +37,15 @@ struct TxnRequest: EtcdRequest, Hashable {
         var key: [UInt8]
         /// The key after the last one of the range; nil for a single key, and a NUL for no end.
         var rangeEnd: [UInt8]?
-        /// How what is stored has to relate to the target.
+        /// The relation of the stored property to the target.
         var relation = Relation.equal
-        /// What is compared.
+        /// The property to compare, and the value to compare it with.
         var target: Target
     }
 
-    /// An operation of a transaction; no key is written twice in one.
+    /// An operation of a transaction, which must not write a key twice.
     enum Operation: Sendable, Hashable {
-        /// Reads keys, as they are after the operations before.
+        /// Reads keys, after the preceding operations.
         case range(RangeRequest)
         /// Writes a key.
         case put(PutRequest)
@@ -67,7 +63,7 @@ struct TxnRequest: EtcdRequest, Hashable {
 }
 
 extension TxnRequest.Compare {
-    /// Adds the fields of the comparison.
+    /// Writes the fields of the comparison.
     func write(to writer: inout ProtobufWriter) {
         writer.field(1, relation.rawValue)
         writer.field(2, target.number)
@@ -84,7 +80,7 @@ extension TxnRequest.Compare {
 }
 
 extension TxnRequest.Compare.Target {
-    /// The number of the enumeration's case that tells what is compared.
+    /// The number of etcd's enumeration case for the property.
     fileprivate var number: Int {
         switch self {
         case .version: 0
@@ -97,7 +93,7 @@ extension TxnRequest.Compare.Target {
 }
 
 extension TxnRequest.Operation {
-    /// Adds the operation, which is the member of a `oneof`.
+    /// Writes the operation, a member of a `oneof`.
     func write(to writer: inout ProtobufWriter) {
         switch self {
         case .range(let request): writer.message(1, request.write)
@@ -108,17 +104,17 @@ extension TxnRequest.Operation {
 }
 
 extension TxnRequest {
-    /// Which branch was run, and its answers.
+    /// Which list was run, and the results.
     struct Response: Hashable {
-        /// The header, whose revision is that of the writes, if there was one.
+        /// The header, whose revision is that of the writes if there are any.
         var header = ResponseHeader()
         /// Whether the comparisons held.
         var succeeded = false
-        /// The answers to the operations, in their order.
+        /// The results of the operations, in order.
         var results: [Result] = []
     }
 
-    /// The answer to an operation.
+    /// The result of an operation.
     enum Result: Sendable, Hashable {
         /// The keys that were read.
         case range(RangeRequest.Response)
@@ -152,7 +148,7 @@ extension TxnRequest.Result: ProtobufReadable {
             default: try reader.skip()
             }
         }
-        guard let result else { throw ProtobufError(offset: start, reason: "the answer to an operation was expected") }
+        guard let result else { throw ProtobufError(offset: start, reason: "the result of an operation was expected") }
         self = result
     }
 }

@@ -1,32 +1,32 @@
-/// What a client sends on the stream of watches.
+/// A message of a client on the stream of watches.
 enum WatchRequest: Sendable, Hashable {
-    /// Begins to watch.
+    /// Begins a watch.
     case create(Create)
     /// Ends a watch.
     case cancel(watchID: Int64)
-    /// Asks for a progress answer on all watches of the stream.
+    /// Requests a progress response for all watches of the stream.
     case progress
 
-    /// What is watched, from when on and how.
+    /// The range, the first revision and the options of a watch.
     struct Create: Sendable, Hashable {
         /// The key, or the first one of a range.
         var key: [UInt8]
         /// The key after the last one of the range; nil for a single key, and a NUL for no end.
         var rangeEnd: [UInt8]?
-        /// The revision of the first events; 0 for those after now.
+        /// The revision of the first events; 0 for future ones.
         var startRevision: Int64 = 0
-        /// Whether a progress answer is wanted if there are no events for some minutes.
+        /// Whether to send a progress response if there are no events for some minutes.
         var notifiesProgress = false
-        /// Whether large answers may be divided into fragments.
+        /// Whether large responses may be divided into fragments.
         var allowsFragments = false
-        /// Whether events have the earlier value of the key.
+        /// Whether events contain the previous value of the key.
         var includesPrevious = false
     }
 
     /// The path of the stream.
     static let path = "/etcdserverpb.Watch/Watch"
 
-    /// The message in protobuf.
+    /// The encoded message.
     var message: [UInt8] {
         var writer = ProtobufWriter()
         switch self {
@@ -39,7 +39,7 @@ enum WatchRequest: Sendable, Hashable {
 }
 
 extension WatchRequest.Create {
-    /// Adds the fields of the request.
+    /// Writes the fields of the request.
     func write(to writer: inout ProtobufWriter) {
         writer.field(1, key)
         writer.field(2, rangeEnd ?? [])
@@ -52,14 +52,14 @@ extension WatchRequest.Create {
 
 /// A change of one key.
 struct WatchEvent: Sendable, Hashable {
-    /// Whether the key was deleted, rather than written.
+    /// Whether the key was deleted instead of written.
     var isDelete = false
-    /// The key as it was written; of a deleted one, only the key and the revision.
+    /// The key as it was written; if it was deleted, only the key and the revision.
     var keyValue = KeyValue()
-    /// The key as it was before, if the watch asked for it and etcd still has it.
+    /// The previous state of the key, if the watch requested it and it was not compacted.
     var previous: KeyValue?
 
-    /// The number of bytes of memory that it takes.
+    /// The memory that it takes in bytes.
     var memorySize: Int {
         let arrays = keyValue.key.memorySize + keyValue.value.memorySize
         return MemoryLayout<Self>.stride + arrays + (previous.map { $0.key.memorySize + $0.value.memorySize } ?? 0)
@@ -81,22 +81,22 @@ extension WatchEvent: ProtobufMessage {
 struct WatchResponse: Sendable, Hashable {
     /// The header, whose revision may be higher than that of the events.
     var header = ResponseHeader()
-    /// The watch; -1 for an answer about all of the stream.
+    /// The watch; -1 for a response for the whole stream.
     var watchID: Int64 = 0
-    /// Whether the watch has begun. One that is refused is begun and cancelled at once.
+    /// Whether the watch has begun. A refused watch is created and cancelled at once.
     var isCreated = false
     /// Whether the watch has ended.
     var isCanceled = false
     /// Whether the next message of this watch continues this one.
     var isFragment = false
-    /// The oldest revision that can be watched, if the watch was cancelled because it asked for an older one; otherwise 0.
+    /// The oldest revision that can be watched, if the watch was cancelled because it requested an older one; otherwise 0.
     var compactRevision: Int64 = 0
     /// Why the watch has ended; may be empty.
     var cancelReason = ""
     /// The events in the order of their revisions.
     var events: [WatchEvent] = []
 
-    /// Whether the message tells nothing but the revision of the header.
+    /// Whether the message contains only the revision of the header.
     var isProgress: Bool { events.isEmpty && !isCreated && !isCanceled && !isFragment }
 
     /// Why the watch has ended; nil if it has not.

@@ -70,7 +70,7 @@ struct EtcdAttemptsTests {
     @Test("An answer that takes too much memory is not asked for again; the request may have taken effect", arguments: [false, true])
     func largeAnswer(isRepeatable: Bool) {
         var attempts = EtcdAttempts(members: 3, isRepeatable: isRepeatable)
-        let failure = EtcdFailure(code: nil, message: "the answer cannot be read", isAnswerTooLarge: true)
+        let failure = EtcdFailure(code: nil, message: "the response cannot be read", isResponseTooLarge: true)
         let thrown = #expect(throws: (any Error).self) { try attempts.retry(after: failure, renewsToken: false) }
         if isRepeatable {
             #expect(thrown as? EtcdFailure == failure && attempts.mayHaveArrived)

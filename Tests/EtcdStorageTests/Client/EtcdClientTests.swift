@@ -422,7 +422,7 @@ struct EtcdClientTests {
         let (stream, _) = try await client(endpoint).watch(WatchRequest.Create(key: [1]), deadline: .distant)
         #expect(try await stream.next(deadline: .distant).map(\.isCreated) == [true])
         let failure = await #expect(throws: EtcdFailure.self) { try await stream.next(deadline: .distant) }
-        #expect(failure?.message == "the answer cannot be read: it is compressed")
+        #expect(failure?.message == "the response cannot be read: it is compressed")
     }
 
     private static let otherAnswerBytes: [(bytes: [UInt8], reason: String)] = {

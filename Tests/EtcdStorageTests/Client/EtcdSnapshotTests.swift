@@ -46,7 +46,7 @@ import Testing
     /// Pages of which none is the last one.
     private static let pages: [(keys: [[UInt8]], reason: String)] = [
         ([[2]], "not in their order"), ([[2], [2]], "not in their order"), ([[3], [2]], "not in their order"), ([], "no keys"),
-        ([[0]], "not in their order"), ([[9]], "not in the range"), ((2..<13).map { [$0] }, "11 keys instead of 10"),
+        ([[0]], "not in their order"), ([[9]], "not in the range"), ((2..<13).map { [$0] }, "11 keys instead of at most 10"),
     ]
 
     @Test("Pages that do not go on are an error that says so, and another member is asked next", arguments: pages)
@@ -94,7 +94,7 @@ import Testing
             call.respond(empty)
         }
         let failure = try await failure(of: client([server.endpoint.description]))
-        #expect(failure?.isAnswerTooLarge == true)
+        #expect(failure?.isResponseTooLarge == true)
     }
 
     private static func key(_ number: Int) -> [UInt8] {

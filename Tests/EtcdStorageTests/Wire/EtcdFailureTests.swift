@@ -85,6 +85,6 @@ import Testing
     func malformedSuccess() {
         let failure = #expect(throws: EtcdFailure.self) { try PutRequest.response(from: [0x0A]) }
         #expect(failure?.isOutcomeUnknown == true)
-        #expect(failure?.description == "the answer cannot be read: an integer ends too early (at byte 1)")
+        #expect(failure?.description == "the response cannot be read: an integer ends too early (at byte 1)")
     }
 }

@@ -44,7 +44,7 @@ import Testing
         #expect(try splitter.append(GRPCMessageSplitter.framed([1]) + [flag, 0, 0, 0]) == [[1]])
         for piece in [[0], [], [0, 0, 0, 0, 0]] as [[UInt8]] {
             let failure = #expect(throws: EtcdFailure.self) { try splitter.append(piece) }
-            #expect(failure?.message == "the answer cannot be read: it is compressed")
+            #expect(failure?.message == "the response cannot be read: it is compressed")
             #expect(failure?.isOutcomeUnknown == true)
         }
     }
@@ -67,7 +67,7 @@ import Testing
         var splitter = GRPCMessageSplitter(maximumSize: 300)
         #expect(try splitter.append(GRPCMessageSplitter.framed([UInt8](repeating: 1, count: 300))).count == 1)
         let failure = #expect(throws: EtcdFailure.self) { try splitter.append([0, 0, 0, 1, 45]) }
-        #expect(failure?.message == "the answer cannot be read: 301 bytes are more than 300")
+        #expect(failure?.message == "the response cannot be read: 301 bytes are more than 300")
         #expect(failure?.isOutcomeUnknown == true && failure?.isTooLarge == false)
         var unlimited = GRPCMessageSplitter()
         #expect(try unlimited.append([0, 4, 0, 0, 0]).isEmpty)

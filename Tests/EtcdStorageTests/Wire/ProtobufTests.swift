@@ -145,7 +145,7 @@ extension [UInt8] {
         ])
     func wrongType(hex: String, reason: String) {
         let failure = #expect(throws: EtcdFailure.self) { try ResponseHeader(message: [UInt8](hex: hex)) }
-        #expect(failure?.message.hasPrefix("the answer cannot be read: \(reason) (at byte ") == true)
+        #expect(failure?.message.hasPrefix("the response cannot be read: \(reason) (at byte ") == true)
         for hex in ["08 01", "0d 00000000"] {
             #expect(throws: EtcdFailure.self) { try KeyValue(message: [UInt8](hex: hex)) }
             #expect(throws: EtcdFailure.self) { try HeaderResponse(message: [UInt8](hex: hex)) }
@@ -168,7 +168,7 @@ extension [UInt8] {
         ])
     func damaged(hex: String) {
         let failure = #expect(throws: EtcdFailure.self) { try ResponseHeader(message: [UInt8](hex: hex)) }
-        #expect(failure?.message.hasPrefix("the answer cannot be read: ") == true)
+        #expect(failure?.message.hasPrefix("the response cannot be read: ") == true)
     }
 
     @Test("A nested message ends where its length says, and cannot be longer than what it is nested in")

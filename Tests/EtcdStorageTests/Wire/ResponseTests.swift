@@ -51,7 +51,7 @@ import Testing
     @Test("An answer to an operation of a type that is not known is an error, not a gap", arguments: ["1a00", "1a022200"])
     func unknownOperation(hex: String) {
         let failure = #expect(throws: EtcdFailure.self) { try response(to: TxnRequest.self, hex) }
-        #expect(failure?.message == "the answer cannot be read: the answer to an operation was expected (at byte 2)")
+        #expect(failure?.message == "the response cannot be read: the result of an operation was expected (at byte 2)")
     }
 
     @Test("A lease is read as it was granted and renewed")

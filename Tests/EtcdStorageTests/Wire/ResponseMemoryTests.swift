@@ -4,7 +4,7 @@ import Testing
 @testable import EtcdStorage
 
 /// An element of two bytes takes up to 200 in memory.
-@Suite("The memory that answers take", .timeLimit(.minutes(10))) struct AnswerMemoryTests {
+@Suite("The memory that answers take", .timeLimit(.minutes(10))) struct ResponseMemoryTests {
     /// Elements of a repeated field, each without fields.
     private func elements(of field: UInt8, count: Int = 2_000_000) -> [UInt8] {
         Array(repeating: [field << 3 | 2, 0], count: count).flatMap(\.self)
@@ -12,8 +12,8 @@ import Testing
 
     private func expectTooLarge(_ read: () throws -> Void) {
         let failure = #expect(throws: EtcdFailure.self) { try read() }
-        #expect(failure?.isAnswerTooLarge == true && failure?.isOutcomeUnknown == true && failure?.isTooLarge == false)
-        let start = "the answer cannot be read: it takes more than 67108864 bytes of memory, the limit of an answer; check that etcd serves"
+        #expect(failure?.isResponseTooLarge == true && failure?.isOutcomeUnknown == true && failure?.isTooLarge == false)
+        let start = "the response cannot be read: it takes more than 67108864 bytes of memory, the limit of a response; check that"
         #expect(failure?.message.hasPrefix(start) == true, "\(failure as Any)")
     }
 
@@ -49,7 +49,7 @@ import Testing
         let failure = #expect(throws: EtcdFailure.self) {
             _ = try PutRequest.response(HTTPResponse(status: 200, fields: [], body: body, trailers: trailers))
         }
-        #expect(failure?.message == "an answer with 2 messages or more instead of one")
+        #expect(failure?.message == "a response with 2 messages or more instead of one")
         var splitter = GRPCMessageSplitter()
         #expect(try splitter.append(body, limit: 2) == [[7], [7]])
     }
