@@ -287,7 +287,7 @@
             case changes, deletes, creates, deletesWithEtcdctl
         }
 
-        @Test("An edit is not stored if what it has read has changed, and can be made again", arguments: Meanwhile.allCases, [true, false])
+        @Test("An edit is not stored if what it has read has changed, and can be repeated", arguments: Meanwhile.allCases, [true, false])
         func conflict(meanwhile: Meanwhile, readsAll: Bool) async throws {
             let fixture = try await EtcdFixture()
             let (backend, other) = (try fixture.backend(), try fixture.backend())

@@ -145,9 +145,9 @@ import Testing
         let token = backend.watch(since: nil, on: DispatchQueue(label: "events")) { events.record($0) }
         member.setRange(range("b2", 9))
         mayCompact.signal()
-        let told = try await events.elements(count: 3)
-        guard case .failed(.historyLost(_, let reason)) = told[1], case .changed = told[2] else {
-            return #expect(Bool(false), "\(told)")
+        let reported = try await events.elements(count: 3)
+        guard case .failed(.historyLost(_, let reason)) = reported[1], case .changed = reported[2] else {
+            return #expect(Bool(false), "\(reported)")
         }
         #expect(reason.contains("other data than before"))
         #expect(try await backend.load().revision == StorageRevision(history: "7.b2", number: 9))

@@ -75,7 +75,7 @@
             try await store.close()
         }
 
-        @Test("What has read an entry, before another key took its name, is made again")
+        @Test("An edit that has read an entry, before another key became the entry, is repeated")
         func readBefore() throws {
             let keys = EntryKeys(prefix: "p")
             let (first, second) = (keys.start + Self.composed.utf8, keys.start + Self.decomposed.utf8)
@@ -92,7 +92,7 @@
             #expect(replica.compares(of: [Self.composed], read: replica.entries) != nil)
         }
 
-        @Test("The deletion of a key that was never told is no entry")
+        @Test("The deletion of a key whose event was lost deletes no entry")
         func unknownDeletion() throws {
             let keys = EntryKeys(prefix: "p")
             let snapshot = EtcdSnapshot(

@@ -44,7 +44,7 @@
             try await other.close()
         }
 
-        @Test("The backend has seen what it has stored, and what it has removed, when that returns")
+        @Test("When storing or removing an entry returns, the backend has received its event")
         func own() async throws {
             let fixture = try await EtcdFixture()
             let backend = try fixture.backend()
@@ -67,7 +67,7 @@
             #expect(try await keyValue(fixture) == nil)
         }
 
-        @Test("The entry of a process that is killed goes after its time to live, and everybody is told")
+        @Test("The entry of a process that is killed is removed after its time to live, which all stores report")
         func killed() async throws {
             let fixture = try await EtcdFixture()
             let store = try await ObservableStore.open(fixture.backend())

@@ -42,7 +42,7 @@
         }
 
         @Test(
-            "After the data was lost, nothing is told since a revision of before, whoever has written since", .servers(1),
+            "After the data was lost, there are no changes since an earlier revision, whoever has written since", .servers(1),
             arguments: [true, false])
         func lostData(isWrittenByLibrary: Bool) async throws {
             let cluster = try await cluster()
@@ -64,7 +64,7 @@
             #expect(try await changes(fixture, since: revision) == nil)
         }
 
-        @Test("After a backup was restored, and a process has noticed that, nothing is told since a revision of before", .servers(1))
+        @Test("After a backup was restored, and a process has noticed that, there are no changes since an earlier revision", .servers(1))
         func restoredBackup() async throws {
             let cluster = try await cluster()
             let fixture = try await EtcdFixture(cluster)

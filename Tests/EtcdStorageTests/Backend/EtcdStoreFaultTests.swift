@@ -6,7 +6,7 @@ import Testing
 
 @testable import EtcdStorage
 
-/// What a store tells when its member has not told everything.
+/// What a store reports when its member has lost events.
 @Suite("A store and the faults of members", .timeLimit(.minutes(10))) struct EtcdStoreFaultTests {
     private static let names = ["a", "b", "c", "d"]
 
@@ -45,18 +45,18 @@ import Testing
     }
 
     /// The values that each key is changed to, up to a last one.
-    private func told(_ changes: [String: AsyncStream<Change<Int>>], upTo last: [String: Int]) async -> [String: [Int]] {
-        var told: [String: [Int]] = [:]
+    private func values(of changes: [String: AsyncStream<Change<Int>>], upTo last: [String: Int]) async -> [String: [Int]] {
+        var values: [String: [Int]] = [:]
         for (name, changes) in changes {
             for await change in changes {
-                told[name, default: []].append(change.newValue)
+                values[name, default: []].append(change.newValue)
                 if change.newValue == last[name] { break }
             }
         }
-        return told
+        return values
     }
 
-    @Test("After a compaction each entry that differs is told once, removals among them, and nothing that is equal")
+    @Test("After a compaction each entry that differs is reported once, also removals, and no equal entry")
     func compaction() async throws {
         let mayCompact = DispatchSemaphore(value: 0)
         let first = try [entry("a", 1, at: 3), entry("b", 2, at: 4), entry("c", 3, at: 5)]
@@ -76,14 +76,14 @@ import Testing
         member.setRange(Self.range(try [entry("a", 1, at: 3), entry("b", 20, at: 9), entry("d", 4, at: 10)], at: 10))
         mayCompact.signal()
         #expect(
-            await told(changes, upTo: ["a": 100, "b": 200, "c": 300, "d": 400]) == [
+            await values(of: changes, upTo: ["a": 100, "b": 200, "c": 300, "d": 400]) == [
                 "a": [100], "b": [20, 200], "c": [0, 300], "d": [4, 400],
             ])
         #expect(member.startRevisions == [6, 11])
         try await store.close()
     }
 
-    @Test("Events that a member has lost are found by the comparison, and told once, though there is no newer revision")
+    @Test("Events that a member has lost are found by the comparison, and reported once, although there is no newer revision")
     func lostEvents() async throws {
         let first = try [entry("a", 1, at: 3), entry("b", 2, at: 4), entry("c", 3, at: 5)]
         let lossy = try [entry("b", 20, at: 6)]
@@ -108,13 +108,14 @@ import Testing
         let changes = changes(store)
         member.setRange(Self.range(try [entry("b", 20, at: 6), entry("c", 30, at: 6), entry("d", 4, at: 6)], at: 6))
         mayLose.signal()
-        #expect(await told(changes, upTo: ["a": 0, "b": 20, "c": 30, "d": 4]) == ["a": [0], "b": [20], "c": [30], "d": [4]])
+        #expect(await values(of: changes, upTo: ["a": 0, "b": 20, "c": 30, "d": 4]) == ["a": [0], "b": [20], "c": [30], "d": [4]])
         isRepaired.signal()
-        #expect(await told(changes, upTo: ["a": 100, "b": 200, "c": 300, "d": 400]) == ["a": [100], "b": [200], "c": [300], "d": [400]])
+        let later = await values(of: changes, upTo: ["a": 100, "b": 200, "c": 300, "d": 400])
+        #expect(later == ["a": [100], "b": [200], "c": [300], "d": [400]])
         try await store.close()
     }
 
-    @Test("Differences are not told to stores that may know what was read in between: they read everything", arguments: [false, true])
+    @Test("Differences are not reported to stores that may have read something in between: they read everything", arguments: [false, true])
     func readBetween(isRead: Bool) async throws {
         let mayCompact = DispatchSemaphore(value: 0)
         let member = try ScriptedMember(range: Self.range([entry("a", 1, at: 3)], at: 5)) { number, connection in
@@ -143,7 +144,7 @@ import Testing
         token.cancel()
     }
 
-    @Test("An edit that has taken effect without an answer is not undone in memory before the watch has come to it")
+    @Test("An edit that has taken effect without a response is not undone in memory before the watch has delivered it")
     func effectBeforeEvent() async throws {
         let mayTell = DispatchSemaphore(value: 0)
         let token = Lock<KeyValue?>(nil)
@@ -192,21 +193,21 @@ import Testing
 
     // MARK: - Transactions whose event does not come
 
-    /// What a member tells after a transaction has written 2 to "a" and "b" at revision 6.
+    /// What a member sends after a transaction has written 2 to "a" and "b" at revision 6.
     enum Silence: CaseIterable, Sendable {
         /// Others have written 9 at 7, and its revision is compacted.
         case compacted
         /// The same, but nobody has written since.
         case compactedLast
-        /// It tells revision 7, which is of "c"; others have written 9 at 8.
+        /// It sends revision 7, which is of "c"; others have written 9 at 8.
         case lost
-        /// It tells revision 7, in which others have written 9.
+        /// It sends revision 7, in which others have written 9.
         case lostOverwritten
-        /// It tells revision 7, in which others have deleted both.
+        /// It sends revision 7, in which others have deleted both.
         case lostDeleted
-        /// It tells revision 7, which is of "c"; others have written 1 again at 8, which is the newest.
+        /// It sends revision 7, which is of "c"; others have written 1 again at 8, which is the newest.
         case lostBack
-        /// It tells revision 7, which is of "c", and nobody has written since.
+        /// It sends revision 7, which is of "c", and nobody has written since.
         case lostLast
         /// The revision of the transaction is 4: the cluster was restored before.
         case restored
@@ -215,8 +216,8 @@ import Testing
         fileprivate var revision: Int64 { self == .restored ? 4 : 6 }
         fileprivate var lastRevision: Int64 { self == .restored ? 4 : 7 }
 
-        /// What is told after 6.
-        fileprivate func told() throws -> [WatchEvent] {
+        /// The events after revision 6.
+        fileprivate func events() throws -> [WatchEvent] {
             switch self {
             case .compacted, .compactedLast, .restored: []
             case .lost, .lostLast, .lostBack: try [WatchEvent(keyValue: entry("c", 1, at: 7))]
@@ -239,20 +240,20 @@ import Testing
             }
         }
 
-        /// The values that both entries are told to have.
+        /// The reported values of both entries.
         fileprivate var values: [Int] {
             switch self {
             case .compacted, .lost: [2, 9]
             case .compactedLast, .lostLast, .restored: [2]
             case .lostBack: [2, 1]
             case .lostDeleted: [0]
-            // Told now, the older values would seem to be stored again.
+            // The older values, reported now, would seem to be stored again.
             case .lostOverwritten: [9]
             }
         }
     }
 
-    @Test("A transaction is told as a step of its own, also if its event does not come", arguments: Silence.allCases)
+    @Test("A transaction is reported as a step of its own, also if its event does not arrive", arguments: Silence.allCases)
     func silence(_ silence: Silence) async throws {
         let isStored = DispatchSemaphore(value: 0)
         let first = try [entry("a", 1, at: 5), entry("b", 1, at: 5)]
@@ -261,8 +262,8 @@ import Testing
             if number == 0 {
                 isStored.wait()
                 if !silence.isCompaction {
-                    guard let told = try? silence.told() else { return }
-                    if !told.isEmpty { connection.result(Self.events(told, at: 7)) }
+                    guard let events = try? silence.events() else { return }
+                    if !events.isEmpty { connection.result(Self.events(events, at: 7)) }
                     while connection.receiveHeartbeat() { connection.progress(silence.lastRevision) }
                 } else {
                     connection.result(Self.compacted(6, at: 8))
@@ -289,11 +290,11 @@ import Testing
         try await store.update { transaction in
             for name in ["a", "b"] { transaction[key(name)] = 2 }
         }
-        var told: [String: [Change<Int>]] = [:]
+        var reported: [String: [Change<Int>]] = [:]
         var rest = try ["a", "b"].map { name in (name, try #require(changes[name]).makeAsyncIterator()) }
         for index in rest.indices {
             while let change = await rest[index].1.next() {
-                told[rest[index].0, default: []].append(change)
+                reported[rest[index].0, default: []].append(change)
                 if change.newValue == silence.values.last { break }
             }
         }
@@ -304,13 +305,13 @@ import Testing
         // Nothing comes after the last value.
         try await store.close()
         for index in rest.indices {
-            while let change = await rest[index].1.next() { told[rest[index].0, default: []].append(change) }
+            while let change = await rest[index].1.next() { reported[rest[index].0, default: []].append(change) }
         }
         for name in ["a", "b"] {
-            #expect(told[name]?.map(\.newValue) == silence.values)
-            #expect(told[name]?.map(\.origin) == silence.values.map { $0 == 2 ? .local : .external })
+            #expect(reported[name]?.map(\.newValue) == silence.values)
+            #expect(reported[name]?.map(\.origin) == silence.values.map { $0 == 2 ? .local : .external })
         }
-        #expect(told["a"]?.map(\.revision) == told["b"]?.map(\.revision))
+        #expect(reported["a"]?.map(\.revision) == reported["b"]?.map(\.revision))
     }
 
     /// The key with which a transaction marks itself, as it is stored at a revision.

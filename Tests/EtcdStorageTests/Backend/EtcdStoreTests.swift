@@ -9,7 +9,7 @@
 
     @Suite("Stores on etcd", .needsEtcd, .timeLimit(.minutes(10)))
     struct EtcdStoreTests {
-        @Test("A store is told each change by another one, in order, and the last value")
+        @Test("A store reports each change by another one, in order, and the last value")
         func changes() async throws {
             let fixture = try await EtcdFixture()
             let (reader, writer) = (
@@ -17,13 +17,13 @@
             )
             let changes = reader.changes(of: .count)
             for number in 1...50 { try await writer.update { $0[.count] = number } }
-            var seen: [Int] = []
+            var received: [Int] = []
             for await change in changes {
-                seen.append(change.newValue)
+                received.append(change.newValue)
                 #expect(change.origin == .external)
                 if change.newValue == 50 { break }
             }
-            #expect(seen == Array(1...50))
+            #expect(received == Array(1...50))
             try await reader.close()
             try await writer.close()
         }
@@ -91,7 +91,7 @@
             try await other.close()
         }
 
-        @Test("Changes since a revision are told after a restart, by every writer, in order, and then the live ones")
+        @Test("After a restart, the changes since a revision by all writers are reported in order, and then the live ones")
         func resumed() async throws {
             let fixture = try await EtcdFixture()
             let first = try await ObservableStore.open(fixture.backend())
@@ -103,12 +103,12 @@
             let store = try await ObservableStore.open(fixture.backend())
             let changes = try #require(try await store.changes(of: .count, since: revision))
             try await writer.update { $0[.count] = 6 }
-            var seen: [[Int]] = []
+            var received: [[Int]] = []
             for await change in changes {
-                seen.append([change.oldValue, change.newValue])
+                received.append([change.oldValue, change.newValue])
                 if change.newValue == 6 { break }
             }
-            #expect(seen == (1...5).map { [$0, $0 + 1] })
+            #expect(received == (1...5).map { [$0, $0 + 1] })
             try await store.close()
             try await writer.close()
         }
@@ -181,7 +181,7 @@
             while follower != nil { try await fixture.put("a", Array("x".utf8)) }
         }
 
-        @Test("A cluster that cannot be reached is told with its address, and a store that has opened it keeps its values")
+        @Test("A cluster that cannot be reached is reported with its address, and a store that has opened it keeps its values")
         func unreachable() async throws {
             let configuration = EtcdConfiguration(endpoints: ["127.0.0.1:1"], prefix: "p", requestTimeout: .milliseconds(200))
             let backend = try EtcdBackend(configuration)

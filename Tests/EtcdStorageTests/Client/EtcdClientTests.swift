@@ -119,7 +119,7 @@ struct EtcdClientTests {
         #expect(member.calls.load(ordering: .relaxed) == 3)
     }
 
-    @Test("If no member serves until the deadline, the last error is told")
+    @Test("If no member serves until the deadline, the last error is reported")
     func unavailable() async throws {
         let client = try client(Self.closed, "localhost:1")
         try await withEnoughTime { time in
@@ -382,7 +382,7 @@ struct EtcdClientTests {
         #expect(other.connections.load(ordering: .relaxed) == 0)
     }
 
-    @Test("A member whose connections take no request at all has failed: another one is asked")
+    @Test("A member whose connections take no request at all has failed: another one is tried")
     func uselessConnection() async throws {
         let server = try HTTP2Server([.maximumStreams: 0]) { $0.receiveEnd() }
         let other = Member()
@@ -412,7 +412,7 @@ struct EtcdClientTests {
         #expect(member.connections.load(ordering: .relaxed) == 1)
     }
 
-    @Test("What a member damages behind the messages of a watch is told right after them")
+    @Test("Damage behind the messages of a watch is reported right after them")
     func damagedWatch() async throws {
         let endpoint = try Member().listen { _, call in
             call.send(bytes: GRPCMessageSplitter.framed(WatchResponse(isCreated: true).message) + [1, 0, 0, 0, 1])
@@ -465,7 +465,7 @@ struct EtcdClientTests {
         #expect(try await ends.elements(count: 1) == [.connectionClosed])
     }
 
-    @Test("A watch that a member refuses is told as the member's failure, and the next member is preferred")
+    @Test("A watch that a member refuses throws the member's failure, and the next member is preferred")
     func refusedWatch() async throws {
         let (first, second) = (Member(), Member())
         let client = try client(try first.listen { _, _ in .noLeader }, try second.listen { _, _ in .success })

@@ -4,9 +4,9 @@ import Testing
 
 @testable import EtcdStorage
 
-/// What real members never answer to a request for keys.
+/// Responses to requests for keys that real members never send.
 @Suite("A snapshot and the faults of members", .timeLimit(.minutes(10))) struct EtcdSnapshotTests {
-    /// A member that answers each request for keys with a page.
+    /// A member that responds to each request for keys with a page.
     private func member(
         _ page: @escaping @Sendable (_ request: RangeRequest, _ number: Int) -> RangeRequest.Response
     ) throws -> (endpoint: String, requests: Recorder<RangeRequest>) {
@@ -49,7 +49,7 @@ import Testing
         ([[0]], "not in their order"), ([[9]], "not in the range"), ((2..<13).map { [$0] }, "11 keys instead of at most 10"),
     ]
 
-    @Test("Pages that do not go on are an error that says so, and another member is asked next", arguments: pages)
+    @Test("Pages that do not advance are an error that says so, and another member is tried next", arguments: pages)
     func endless(keys: [[UInt8]], reason: String) async throws {
         let (endless, requests) = try member { _, _ in Self.keys(keys) }
         let (other, _) = try member { _, _ in Self.keys([[3], [4]], hasMore: false) }
@@ -57,12 +57,12 @@ import Testing
         let failure = try await failure(of: client)
         #expect(failure?.message.contains(reason) == true, "\(failure as Any)")
         #expect(failure?.message.contains("check what serves at the address") == true)
-        // The next page was perhaps asked for already.
+        // The next page may have been requested already.
         #expect(requests.elements.count <= 3)
         #expect(try await snapshot(client).keyValues.map(\.key) == [[3], [4]])
     }
 
-    @Test("Keys that rise for ever are read up to the limit, which the error names with the remedy")
+    @Test("Keys without end are read up to the limit, which the error names with the remedy")
     func rising() async throws {
         let (endpoint, requests) = try member { request, _ in Self.keys((1...8).map { request.key + [$0] }) }
         let failure = try await failure(of: client([endpoint], memoryLimit: 100_000))
@@ -75,7 +75,7 @@ import Testing
         #expect(requests.elements.count <= 250)
     }
 
-    @Test("An answer that takes too much memory is asked for in smaller pages, down to one key")
+    @Test("A response that takes too much memory is requested in smaller pages, down to one key")
     func smallerPages() async throws {
         let count = 300_000
         let (endpoint, requests) = try member { request, _ in
@@ -108,7 +108,7 @@ import Testing
 }
 
 extension ProtobufWriter {
-    /// The answer with keys without any field.
+    /// A response with keys without any field.
     fileprivate static func emptyKeys(_ count: Int) -> [UInt8] {
         Array(repeating: [2 << 3 | 2, 0] as [UInt8], count: count).flatMap(\.self)
     }

@@ -104,7 +104,7 @@ import Testing
         #expect(try await watch(member).nextEvents()?.revision == 6)
     }
 
-    @Test("Another cluster at the same address is a reason to read everything anew")
+    @Test("Another cluster at the same address is a reason to read everything again")
     func otherCluster() async throws {
         let member = try ScriptedMember(range: range(["a": 2], at: 3, cluster: 8)) { _, connection in
             connection.create(revision: 3, cluster: 8)
@@ -117,7 +117,7 @@ import Testing
         #expect(member.startRevisions == [6, 4])
     }
 
-    @Test("A history that went backwards, as that of a restored backup, is read anew")
+    @Test("A history that went backwards, as that of a restored backup, is read again")
     func restoredBackup() async throws {
         let member = try ScriptedMember(range: range(at: 3)) { _, connection in
             connection.create(revision: 3)
@@ -129,7 +129,7 @@ import Testing
         #expect(await watch.nextReset()?.revision == 3)
     }
 
-    @Test("Instead of events that take too much memory, everything is read anew")
+    @Test("Instead of events that take too much memory, everything is read again")
     func tooManyEvents() async throws {
         let event: [UInt8] = [11 << 3 | 2, 0]
         let message = GRPCMessageSplitter.framed(Array(repeating: event, count: 400_000).flatMap(\.self))
@@ -144,7 +144,7 @@ import Testing
         #expect(member.startRevisions == [6, 10])
     }
 
-    @Test("A member that is late is waited for, if the cluster has the revision")
+    @Test("A member that lags behind is waited for, if the cluster has the revision")
     func lateMember() async throws {
         let member = try ScriptedMember(range: range(at: 9)) { _, connection in
             connection.create(revision: 3)
@@ -159,7 +159,7 @@ import Testing
         guard case .events(6, _) = await watch.next() else { return #expect(Bool(false), "something else than the events") }
     }
 
-    @Test("Without other settings, a silent member is given up within five seconds, in good time for what waits for another one")
+    @Test("Without other settings, a silent member is left within five seconds, early enough for calls that wait for another one")
     func defaultTiming() {
         let timing = EtcdWatch.Timing()
         #expect(timing.silence <= .seconds(5) && timing.response <= .seconds(5))
@@ -168,7 +168,7 @@ import Testing
         #expect(timing.arrival >= timing.silence * 3 && timing.renewals >= 3)
     }
 
-    @Test("A member that falls silent is given up for the next one")
+    @Test("A member that falls silent is left for the next one")
     func silence() async throws {
         try await withEnoughTime(from: .milliseconds(100)) { time in
             let silent = try ScriptedMember { _, connection in
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    @Test("Events that a member has lost are noticed by a comparison, and everything is read anew")
+    @Test("Events that a member has lost are detected by a comparison, and everything is read again")
     func lostEvents() async throws {
         let member = try ScriptedMember(range: range(["a": 6, "b": 7], at: 8)) { _, connection in
             connection.create()
@@ -205,7 +205,7 @@ import Testing
         #expect(await watch.nextReset()?.keyValues.map(\.modRevision) == [6, 7])
     }
 
-    @Test("While somebody waits and nothing comes, what was lost is noticed long before the next comparison")
+    @Test("While a task waits and nothing arrives, lost events are detected long before the next comparison")
     func awaitedEvents() async throws {
         let member = try ScriptedMember(range: range(["a": 6, "b": 7], at: 8)) { _, connection in
             connection.create()
@@ -219,7 +219,7 @@ import Testing
         #expect(await watch.nextReset()?.keyValues.map(\.modRevision) == [6, 7])
     }
 
-    @Test("After a member or this process has stood still, what was lost then is noticed long before the next comparison")
+    @Test("After a member or this process has stalled, events lost then are detected long before the next comparison")
     func stalled() async throws {
         let member = try ScriptedMember(range: range(["a": 6, "b": 7], at: 8)) { _, connection in
             connection.create()
@@ -235,7 +235,7 @@ import Testing
         #expect(await watch.nextReset()?.keyValues.map(\.modRevision) == [6, 7])
     }
 
-    @Test("Nothing is read anew while comparisons find what was delivered")
+    @Test("Nothing is read again while comparisons find no difference")
     func agreement() async throws {
         let member = try ScriptedMember(range: range(["a": 6], at: 8)) { _, connection in
             connection.create()
@@ -283,7 +283,7 @@ import Testing
         if let step = await watch.next() { Issue.record("\(step)") }
     }
 
-    @Test("A cancelled watch ends while it waits for an answer, and ends its call")
+    @Test("A cancelled watch ends while it waits for a response, and ends its call")
     func cancellation() async throws {
         let (closed, continuation) = AsyncStream.makeStream(of: Void.self)
         let member = try ScriptedMember { _, connection in

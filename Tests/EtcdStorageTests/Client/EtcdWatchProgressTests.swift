@@ -57,7 +57,7 @@ import Testing
         #expect((before + after).map(\.events.count) == [2, 1, 3])
     }
 
-    @Test("A revision whose fragments never end is no longer kept than its limit: everything is read anew")
+    @Test("A revision whose fragments never end is dropped at the limit: everything is read again")
     func endlessRevision() {
         let limit = 100_000
         var progress = WatchProgress(after: EtcdSnapshot(clusterID: 7, revision: 5, keyValues: []), memoryLimit: limit)
@@ -89,7 +89,7 @@ import Testing
         #expect(revisions(progress.receive(message([event(6)]))) == [6])
     }
 
-    @Test("A watch is quiet after two answers to heartbeats of one connection, between which nothing has come")
+    @Test("A watch is quiet after two responses to heartbeats of one connection, between which nothing has arrived")
     func quiet() {
         var progress = progress()
         func answer() -> Bool {
@@ -112,7 +112,7 @@ import Testing
         #expect(progress.receive(message([], header: 5)) == .events([]))
     }
 
-    @Test("Revisions that fall, another cluster and a compacted history are reasons to read everything anew")
+    @Test("Revisions that fall, another cluster and a compacted history are reasons to read everything again")
     func resets() {
         var progress = progress()
         #expect(progress.receive(message([event(8), event(7)])) == .reset)
@@ -121,7 +121,7 @@ import Testing
         #expect(progress.revision == 5)
     }
 
-    @Test("A watch that is refused ends, although it is begun in the same message")
+    @Test("A refused watch ends, although the same message says that it was created")
     func refused() {
         var progress = progress()
         let outcome = progress.receive(WatchResponse(isCreated: true, isCanceled: true, cancelReason: "etcdserver: permission denied"))
@@ -188,7 +188,7 @@ import Testing
         #expect(progress.compare(with: snapshot(20, [1: 6, 3: 5, 4: 7])) == .isComplete)
     }
 
-    @Test("Events on their way are suspect, and not lost if they arrive")
+    @Test("Events in transit are suspect, and not lost if they arrive")
     func onTheirWay() {
         var progress = WatchProgress(after: snapshot(5, [1: 3, 2: 4]))
         #expect(progress.compare(with: snapshot(7, [1: 6])) == .isSuspect)
@@ -197,7 +197,7 @@ import Testing
         #expect(progress.compare(with: snapshot(7, [1: 6])) == .isComplete)
     }
 
-    @Test("A key that changes all the time is not lost, even if its last event is always on its way")
+    @Test("A key that changes all the time is not lost, even if its last event is always in transit")
     func busyKey() {
         var progress = WatchProgress(after: snapshot(5, [1: 5]))
         for revision in 6..<20 as Range<Int64> {
@@ -207,7 +207,7 @@ import Testing
     }
 
     @Test(
-        "An event that has not come by the next comparison is lost",
+        "An event that has not arrived by the next comparison is lost",
         arguments: [[1: 6, 2: 4], [1: 3], [1: 3, 2: 4, 3: 7]] as [[UInt8: Int64]])
     func lost(keys: [UInt8: Int64]) {
         var progress = WatchProgress(after: snapshot(5, [1: 3, 2: 4]))

@@ -2,11 +2,11 @@ import ObservableStorage
 
 @testable import EtcdStorage
 
-/// A member that answers each watch as a script says, to show faults that real ones have rarely.
+/// A member that responds to each watch according to a script, for faults that real members rarely have.
 final class ScriptedMember: Sendable {
     /// One watch as the member sees it.
     struct Connection: Sendable {
-        /// The revision that the client asked for.
+        /// The revision that the client has requested.
         let startRevision: Int64
         private let call: GRPCServer.Call
 
@@ -24,7 +24,7 @@ final class ScriptedMember: Sendable {
             call.send(response.message)
         }
 
-        /// Says that the watch has begun.
+        /// Confirms that the watch has begun.
         func create(revision: Int64 = 5, cluster: UInt64 = 7) {
             result(WatchResponse(header: ResponseHeader(clusterID: cluster, revision: revision), isCreated: true))
         }
@@ -35,7 +35,7 @@ final class ScriptedMember: Sendable {
             result(WatchResponse(header: ResponseHeader(clusterID: 7, revision: 1000), isFragment: isFragment, events: events))
         }
 
-        /// Sends a progress answer.
+        /// Sends a progress response.
         func progress(_ revision: Int64) {
             result(WatchResponse(header: ResponseHeader(clusterID: 7, revision: revision), watchID: -1))
         }
@@ -49,7 +49,7 @@ final class ScriptedMember: Sendable {
             return false
         }
 
-        /// Ends the stream with a status of gRPC; the connection stays open.
+        /// Ends the stream with a gRPC status; the connection stays open.
         func end(_ status: Int, _ message: String) {
             call.end(status, message)
         }
@@ -81,7 +81,7 @@ final class ScriptedMember: Sendable {
     /// The revisions from which watches began.
     var startRevisions: [Int64] { state.value.withLock(\.startRevisions) }
 
-    /// The number of tokens that were asked for.
+    /// The number of requested tokens.
     var authentications: Int { state.value.withLock(\.authentications) }
 
     /// The port for clients.
@@ -90,8 +90,8 @@ final class ScriptedMember: Sendable {
     /// Starts a member.
     ///
     /// - Parameters:
-    ///   - range: the answer to every range request.
-    ///   - script: treats a watch, with its number from 0. If it returns without an end of the watch, the connection closes.
+    ///   - range: the response to every range request.
+    ///   - script: handles a watch, with its number from 0. If it returns without an end of the watch, the connection closes.
     init(range: RangeRequest.Response = RangeRequest.Response(), _ script: @escaping @Sendable (Int, Connection) -> Void) throws {
         let state = Shared(State(range: range))
         self.state = state
@@ -121,7 +121,7 @@ final class ScriptedMember: Sendable {
             guard let transact else { return call.respond(TxnRequest.Response(header: range.header).message) }
             guard let request = try? TxnRequest(message: message) else { return call.reset() }
             do throws(EtcdFailure) {
-                // The outcome of what is not answered stays unknown.
+                // The outcome of a transaction without a response stays unknown.
                 guard let response = try transact(request) else { return call.reset() }
                 call.respond(response.message)
             } catch {
@@ -131,12 +131,12 @@ final class ScriptedMember: Sendable {
         }
     }
 
-    /// Answers transactions from now on; one for which nil is returned is given up without an answer, while the connection stays open.
+    /// Responds to transactions from now on; if nil is returned, the stream is reset without a response, and the connection stays open.
     func answerTransactions(_ transact: @escaping @Sendable (_ request: TxnRequest) throws(EtcdFailure) -> TxnRequest.Response?) {
         state.value.withLock { $0.transact = transact }
     }
 
-    /// Changes the answer to range requests.
+    /// Changes the response to range requests.
     func setRange(_ range: RangeRequest.Response) {
         state.value.withLock { $0.range = range }
     }

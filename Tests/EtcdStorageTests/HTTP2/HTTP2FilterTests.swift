@@ -129,7 +129,7 @@ struct HTTP2FilterTests {
         await #expect(throws: failure) { try await open(server, receipts: 0) }
     }
 
-    @Test("A request that the filter refuses to send ends the connection, and the server is told")
+    @Test("A request that the filter refuses to send ends the connection with an alert")
     func sending() async throws {
         let (alerts, alert) = AsyncStream.makeStream(of: Bool.self)
         let server = try LoopbackServer { _, peer in

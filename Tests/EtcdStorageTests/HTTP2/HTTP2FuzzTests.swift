@@ -7,7 +7,7 @@ import Testing
 struct HTTP2FuzzTests {
     private static let seeds = UInt64(isLong ? 20_000 : 300)
 
-    /// What a session with four requests, one of which was given up, made of bytes.
+    /// The result of bytes in a session with four requests, one of which was closed.
     private struct Outcome: Hashable {
         var events: [HTTP2Session.Event] = []
         var violation: HTTP2Violation?

@@ -27,7 +27,7 @@ struct HTTP2GoAwayTests {
     }
 
     @Test(
-        "A server that violates the protocol is told what kind of violation it was",
+        "A server that violates the protocol gets the code of the violation",
         arguments: [
             (.data(0, [1]), 1), (.number(.windowUpdate, 0), 3), (HTTP2Frame(kind: .ping, payload: [1]), 6),
             (HTTP2Frame(kind: .headers, flags: .endHeaders, stream: 1, payload: [0xFF, 0]), 9),
@@ -40,7 +40,7 @@ struct HTTP2GoAwayTests {
         #expect(received == HTTP2Frame.goAway(lastStream: 0, code: code).payload)
     }
 
-    @Test("A server that has closed the connection is told nothing")
+    @Test("A server that has closed the connection gets no GOAWAY")
     func closedByPeer() async throws {
         let (payloads, continuation) = AsyncStream.makeStream(of: [UInt8]?.self)
         let server = try LoopbackServer { _, peer in

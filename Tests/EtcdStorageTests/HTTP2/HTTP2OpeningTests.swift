@@ -39,7 +39,7 @@ struct HTTP2OpeningTests {
     }
 
     @Test(
-        "A server of another protocol is told apart, although it closes the connection",
+        "A server of another protocol is detected, although it closes the connection",
         arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", "\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{16}", "SSH-2.0-OpenSSH_9.6\r\n"])
     func otherProtocol(answer: String) async throws {
         let server = try LoopbackServer { _, peer in

@@ -48,7 +48,7 @@
             try await reader.close()
         }
 
-        @Test("What has changed while the only known member was away, and was compacted meanwhile, is told once for each key")
+        @Test("Changes while the only known member was away, which were compacted meanwhile, are reported once for each key")
         func compaction() async throws {
             let cluster = try await EtcdCluster.start(members: 3)
             let fixture = try await EtcdFixture(cluster)

@@ -36,7 +36,7 @@
             try await end(store, writer, witness, peers, seed: seed)
         }
 
-        @Test("A process that is stopped while others write and compact the history is told the right values afterwards, each once")
+        @Test("A process that is stopped while others write and compact the history gets the right values afterwards, each once")
         func suspendedProcess() async throws {
             let cluster = try await EtcdCluster.start(members: 3)
             let fixture = try await EtcdFixture(cluster)
@@ -73,7 +73,7 @@
             }
         }
 
-        /// Waits until all have written, and compares what they have seen.
+        /// Waits until all have written, and compares the changes that they have received.
         private func end(
             _ store: ObservableStore, _ writer: RandomWriter, _ witness: StoreWitness, _ peers: [RunningProgram], seed: UInt64
         ) async throws {

@@ -41,7 +41,7 @@
                 #expect(peer.errors.elements.filter { !$0.hasPrefix("ObservableStorage: etcd ") } == [], "\(name)")
             }
             try await observer.close()
-            // Nothing that the stores have told is relied on.
+            // Independent of what the stores have reported.
             let store = try await ObservableStore.open(fixture.backend())
             #expect(store[.count] == Self.processes * Self.increments)
             for name in names { #expect(store[StorageKey("count.\(name)", default: 0)] == Self.increments) }

@@ -57,7 +57,7 @@
             withExtendedLifetime(cluster) {}
         }
 
-        @Test("What is told of a request that is not repeatable is true, whenever the leader is killed")
+        @Test("The reported outcome of a request that is not repeatable is true, whenever the leader is killed")
         func truth() async throws {
             let cluster = try await EtcdCluster.start(members: 3)
             let client = try client(cluster, requestTimeout: .seconds(2))
@@ -103,7 +103,7 @@
             withExtendedLifetime(cluster) {}
         }
 
-        @Test("A wrong password is told as etcd tells it")
+        @Test("A wrong password is reported with the error of etcd")
         func wrongPassword() async throws {
             let cluster = try await EtcdCluster.start()
             try await cluster.enableAuthentication(rootPassword: "secret")

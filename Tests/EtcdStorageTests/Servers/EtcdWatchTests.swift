@@ -181,11 +181,11 @@
             await watch.untilConnected()
             for name in ["b", "c", "d"] { try await put([name], in: cluster) }
             // They may be read, on a machine that is so busy that a comparison finds them first.
-            var told: Set<[UInt8]> = []
-            while !told.contains(key("d")), let step = await watch.next() {
+            var delivered: Set<[UInt8]> = []
+            while !delivered.contains(key("d")), let step = await watch.next() {
                 switch step {
-                case .events(_, let events): told.formUnion(events.map(\.keyValue.key))
-                case .reset(let snapshot): told.formUnion(snapshot.keyValues.map(\.key))
+                case .events(_, let events): delivered.formUnion(events.map(\.keyValue.key))
+                case .reset(let snapshot): delivered.formUnion(snapshot.keyValues.map(\.key))
                 default: break
                 }
             }

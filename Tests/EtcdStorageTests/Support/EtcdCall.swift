@@ -2,12 +2,12 @@
 
 /// Calls to a member without a client, each on a connection of its own.
 enum EtcdCall {
-    /// Sends a request to a port of this machine, and returns the answer.
+    /// Sends a request to a port of this machine, and returns the response.
     static func send<Request: EtcdRequest>(_ request: Request, to port: Int, token: String? = nil) async throws -> Request.Response {
         try await send(request.message, as: Request.self, to: port, token: token)
     }
 
-    /// Sends the message of a request as it is.
+    /// Sends the encoded message of a request.
     static func send<Request: EtcdRequest>(
         _ message: [UInt8], as type: Request.Type, to port: Int, token: String? = nil
     ) async throws -> Request.Response {

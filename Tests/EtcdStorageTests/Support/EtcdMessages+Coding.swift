@@ -1,15 +1,15 @@
 @testable import EtcdStorage
 
-// The directions of messages that only members need: answers are written, and requests are read.
+// The coding that only members need: responses are written, and requests are read.
 
 /// A message that a member sends.
 protocol MemberMessage: Sendable {
-    /// Adds the fields of the message.
+    /// Writes the fields of the message.
     func write(to writer: inout ProtobufWriter)
 }
 
 extension MemberMessage {
-    /// The message in protobuf.
+    /// The encoded message.
     var message: [UInt8] {
         var writer = ProtobufWriter()
         write(to: &writer)

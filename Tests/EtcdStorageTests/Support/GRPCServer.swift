@@ -2,15 +2,15 @@ import Foundation
 
 @testable import EtcdStorage
 
-/// A server of gRPC on 127.0.0.1 that treats each call as a script says, until the process ends.
+/// A gRPC server on 127.0.0.1 that handles each call according to a script, until the process ends.
 final class GRPCServer: Sendable {
     /// The server's side of one call, with blocking functions.
     ///
     /// The unchecked conformance holds because its state is used under its condition only.
     final class Call: @unchecked Sendable {
-        /// How the client has ended a call before its answer, or after it.
+        /// How the client has ended a call, before or after its response.
         enum End: Hashable, Sendable {
-            /// It has ended the call alone.
+            /// It has reset the stream of the call.
             case reset
             /// It has closed the connection.
             case connectionClosed
@@ -99,20 +99,20 @@ final class GRPCServer: Sendable {
             peer.send(.data, stream: id, bytes)
         }
 
-        /// Ends the call with a status of gRPC.
+        /// Ends the call with a gRPC status.
         func end(_ status: Int = 0, _ message: String = "") {
             let trailers = [HTTPField(name: "grpc-status", value: "\(status)"), HTTPField(name: "grpc-message", value: message)]
             peer.send(.headers, [.endHeaders, .endStream], stream: id, HPACKEncoder.encode((takeHead() ?? []) + trailers))
             condition.withLock { hasEnded = true }
         }
 
-        /// Answers with one message.
+        /// Responds with one message.
         func respond(_ message: [UInt8]) {
             send(message)
             end()
         }
 
-        /// Gives up the call without an answer; by default because of an error of the server, which may have executed it.
+        /// Resets the call without a response; by default because of an internal error, after which the server may have executed it.
         func reset(_ code: UInt32 = 2) {
             var payload: [UInt8] = []
             payload.append(bigEndian: code)
@@ -120,7 +120,7 @@ final class GRPCServer: Sendable {
             condition.withLock { hasEnded = true }
         }
 
-        /// Announces that the connection takes no further calls, and that those after this one were not looked at.
+        /// Announces that the connection takes no further calls, and that those after this one were not processed.
         func goAway() {
             var payload: [UInt8] = []
             payload.append(bigEndian: id)
@@ -128,7 +128,7 @@ final class GRPCServer: Sendable {
             peer.send(.goAway, [], payload)
         }
 
-        /// Allows the client to send another byte on the connection, which it does not answer.
+        /// Allows the client to send another byte on the connection, to which it does not respond.
         func enlargeWindow() {
             var payload: [UInt8] = []
             payload.append(bigEndian: 1)
@@ -176,7 +176,7 @@ final class GRPCServer: Sendable {
                 default: break
                 }
             } catch {
-                // No script expects it, so that its test fails without an answer.
+                // No script expects this: its test fails without a response.
                 peer.close()
             }
         }

@@ -1,6 +1,6 @@
 @testable import EtcdStorage
 
-/// A frame of HTTP/2, as tests write and compare it.
+/// An HTTP/2 frame that tests write and compare.
 struct HTTP2Frame: Hashable {
     var kind: HTTP2FrameHead.Kind
     var flags: HTTP2FrameHead.Flags = []
@@ -71,21 +71,21 @@ extension [HTTP2Frame] {
     var bytes: [UInt8] { flatMap(\.bytes) }
 }
 
-/// A session with what a server has sent to it, and what became of that.
+/// A session with the bytes of a server, and the resulting events.
 struct HTTP2Conversation {
     var session = HTTP2Session()
-    /// What the server's bytes meant, up to the first violation.
+    /// The events in the server's bytes, up to the first violation.
     private(set) var events: [HTTP2Session.Event] = []
     private(set) var violation: HTTP2Violation?
 
-    /// Begins with the settings of a server, and forgets what is sent until then.
+    /// Begins with the settings of a server, and drops the output until then.
     init(_ settings: KeyValuePairs<HTTP2Setting, UInt32> = [:]) {
         self.init(receiving: [.settings(settings)])
         events = []
         _ = session.takeOutput()
     }
 
-    /// Begins with what a server sends first.
+    /// Begins with the first frames of a server.
     init(receiving frames: [HTTP2Frame]) {
         receive(frames.bytes)
     }

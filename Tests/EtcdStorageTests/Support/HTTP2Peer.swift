@@ -2,7 +2,7 @@ import Foundation
 
 @testable import EtcdStorage
 
-/// The server's side of a connection of HTTP/2, frame by frame, with blocking calls.
+/// The server's side of an HTTP/2 connection, frame by frame, with blocking calls.
 ///
 /// The unchecked conformance holds because one thread receives, and frames are sent whole under the lock.
 final class HTTP2Peer: @unchecked Sendable {
@@ -12,7 +12,7 @@ final class HTTP2Peer: @unchecked Sendable {
     /// Receives the preface of a client, and sends settings; nil if the client sends something else.
     ///
     /// - Parameters:
-    ///   - settings: by default those that let the client send as much as it likes.
+    ///   - settings: by default the client may send any number of bytes.
     ///   - window: the bytes that the client may send on the connection in addition to those of the standard.
     init?(
         accepting peer: Peer, _ settings: KeyValuePairs<HTTP2Setting, UInt32> = [.initialWindowSize: UInt32(Int32.max)],
@@ -60,7 +60,7 @@ final class HTTP2Peer: @unchecked Sendable {
         lock.withLock { peer.send(bytes) }
     }
 
-    /// Ends the bytes to the client, and waits until it closes the connection.
+    /// Ends the output to the client, and waits until it closes the connection.
     ///
     /// - Parameter whenEnded: called before the wait.
     func finish(whenEnded: () -> Void = {}) {

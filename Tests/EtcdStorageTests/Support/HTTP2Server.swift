@@ -1,6 +1,6 @@
 @testable import EtcdStorage
 
-/// A server of HTTP/2 on 127.0.0.1 that treats each connection as a script says, request by request.
+/// An HTTP/2 server on 127.0.0.1 that handles each connection according to a script, request by request.
 struct HTTP2Server {
     /// A complete request.
     struct Request {
@@ -61,7 +61,7 @@ struct HTTP2Server {
             peer.send(frames.bytes)
         }
 
-        /// Ends the bytes to the client, and waits until it closes the connection.
+        /// Ends the output to the client, and waits until it closes the connection.
         func finish() {
             peer.finish()
         }
@@ -72,7 +72,7 @@ struct HTTP2Server {
     /// Starts to listen.
     ///
     /// - Parameters:
-    ///   - settings: those that the server begins with; by default the client may send as much as it likes.
+    ///   - settings: those that the server begins with; by default the client may send any number of bytes.
     ///   - window: the bytes that the client may send on the connection in addition to those of the standard.
     ///   - accepts: called with the number of each connection before anything is sent on it; returns whether anything ever is.
     ///   - script: called with each connection, which closes when it returns.

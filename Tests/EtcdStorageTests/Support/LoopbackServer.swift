@@ -4,7 +4,7 @@ import Testing
 
 @testable import EtcdStorage
 
-/// A server on 127.0.0.1 that treats each connection as a script says, on a thread of its own, until the process ends.
+/// A server on 127.0.0.1 that handles each connection according to a script, on a thread of its own, until the process ends.
 final class LoopbackServer: Sendable {
     let endpoint: Endpoint
 
@@ -83,12 +83,12 @@ final class Peer {
         }
     }
 
-    /// Ends the bytes to the client, before the connection closes.
+    /// Ends the output to the client, before the connection closes.
     func finish() {
         shutdown(socket.descriptor, Int32(SHUT_WR))
     }
 
-    /// Ends the connection for both sides, so that a thread which receives goes on.
+    /// Ends the connection for both sides, so that a receiving thread continues.
     func shutDown() {
         shutdown(socket.descriptor, Int32(SHUT_RDWR))
     }
@@ -99,7 +99,7 @@ final class Peer {
         setsockopt(socket.descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Receives what comes next; nil if the client closed the connection.
+    /// Receives the next bytes; nil if the client closed the connection.
     func receive() -> [UInt8]? {
         let bytes = try? socket.read()
         return bytes?.isEmpty == false ? bytes : nil

@@ -3,7 +3,7 @@
     import ObservableStorage
     import TestSupport
 
-    /// Certificates and keys in a temporary folder, made by the command `openssl` once for the process.
+    /// Certificates and keys in a temporary folder, created by the command `openssl` once for the process.
     final class TestCertificates: Sendable {
         /// A certificate, which is in the folder with its key.
         enum Name: String {
@@ -32,11 +32,11 @@
 
         private init() async throws {
             folder = try TemporaryFolder.inMemory()
-            let made = try await Subprocess.finished("/bin/sh", ["-c", Self.script, folder.url.path])
-            guard made.status == 0 else { throw Failed(output: made.errors) }
+            let result = try await Subprocess.finished("/bin/sh", ["-c", Self.script, folder.url.path])
+            guard result.status == 0 else { throw Failed(output: result.errors) }
         }
 
-        /// The certificates, made at the first call.
+        /// The certificates, created at the first call.
         static func shared() async throws -> TestCertificates {
             let task = sharedCertificates.withLock { certificates in
                 if let certificates { return certificates }

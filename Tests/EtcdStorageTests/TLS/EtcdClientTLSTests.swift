@@ -50,9 +50,9 @@
                 if value == 1 { try await cluster.kill(0) }
                 let revision = try await client.call(put(UInt8(value)), isRepeatable: true, deadline: .now + .seconds(30)).header.revision
                 // A repeated request may have been executed twice.
-                var seen: Int64 = 0
-                while seen < revision { seen = try #require(await watch.nextEvents()).revision }
-                #expect(seen == revision)
+                var delivered: Int64 = 0
+                while delivered < revision { delivered = try #require(await watch.nextEvents()).revision }
+                #expect(delivered == revision)
             }
         }
 

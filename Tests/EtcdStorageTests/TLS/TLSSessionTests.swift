@@ -61,8 +61,8 @@
                 try client.exchange(with: server)
                 #expect(client.isReady)
                 let wire = server.send(Array("content".utf8))
-                let place = split % wire.count
-                let parts = try client.received(Array(wire[..<place])) + client.received(Array(wire[place...]))
+                let index = split % wire.count
+                let parts = try client.received(Array(wire[..<index])) + client.received(Array(wire[index...]))
                 #expect(parts == Array("content".utf8))
                 split += 1
             }

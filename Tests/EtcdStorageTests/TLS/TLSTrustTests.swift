@@ -79,7 +79,7 @@
             #expect(error?.description.hasSuffix("Name the authority that issued it in the configuration's authorities.") == true)
             let client = try TLSSession(TLSContext(TLSConfiguration()), host: "localhost", port: 2379)
             #expect { try client.exchange(with: TLSTestServer(certificates)) } throws: { isUntrusted($0, code: 20) }
-            // An alert tells the server, which is never told a request.
+            // The server gets an alert, and no request.
             #expect(client.takePendingOutput().first == 21)
             #expect(!client.isReady)
         }

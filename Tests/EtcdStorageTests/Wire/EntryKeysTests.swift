@@ -22,7 +22,7 @@ import Testing
         #expect(Array(read.utf8) == Array(name.utf8))
     }
 
-    @Test("Two names that are equal as strings and differ in their bytes have two keys, which are told apart")
+    @Test("Two names that are equal as strings and differ in their bytes have two different keys")
     func normalization() {
         #expect("é" == "e\u{301}")
         #expect(keys.key(of: "é") != keys.key(of: "e\u{301}"))

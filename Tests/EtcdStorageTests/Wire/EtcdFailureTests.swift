@@ -22,7 +22,7 @@ import Testing
         #expect(EtcdFailure(grpcStatus: 2, encodedMessage: encoded).message == message)
     }
 
-    @Test("The status of HTTP tells what an answer means that is none of gRPC's")
+    @Test("The HTTP status is the meaning of a response that is not gRPC's")
     func otherServer() {
         func failure(_ status: Int) -> EtcdFailure { EtcdFailure(code: nil, message: "<html>", httpStatus: status) }
         #expect(failure(502).isUnavailable)
@@ -68,7 +68,7 @@ import Testing
         Meaning(code: 3, message: "etcdserver: key is not provided", names: []),
     ]
 
-    @Test("What a failure means is told by its code and its text together", arguments: meanings)
+    @Test("The meaning of a failure depends on its code and its text together", arguments: meanings)
     private func meaning(_ meaning: Meaning) {
         let failure = EtcdFailure(code: meaning.code, message: meaning.message)
         let predicates = [

@@ -4,7 +4,7 @@ import Testing
 @testable import EtcdStorage
 
 /// An element of two bytes takes up to 200 in memory.
-@Suite("The memory that answers take", .timeLimit(.minutes(10))) struct ResponseMemoryTests {
+@Suite("The memory of responses", .timeLimit(.minutes(10))) struct ResponseMemoryTests {
     /// Elements of a repeated field, each without fields.
     private func elements(of field: UInt8, count: Int = 2_000_000) -> [UInt8] {
         Array(repeating: [field << 3 | 2, 0], count: count).flatMap(\.self)
@@ -25,7 +25,7 @@ import Testing
         expectTooLarge { _ = try TxnRequest.response(from: Array(repeating: result, count: 1_000_000).flatMap(\.self)) }
     }
 
-    @Test("Many small arrays count with what precedes them")
+    @Test("Many small arrays count with their headers")
     func arrays() {
         let key: [UInt8] = [2 << 3 | 2, 6, 1 << 3 | 2, 1, 1, 5 << 3 | 2, 1, 1]
         let count = 67_108_864 / (2 * MemoryLayout<KeyValue>.stride + 66)
@@ -42,7 +42,7 @@ import Testing
         #expect(try RangeRequest.response(from: writer.bytes).keyValues.first?.value.count == 67_000_000)
     }
 
-    @Test("Of an answer that is many messages, two are looked at")
+    @Test("Of a response of many messages, only two are read")
     func messages() throws {
         let body = Array(repeating: GRPCMessageSplitter.framed([7]), count: 500_000).flatMap(\.self)
         let trailers = [HTTPField(name: "grpc-status", value: "0")]
