@@ -147,7 +147,7 @@ extension EtcdBackend: PresenceBackend {
                 } catch {
                     throw StorageError.unwritable(file: storage, reason: "\(error); the entry is removed after its time to live")
                 }
-                await self?.follower.wait(until: .now + callTimeout) { $0.modRevision(of: name) != presence.revision }
+                await self?.follower.wait(until: .now + callTimeout) { $0.revisions.modRevision(of: name) != presence.revision }
             }.value
         }
     }
@@ -156,7 +156,7 @@ extension EtcdBackend: PresenceBackend {
         _ name: String, _ value: PropertyListValue, _ timeToLive: Duration
     ) async throws -> EtcdPresence {
         _ = try await followed()
-        guard let (key, history) = follower.read({ replica in replica.key(of: name).map { ($0, replica.historyWrite) } }) else {
+        guard let (key, history) = follower.read({ replica in replica.revisions.key(of: name).map { ($0, replica.historyWrite) } }) else {
             throw EntryKeys.unusable(name)
         }
         let bytes = try EtcdTransaction.encoded(value, name)

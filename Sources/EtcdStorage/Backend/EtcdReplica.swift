@@ -26,7 +26,8 @@ struct EtcdReplica: Sendable {
     private(set) var entries = StorageEntries()
     /// The number of keys that are not reserved, including those that are not entries.
     private(set) var keyCount = 0
-    private var revisions: EntryRevisions
+    /// The keys of the entries and their revisions.
+    private(set) var revisions: EntryRevisions
     // The revision up to which differences were reported to stores.
     private var reportedRevision = StorageRevision(history: "", number: 0)
 
@@ -187,7 +188,7 @@ struct EtcdReplica: Sendable {
     func entries(with edited: StorageEntries, over base: StorageEntries, storedAt revision: Int64) -> StorageEntries {
         var edits: [String: PropertyListValue?] = [:]
         // An entry that was deleted since has no revision.
-        for name in edited.editedKeys where modRevision(of: name).map({ $0 < revision }) ?? (base[name] == nil) {
+        for name in edited.editedKeys where revisions.modRevision(of: name).map({ $0 < revision }) ?? (base[name] == nil) {
             edits.updateValue(edited[name], forKey: name)
         }
         return StorageEntries(entries, with: edits, revision: entries.revision)
@@ -229,12 +230,6 @@ struct EtcdReplica: Sendable {
     }
 
     // MARK: Comparing
-
-    /// The key of an entry: its present one if it is stored.
-    func key(of name: String) -> [UInt8]? { revisions.key(of: name) }
-
-    /// The revision in which an entry was last written; nil if it is not stored.
-    func modRevision(of name: String) -> Int64? { revisions.modRevision(of: name) }
 
     /// The comparisons by which a transaction detects whether what it has read has changed; nil if it has changed already.
     ///

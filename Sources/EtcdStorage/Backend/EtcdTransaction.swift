@@ -179,7 +179,9 @@ struct EtcdTransaction: Sendable {
     ) throws -> TxnRequest? {
         let names = entries.editedKeys.sorted()
         let prepared = follower.read { replica in
-            replica.compares(of: entries.readKeys, read: earlier).map { ($0, names.map { replica.key(of: $0) }, replica.historyWrite) }
+            replica.compares(of: entries.readKeys, read: earlier).map {
+                ($0, names.map { replica.revisions.key(of: $0) }, replica.historyWrite)
+            }
         }
         guard let (compares, editedKeys, history) = prepared else { return nil }
         let tokenKey = keys.token(token.name)

@@ -71,9 +71,6 @@ extension EtcdFailure {
         return ["invalid auth token", "user name is empty", "revision of auth store is old"].contains { message.contains($0) }
     }
 
-    /// The name or the password is wrong.
-    var isAuthenticationFailed: Bool { message.contains("authentication failed") }
-
     /// Authentication is disabled, so that there are no tokens.
     var isAuthenticationDisabled: Bool { code == 9 && message.contains("authentication is not enabled") }
 
@@ -85,9 +82,6 @@ extension EtcdFailure {
 
     /// The member is overloaded: the request had no effect, and can succeed later.
     var isOverloaded: Bool { code == 8 && message.contains("too many requests") }
-
-    /// The database has reached its size limit: nothing can be written until an administrator frees space.
-    var isSpaceExceeded: Bool { code == 8 && message.contains("database space exceeded") }
 
     /// The member cannot serve at present; another one may.
     var isUnavailable: Bool { code == 14 || (code == nil && [502, 503, 504].contains(httpStatus)) }

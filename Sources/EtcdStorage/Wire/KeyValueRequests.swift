@@ -112,17 +112,3 @@ extension DeleteRangeRequest.Response: ProtobufMessage {
         }
     }
 }
-
-/// Compacts the history before a revision.
-struct CompactionRequest: EtcdRequest, Hashable {
-    /// The oldest revision to keep.
-    var revision: Int64
-
-    typealias Response = HeaderResponse
-
-    static let path = "/etcdserverpb.KV/Compact"
-
-    func write(to writer: inout ProtobufWriter) {
-        writer.field(1, revision)
-    }
-}

@@ -136,8 +136,9 @@
                 let other = read(at: revision)
                 try #require(replica.entries.values == other.entries.values)
                 try #require(Set(replica.failures.keys) == Set(other.failures.keys))
-                try #require(names.allSatisfy { replica.modRevision(of: $0) == other.modRevision(of: $0) })
-                try #require(names.allSatisfy { replica.key(of: $0) == other.key(of: $0) || replica.modRevision(of: $0) == nil })
+                let (revisions, others) = (replica.revisions, other.revisions)
+                try #require(names.allSatisfy { revisions.modRevision(of: $0) == others.modRevision(of: $0) })
+                try #require(names.allSatisfy { revisions.key(of: $0) == others.key(of: $0) || revisions.modRevision(of: $0) == nil })
             }
         }
 

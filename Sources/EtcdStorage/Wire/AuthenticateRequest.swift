@@ -47,31 +47,3 @@ extension AuthenticateRequest.Response: ProtobufMessage {
         }
     }
 }
-
-/// Reads the status of a member.
-struct StatusRequest: EtcdRequest, Hashable {
-    static let path = "/etcdserverpb.Maintenance/Status"
-
-    func write(to writer: inout ProtobufWriter) {}
-
-    /// The status of a member.
-    struct Response: Hashable {
-        /// The header.
-        var header = ResponseHeader()
-        /// The version of the member, such as 3.4.23.
-        var version = ""
-        /// The leader of the cluster; 0 if there is none at present.
-        var leader: UInt64 = 0
-    }
-}
-
-extension StatusRequest.Response: ProtobufMessage {
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-        switch field {
-        case 1: header = try reader.message()
-        case 2: version = try reader.string()
-        case 4: leader = try reader.integer()
-        default: try reader.skip()
-        }
-    }
-}

@@ -1,0 +1,53 @@
+@testable import EtcdStorage
+
+// Requests and failures of etcd that only tests need.
+
+/// Compacts the history before a revision.
+struct CompactionRequest: EtcdRequest, Hashable {
+    /// The oldest revision to keep.
+    var revision: Int64
+
+    typealias Response = HeaderResponse
+
+    static let path = "/etcdserverpb.KV/Compact"
+
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, revision)
+    }
+}
+
+/// Reads the status of a member.
+struct StatusRequest: EtcdRequest, Hashable {
+    static let path = "/etcdserverpb.Maintenance/Status"
+
+    func write(to writer: inout ProtobufWriter) {}
+
+    /// The status of a member.
+    struct Response: Hashable {
+        /// The header.
+        var header = ResponseHeader()
+        /// The version of the member, such as 3.4.23.
+        var version = ""
+        /// The leader of the cluster; 0 if there is none at present.
+        var leader: UInt64 = 0
+    }
+}
+
+extension StatusRequest.Response: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: header = try reader.message()
+        case 2: version = try reader.string()
+        case 4: leader = try reader.integer()
+        default: try reader.skip()
+        }
+    }
+}
+
+extension EtcdFailure {
+    /// The name or the password is wrong.
+    var isAuthenticationFailed: Bool { message.contains("authentication failed") }
+
+    /// The database has reached its size limit: nothing can be written until an administrator frees space.
+    var isSpaceExceeded: Bool { code == 8 && message.contains("database space exceeded") }
+}
