@@ -1,5 +1,4 @@
 import PropertyListCoding
-import Synchronization
 
 /// The rule of a group for values that depend on each other, and the last values that were valid.
 final class GroupRule<Keys: KeyGroup>: Sendable {
@@ -12,13 +11,12 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
     /// Creates the rule of a group; nil if the group has none.
     init?(_ table: KeyTable<Keys>, in cache: EntryCache, _ reports: FailureReports) {
         let defaults = StoreSnapshot(EntryValues(revision: 0, values: [:]), cache.update { $0.layers }, of: cache, reports)
-        let probe = RuleProbe()
-        do {
-            try table.keys.validate(KeyedSnapshot(defaults, table, probe))
+        do throws(StorageError) {
+            try table.check(defaults)
         } catch {
             // The rule exists, and rejects the defaults, which are used nevertheless.
         }
-        if probe.isMissing { return nil }
+        if table.hasDefaultRule { return nil }
         self.table = table
         self.cache = cache
         self.reports = reports
@@ -63,16 +61,5 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
             defer { state.lastValid = snapshot }
             return state.lastValid
         }
-    }
-}
-
-/// Records whether a group has no rule: the default one, which does nothing, was called.
-final class RuleProbe: Sendable {
-    private let missing = Atomic(false)
-
-    var isMissing: Bool { missing.load(ordering: .relaxed) }
-
-    func noteMissing() {
-        missing.store(true, ordering: .relaxed)
     }
 }

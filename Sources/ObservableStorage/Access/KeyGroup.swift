@@ -50,7 +50,7 @@ extension KeyGroup {
 
     /// Does nothing: all values are valid.
     public func validate(_ snapshot: KeyedSnapshot<Self>) throws {
-        snapshot.probe?.noteMissing()
+        snapshot.table.recordDefaultRule()
     }
 }
 

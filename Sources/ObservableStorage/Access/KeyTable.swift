@@ -14,6 +14,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     // The entries on which the rule may depend; none without a rule.
     private let ruleEntries: [Entry]
     private let isChecked: Bool
+    private let calledDefaultRule = Atomic(false)
     private let made = KeyPathTable()
 
     init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, _ reports: FailureReports) {
@@ -47,6 +48,14 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 
     /// Whether the group has a rule for values that depend on each other.
     var hasRule: Bool { rule != nil }
+
+    /// Whether ``check(_:)`` has called the default implementation of ``KeyGroup/validate(_:)``, which accepts all values.
+    var hasDefaultRule: Bool { calledDefaultRule.load(ordering: .relaxed) }
+
+    /// Records that the group does not implement ``KeyGroup/validate(_:)``.
+    func recordDefaultRule() {
+        calledDefaultRule.store(true, ordering: .relaxed)
+    }
 
     /// Throws an error if the values of a snapshot are not valid by the group's rule.
     func check(_ snapshot: StoreSnapshot) throws(StorageError) {

@@ -5,14 +5,11 @@ public import Dispatch
 public struct KeyedSnapshot<Keys: KeyGroup>: Sendable {
     /// The snapshot of the store.
     public let snapshot: StoreSnapshot
-    private let table: KeyTable<Keys>
-    // Finds out whether the group has a rule.
-    let probe: RuleProbe?
+    let table: KeyTable<Keys>
 
-    init(_ snapshot: StoreSnapshot, _ table: KeyTable<Keys>, _ probe: RuleProbe? = nil) {
+    init(_ snapshot: StoreSnapshot, _ table: KeyTable<Keys>) {
         self.snapshot = snapshot
         self.table = table
-        self.probe = probe
     }
 
     /// Why the stored values are not valid together, if these are the last valid ones, or the defaults, instead; nil if they are. See
