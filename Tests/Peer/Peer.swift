@@ -154,7 +154,9 @@ struct Peer {
 
     private static func printValues(_ names: [String], ofSuite suite: String) {
         let store = ObservableStore(suiteName: suite)
-        for name in names { print(store.string(forKey: name) ?? store.integer(forKey: name).map(String.init) ?? "none") }
+        for name in names {
+            print(store.value(String.self, forKey: name) ?? store.value(Int.self, forKey: name).map(String.init) ?? "none")
+        }
     }
 
     private static func setUserDefaults(_ key: String, to value: Int, in suite: String) {

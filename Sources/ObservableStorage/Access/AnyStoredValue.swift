@@ -77,7 +77,7 @@ public struct AnyStoredValue: Sendable {
 
     /// Removes the stored value.
     public func remove() {
-        stored.remove()
+        stored.remove(muting: nil)
     }
 }
 
@@ -97,7 +97,7 @@ private protocol ErasedStoredValue: Sendable {
     func erasedDefault() throws(StorageError) -> PropertyListValue?
     func erasedValue() throws(StorageError) -> PropertyListValue?
     func setErased(_ value: PropertyListValue) throws(StorageError)
-    func remove()
+    func remove(muting token: ObservationToken?)
 }
 
 extension StoredValue: ErasedStoredValue {

@@ -66,9 +66,10 @@ public struct StoredValue<Value: Sendable>: Sendable {
         store.isSet(key)
     }
 
-    /// Removes the stored value, so that the default is in effect again.
-    public func remove() {
-        store.remove(key)
+    /// Removes the stored value, so that the default is in effect again, or in a scene the application's value; see
+    /// ``ObservableStore/remove(_:muting:)``.
+    public func remove(muting token: ObservationToken? = nil) {
+        store.remove(key, muting: token)
     }
 
     /// Modifies the value atomically across threads; see ``ObservableStore/modify(_:_:)``.

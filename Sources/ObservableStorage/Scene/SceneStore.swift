@@ -1,5 +1,5 @@
-public import Dispatch
-import PropertyListCoding
+public import FoundationSubset
+public import PropertyListCoding
 
 /// The values of one scene (a window, a tab or a session), which inherits the application's values until it sets its own.
 ///
@@ -7,9 +7,9 @@ import PropertyListCoding
 /// Writing and removing affect the scene only. Scenes share a store with its file, flushes and order of changes; a scene's values are
 /// stored under `scenes/ID/NAME`.
 ///
-/// A key that is set to nil is nil in the scene, whatever the application's value, registered value or default is. ``remove(_:muting:)`` and
-/// ``reset()`` inherit again. Nil is stored as the string `$null`, as in a keyed archive; a string that is equal to it cannot be set in a
-/// scene.
+/// A key that is set to nil is nil in the scene, whatever the application's value, registered value or default is.
+/// ``StoredValue/remove(muting:)`` and ``reset()`` inherit again. Nil is stored as the string `$null`, as in a keyed archive; a string that
+/// is equal to it cannot be set in a scene.
 ///
 /// After ``ObservableStore/discard(sceneID:)``, neither this value nor its handles can set anything. A `SceneStore` that is created
 /// afterwards opens the scene again.
@@ -62,7 +62,10 @@ public struct SceneStore: Sendable {
         base === other.base && keys.scope == other.keys.scope
     }
 
-    /// The handle to a key's value in this scene, with all features of a stored value.
+    /// The handle to a key's value in this scene.
+    ///
+    /// Removing the value inherits the application's again; other scenes keep theirs. Streams and listeners of the handle receive the
+    /// application's value while the scene has none of its own.
     public func stored<Value>(_ key: StorageKey<Value>) -> StoredValue<Value> {
         base.stored(scoped(key))
     }
@@ -139,61 +142,32 @@ extension SceneStore: KeyValueAccess {
 
     /// Removes this scene's value of a name, so that it inherits the application's again.
     public func removeValue(forKey name: String) {
-        remove(StorageKey<PropertyListValue?>(name))
+        stored(StorageKey<PropertyListValue?>(name)).remove()
     }
 }
 
+/// The typed reads of a scene's values by name, as `UserDefaults` has them: nil if no value is stored, or one of another type.
 extension SceneStore {
-    /// The value of a key in this scene; see ``ObservableStore/value(for:)``.
-    public func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        try base.value(for: scoped(key))
-    }
-
-    /// Sets a key's value in this scene; nil hides the application's. See ``ObservableStore/set(_:for:muting:)``.
-    public func set<Value>(
-        _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
-    ) throws(StorageError) {
-        try base.set(value, for: scoped(key), muting: token)
-    }
-
-    /// Removes this scene's value of a key, so that it inherits the application's again; other scenes keep theirs.
-    public func remove<Value>(_ key: StorageKey<Value>, muting token: ObservationToken? = nil) {
-        base.remove(scoped(key), muting: token)
-    }
-
-    /// Whether this scene has set a value for a key, or nil.
-    public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        base.isSet(scoped(key))
-    }
-
-    /// A key's current value in this scene and each newer one, including the application's while the scene has no value of its own; see
-    /// ``ObservableStore/values(of:)``.
-    public func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
-        base.values(of: scoped(key))
-    }
-
-    /// Every change of a key's effective value in this scene; see ``ObservableStore/changes(of:bufferingPolicy:)``.
-    public func changes<Value>(
-        of key: StorageKey<Value>, bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
-    ) -> AsyncStream<Change<Value>> {
-        base.changes(of: scoped(key), bufferingPolicy: bufferingPolicy)
-    }
-
-    /// Calls a closure with each change of a key's value in this scene; see ``ObservableStore/addUpdateListener(for:initial:on:_:)``.
-    public func addUpdateListener<Value>(
-        for key: StorageKey<Value>, initial: Bool = false, on queue: DispatchQueue? = nil,
-        _ listener: @escaping @Sendable (Change<Value>) -> Void
-    ) -> ObservationToken {
-        base.addUpdateListener(for: scoped(key), initial: initial, on: queue, listener)
-    }
-
-    /// Calls a closure on the main actor with each change of a key's value in this scene; see
-    /// ``ObservableStore/addMainActorListener(for:initial:_:)``.
-    public func addMainActorListener<Value>(
-        for key: StorageKey<Value>, initial: Bool = false, _ listener: @escaping @MainActor (Change<Value>) -> Void
-    ) -> ObservationToken {
-        base.addMainActorListener(for: scoped(key), initial: initial, listener)
-    }
+    /// The string stored under a name.
+    public func string(forKey name: String) -> String? { value(forKey: name) }
+    /// The integer stored under a name.
+    public func integer(forKey name: String) -> Int? { value(forKey: name) }
+    /// The real, or the integer that a `Double` represents exactly, stored under a name.
+    public func double(forKey name: String) -> Double? { value(forKey: name) }
+    /// The real, or the integer that a `Float` represents exactly, stored under a name.
+    public func float(forKey name: String) -> Float? { value(forKey: name) }
+    /// The Boolean stored under a name.
+    public func bool(forKey name: String) -> Bool? { value(forKey: name) }
+    /// The data stored under a name.
+    public func data(forKey name: String) -> Data? { value(forKey: name) }
+    /// The URL stored under a name.
+    public func url(forKey name: String) -> URL? { value(forKey: name) }
+    /// The array stored under a name.
+    public func array(forKey name: String) -> [PropertyListValue]? { value(forKey: name) }
+    /// The array of strings stored under a name; nil if an element has another type.
+    public func stringArray(forKey name: String) -> [String]? { value(forKey: name) }
+    /// The dictionary stored under a name.
+    public func dictionary(forKey name: String) -> [String: PropertyListValue]? { value(forKey: name) }
 }
 
 extension KeyedStore {

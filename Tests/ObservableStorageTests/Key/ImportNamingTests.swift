@@ -39,10 +39,10 @@ struct ImportNamingTests {
         let (one, two) = (SceneStore(sceneID: "a/b", base: store), SceneStore(sceneID: "a", base: store))
         try await one.importEntries(from: old, once: "old", naming: Self.withoutPrefix)
         #expect((one[Keys.count], two[Keys.count], store[Keys.count]) == (7, 1, 1))
-        #expect(one.isSet(Keys.text) && !two.isSet(Keys.text) && !store.isSet(Keys.text))
+        #expect(one.stored(Keys.text).isSet && !two.stored(Keys.text).isSet && !store.isSet(Keys.text))
         one.reset()
         try await one.importEntries(from: old, once: "old", naming: Self.withoutPrefix)
-        #expect(!one.isSet(Keys.count))
+        #expect(!one.stored(Keys.count).isSet)
         try await two.importEntries(from: old, once: "old", naming: Self.withoutPrefix)
         try await store.importEntries(from: old, once: "old") { $0 == "app.text" ? "text" : nil }
         #expect((one[Keys.count], two[Keys.count], store[Keys.text]) == (1, 7, "old"))

@@ -24,27 +24,27 @@ struct KeyValueAccessTests {
         access.set([PropertyListValue.integer(1), "b"], forKey: "array")
         access.set(["a": PropertyListValue.boolean(true)], forKey: "dictionary")
         access.set(UInt8(200), forKey: "byte")
-        #expect(access.string(forKey: "string") == "text")
-        #expect(access.integer(forKey: "integer") == -7)
-        #expect(access.double(forKey: "double") == 0.25)
-        #expect(access.float(forKey: "float") == 0.5)
-        #expect(access.bool(forKey: "bool") == true)
-        #expect(access.data(forKey: "data") == Data([1, 2]))
-        #expect(access.date(forKey: "date") == date)
-        #expect(access.url(forKey: "url") == url)
-        #expect(access.stringArray(forKey: "strings") == ["a", "b"])
-        #expect(access.array(forKey: "array") == [1, "b"])
-        #expect(access.dictionary(forKey: "dictionary") == ["a": true])
+        #expect(access.value(String.self, forKey: "string") == "text")
+        #expect(access.value(Int.self, forKey: "integer") == -7)
+        #expect(access.value(Double.self, forKey: "double") == 0.25)
+        #expect(access.value(Float.self, forKey: "float") == 0.5)
+        #expect(access.value(Bool.self, forKey: "bool") == true)
+        #expect(access.value(Data.self, forKey: "data") == Data([1, 2]))
+        #expect(access.value(Date.self, forKey: "date") == date)
+        #expect(access.value(URL.self, forKey: "url") == url)
+        #expect(access.value([String].self, forKey: "strings") == ["a", "b"])
+        #expect(access.value([PropertyListValue].self, forKey: "array") == [1, "b"])
+        #expect(access.value([String: PropertyListValue].self, forKey: "dictionary") == ["a": true])
         #expect(access.value(UInt8.self, forKey: "byte") == 200)
-        #expect(access.propertyListValue(forKey: "integer") == -7)
+        #expect(access.value(PropertyListValue.self, forKey: "integer") == -7)
         // Nothing is converted.
-        #expect(access.integer(forKey: "bool") == nil)
-        #expect(access.bool(forKey: "integer") == nil)
-        #expect(access.string(forKey: "missing") == nil)
+        #expect(access.value(Int.self, forKey: "bool") == nil)
+        #expect(access.value(Bool.self, forKey: "integer") == nil)
+        #expect(access.value(String.self, forKey: "missing") == nil)
         access.removeValue(forKey: "string")
         access.set(Int?.none, forKey: "integer")
-        #expect(access.propertyListValue(forKey: "string") == nil)
-        #expect(access.propertyListValue(forKey: "integer") == nil)
+        #expect(access.value(PropertyListValue.self, forKey: "string") == nil)
+        #expect(access.value(PropertyListValue.self, forKey: "integer") == nil)
     }
 
     @Test("Stores, scenes and transactions read and write values of every type by name", arguments: Fixture.allCases)
@@ -58,5 +58,27 @@ struct KeyValueAccessTests {
         store.reset()
         try await store.update { Self.check($0) }
         #expect(store.entries.count == 10)
+    }
+
+    @Test("A scene reads values of the types that UserDefaults has by its methods, and nothing else")
+    func typedReads() throws {
+        let scene = SceneStore(sceneID: "one", base: try ObservableStore(backend: InMemoryBackend()))
+        let entries: [String: PropertyListValue] = [
+            "string": "text", "integer": -7, "double": 0.25, "float": 0.5, "bool": true, "data": .data(Data([1, 2])),
+            "url": .string(Self.url.absoluteString), "strings": ["a", "b"], "array": [1, "b"], "dictionary": ["a": true],
+        ]
+        for (name, value) in entries { scene.set(value, forKey: name) }
+        #expect(scene.string(forKey: "string") == "text")
+        #expect(scene.integer(forKey: "integer") == -7)
+        #expect(scene.double(forKey: "double") == 0.25)
+        #expect(scene.float(forKey: "float") == 0.5)
+        #expect(scene.bool(forKey: "bool") == true)
+        #expect(scene.data(forKey: "data") == Data([1, 2]))
+        #expect(scene.url(forKey: "url") == Self.url)
+        #expect(scene.stringArray(forKey: "strings") == ["a", "b"])
+        #expect(scene.array(forKey: "array") == [1, "b"])
+        #expect(scene.dictionary(forKey: "dictionary") == ["a": true])
+        #expect(scene.integer(forKey: "bool") == nil)
+        #expect(scene.string(forKey: "missing") == nil)
     }
 }

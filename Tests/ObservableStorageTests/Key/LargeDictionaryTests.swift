@@ -93,8 +93,8 @@ struct LargeDictionaryTests {
         }
         let outside = [listen(StorageKey("d", "a", "b", "c")), listen(StorageKey("d", "a", "other")), listen(StorageKey("d", "k1"))]
         let scene = SceneStore(sceneID: "one", base: store)
-        let inherited = scene.addUpdateListener(for: StorageKey("d", "a", "b", "c", default: 0)) { seen.record("scene \($0.newValue)") }
-        let beside = scene.addUpdateListener(for: StorageKey("d", "k1", default: 0)) { seen.record("beside \($0.newValue)") }
+        let inherited = scene.stored(StorageKey("d", "a", "b", "c", default: 0)).addUpdateListener { seen.record("scene \($0.newValue)") }
+        let beside = scene.stored(StorageKey("d", "k1", default: 0)).addUpdateListener { seen.record("beside \($0.newValue)") }
         let key = StorageKey<PropertyListValue?>("d", "a", "b")
         store[key] = ["c": 5]
         #expect(Set(seen.elements) == [".d.a.b.c 1 5", "scene 5"])

@@ -284,7 +284,7 @@ struct NestedKeyTests {
         #expect(scene[port] == 8_080)
         scene[port] = 1
         #expect((scene[port], store[port]) == (1, 8_080))
-        scene.remove(port)
+        scene.stored(port).remove()
         #expect(scene[port] == 8_080)
     }
 }

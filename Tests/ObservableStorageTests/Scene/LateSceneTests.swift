@@ -82,7 +82,7 @@ struct LateSceneTests {
     @Test("Only the last value is set in the scene, if the first access after there is one is a write")
     func writingAgain() {
         let seen = Recorder<Int>()
-        let token = SceneStore(sceneID: "one", base: store).addUpdateListener(for: Keys.count) { seen.record($0.newValue) }
+        let token = SceneStore(sceneID: "one", base: store).stored(Keys.count).addUpdateListener { seen.record($0.newValue) }
         let late = Late(store)
         late.count = 7
         late.sceneID = "one"
@@ -111,7 +111,7 @@ struct LateSceneTests {
         late.sceneID = "one"
         #expect(late.name == nil)
         #expect(scene.string(forKey: "name") == nil)
-        #expect(store.string(forKey: "name") == "Al")
+        #expect(store.value(String.self, forKey: "name") == "Al")
     }
 
     @Test("A value that never reaches a scene is reported by the application's store when its object ends")
@@ -186,7 +186,7 @@ struct LateSceneTests {
         nonisolated(unsafe) let late = Late(store)
         let seen = Recorder<String>()
         late.count = 7
-        let token = SceneStore(sceneID: "one", base: store).addUpdateListener(for: Keys.count) { change in
+        let token = SceneStore(sceneID: "one", base: store).stored(Keys.count).addUpdateListener { change in
             seen.record("\(change.newValue) \(late.count)")
             if change.newValue == 7 { late.count = 8 }
         }

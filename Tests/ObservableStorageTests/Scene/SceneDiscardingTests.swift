@@ -109,7 +109,7 @@ struct DiscardedSceneTests {
         let scene = SceneStore(sceneID: "one", base: store, writesThrough: writesThrough)
         let (handle, settings) = (scene.stored(Keys.count), KeyedStore<SceneKeys>(scene))
         store.discard(sceneID: "one")
-        #expect(throws: Self.refused) { try scene.set(5, for: Keys.count) }
+        #expect(throws: Self.refused) { try scene.stored(Keys.count).set(5) }
         #expect(throws: Self.refused) { try handle.set(5) }
         #expect(throws: Self.refused) { try handle.modify { $0 += 1 } }
         #expect(throws: Self.refused) { try settings.set(5, for: \.count) }
@@ -142,9 +142,9 @@ struct DiscardedSceneTests {
         let scene = SceneStore(sceneID: "one", base: store)
         let reported = try await failures {
             store.discard(sceneID: "one")
-            scene.remove(Keys.count)
+            scene.stored(Keys.count).remove()
             scene.reset()
-            #expect(!scene.isSet(Keys.count) && scene[Keys.count] == 9)
+            #expect(!scene.stored(Keys.count).isSet && scene[Keys.count] == 9)
         }
         #expect(reported == [])
     }
@@ -160,8 +160,8 @@ struct DiscardedSceneTests {
         #expect(throws: Self.refused) { try handle.set(5) }
         #expect((handle.value, again[Keys.count]) == (3, 3))
         store.discard(sceneID: "one")
-        #expect(throws: Self.refused) { try again.set(5, for: Keys.count) }
-        try SceneStore(sceneID: "one", base: store).set(4, for: Keys.count)
+        #expect(throws: Self.refused) { try again.stored(Keys.count).set(5) }
+        try SceneStore(sceneID: "one", base: store).stored(Keys.count).set(4)
         #expect(store.entries["scenes/one/count"] == 4)
     }
 
@@ -171,8 +171,8 @@ struct DiscardedSceneTests {
         let (two, elsewhere) = (SceneStore(sceneID: "two", base: store), SceneStore(sceneID: "one", base: other))
         store.discard(sceneID: "one")
         two.reset()
-        try two.set(5, for: Keys.count)
-        try elsewhere.set(6, for: Keys.count)
+        try two.stored(Keys.count).set(5)
+        try elsewhere.stored(Keys.count).set(6)
         #expect((two[Keys.count], elsewhere[Keys.count]) == (5, 6))
     }
 
@@ -180,8 +180,8 @@ struct DiscardedSceneTests {
     func notListed() throws {
         let (one, two) = (SceneStore(sceneID: "one", base: store), SceneStore(sceneID: "two", base: store))
         store.discardScenes(except: ["two"])
-        #expect(throws: Self.refused) { try one.set(5, for: Keys.count) }
-        try two.set(5, for: Keys.count)
+        #expect(throws: Self.refused) { try one.stored(Keys.count).set(5) }
+        try two.stored(Keys.count).set(5)
         #expect(store.entries == ["count": 9, "scenes/two/count": 5])
     }
 
@@ -262,7 +262,7 @@ struct DiscardedSceneTests {
     func observers() {
         let scene = SceneStore(sceneID: "one", base: store)
         let seen = Recorder<Int>()
-        let token = scene.addUpdateListener(for: Keys.count) { seen.record($0.newValue) }
+        let token = scene.stored(Keys.count).addUpdateListener { seen.record($0.newValue) }
         store.discard(sceneID: "one")
         store[Keys.count] = 10
         #expect(seen.elements == [9, 10])

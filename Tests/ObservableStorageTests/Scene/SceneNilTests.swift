@@ -57,20 +57,20 @@ struct SceneNilTests {
         let scene = SceneStore(sceneID: "one", base: store)
         let settings = KeyedStore<Keys>(scene)
         let seen = Recorder<String>()
-        let token = scene.addUpdateListener(for: Keys().selection) {
+        let token = scene.stored(Keys().selection).addUpdateListener {
             seen.record("\($0.oldValue ?? "nil") \($0.newValue ?? "nil") \($0.kind)")
         }
         let (values, elements) = (settings.values(of: \.selection), settings.values(of: \.selection, \.limit))
         scene.set(String?.none, forKey: "selection")
         store.set("b", forKey: "selection")
         #expect(scene[Keys().selection] == nil)
-        #expect(try scene.value(for: Keys().selection) == nil)
+        #expect(try scene.stored(Keys().selection).get() == nil)
         #expect(scene.stored(Keys().selection).value == nil)
         #expect(settings.snapshot.selection == nil)
         #expect(settings.edit { $0.selection } == nil)
         #expect(try await settings.update { $0.selection } == nil)
         #expect(scene.string(forKey: "selection") == nil)
-        #expect(scene.propertyListValue(forKey: "selection") == nil)
+        #expect(scene.value(PropertyListValue.self, forKey: "selection") == nil)
         #expect(store.source(of: settings.stored(\.selection).key) == .stored)
         let listed = try #require(settings.all.first)
         #expect(listed.isSet)
@@ -99,12 +99,12 @@ struct SceneNilTests {
         scene[key] = nil
         try await store.flush()
         #expect(scene[key] == nil)
-        let changes = scene.changes(of: key)
+        let changes = scene.stored(key).changes
         _ = try backend.edit { $0["scenes/one/limit"] = ["no", "number"] }
         for await _ in changes { break }
         #expect(scene[key] == nil)
         #expect(KeyedStore<Keys>(scene).limit == nil)
-        #expect(throws: StorageError.self) { try scene.value(for: key) }
+        #expect(throws: StorageError.self) { try scene.stored(key).get() }
     }
 
     @Test("A string that denotes nil is refused in a scene, and is itself in the application")
@@ -116,8 +116,8 @@ struct SceneNilTests {
         #expect(
             throws: StorageError.unencodable(key: "scenes/one/selection", reason: "string \"$null\" denotes nil in a scene")
         ) {
-            try scene.set("$null", for: Keys().selection)
+            try scene.stored(Keys().selection).set("$null")
         }
-        #expect(!scene.isSet(Keys().selection))
+        #expect(!scene.stored(Keys().selection).isSet)
     }
 }

@@ -18,7 +18,7 @@ struct SceneStoreTests {
         #expect(scene[Keys.count] == 2)
         scene[Keys.count] = 3
         #expect(scene[Keys.count] == 3)
-        scene.remove(Keys.count)
+        scene.stored(Keys.count).remove()
         #expect(scene[Keys.count] == 2)
         store.remove(Keys.count)
         #expect(scene[Keys.count] == 1)
@@ -34,9 +34,9 @@ struct SceneStoreTests {
         #expect(one[Keys.count] == 1)
         #expect(store[Keys.count] == 0)
         #expect(!store.isSet(Keys.count))
-        two.remove(Keys.count)
-        #expect(!two.isSet(Keys.count))
-        #expect(one.isSet(Keys.count))
+        two.stored(Keys.count).remove()
+        #expect(!two.stored(Keys.count).isSet)
+        #expect(one.stored(Keys.count).isSet)
         try await store.flush()
         #expect(SceneStore(sceneID: "one", base: try storage.open())[Keys.count] == 1)
     }
@@ -47,13 +47,13 @@ struct SceneStoreTests {
         let scenes = ["one", "two"].map { SceneStore(sceneID: $0, base: store, writesThrough: true) }
         scenes[0][Keys.count] = 1
         #expect(scenes[1][Keys.count] == 1)
-        #expect(!scenes[1].isSet(Keys.count))
+        #expect(!scenes[1].stored(Keys.count).isSet)
         scenes[1][Keys.count] = 2
-        scenes[0].remove(Keys.count)
+        scenes[0].stored(Keys.count).remove()
         scenes[0][Keys.count] = 3
         #expect(scenes.map { $0[Keys.count] } == [3, 2])
         #expect(SceneStore(sceneID: "three", base: store, writesThrough: true)[Keys.count] == 3)
-        scenes[0].remove(Keys.count)
+        scenes[0].stored(Keys.count).remove()
         #expect(scenes[0][Keys.count] == 3)
     }
 
@@ -63,7 +63,7 @@ struct SceneStoreTests {
         let scene = SceneStore(sceneID: "one", base: store, writesThrough: true)
         let seen = Recorder<String>()
         let tokens = [
-            scene.addUpdateListener(for: Keys.count) { seen.record("scene \($0.oldValue) \($0.newValue) \($0.revision)") },
+            scene.stored(Keys.count).addUpdateListener { seen.record("scene \($0.oldValue) \($0.newValue) \($0.revision)") },
             store.addUpdateListener(for: Keys.count) { seen.record("application \($0.oldValue) \($0.newValue) \($0.revision)") },
         ]
         scene[Keys.count] = 5
@@ -79,7 +79,7 @@ struct SceneStoreTests {
         let scene = SceneStore(sceneID: "one", base: store)
         let own = SceneStore(sceneID: "one", base: writer)
         let seen = Recorder<String>()
-        let token = scene.addUpdateListener(for: Keys.count, initial: true) {
+        let token = scene.stored(Keys.count).addUpdateListener(initial: true) {
             seen.record("\($0.oldValue) \($0.newValue) \($0.kind)")
         }
         func write(_ count: Int, _ body: () -> Void) async throws {
@@ -89,7 +89,7 @@ struct SceneStoreTests {
         try await write(2) { writer[Keys.count] = 1 }
         try await write(3) { own[Keys.count] = 2 }
         writer[Keys.count] = 3
-        try await write(4) { own.remove(Keys.count) }
+        try await write(4) { own.stored(Keys.count).remove() }
         try await write(5) { writer.remove(Keys.count) }
         #expect(seen.elements == ["0 0 removed", "0 1 set", "1 2 set", "2 3 removed", "3 0 removed"])
         withExtendedLifetime(token) {}
@@ -99,7 +99,7 @@ struct SceneStoreTests {
     func streams() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let scene = SceneStore(sceneID: "one", base: store)
-        let (values, changes) = (scene.values(of: Keys.count), scene.changes(of: Keys.count))
+        let (values, changes) = (scene.stored(Keys.count).values, scene.stored(Keys.count).changes)
         store[Keys.count] = 1
         scene[Keys.count] = 2
         for number in 3...9 { store[Keys.count] = number }
@@ -117,7 +117,7 @@ struct SceneStoreTests {
         let scene = SceneStore(sceneID: "one", base: store)
         let settings = KeyedStore<SceneKeys>(scene)
         let seen = Recorder<String>()
-        let token = scene.addUpdateListener(for: Keys.count) { seen.record("\($0.oldValue) \($0.newValue) \($0.revision)") }
+        let token = scene.stored(Keys.count).addUpdateListener { seen.record("\($0.oldValue) \($0.newValue) \($0.revision)") }
         try await settings.update { settings in
             #expect(settings.count == 1)
             settings.count = 5
@@ -135,7 +135,7 @@ struct SceneStoreTests {
         let settings = KeyedStore<SceneKeys>(scene)
         let key = settings.stored(\.count).key
         let seen = Recorder<String>()
-        let token = scene.addUpdateListener(for: Keys.count) { seen.record("\($0.oldValue) \($0.newValue) \($0.kind)") }
+        let token = scene.stored(Keys.count).addUpdateListener { seen.record("\($0.oldValue) \($0.newValue) \($0.kind)") }
         try await store.update { transaction in
             transaction.remove(key)
             transaction[Keys.count] = 7
@@ -174,9 +174,9 @@ struct SceneStoreTests {
         let rest = store.entries
         let scene = SceneStore(sceneID: sceneID, base: store)
         scene[key] = 3
-        #expect(scene.isSet(key))
+        #expect(scene.stored(key).isSet)
         scene.reset()
-        #expect(!scene.isSet(key))
+        #expect(!scene.stored(key).isSet)
         #expect(store.entries == rest)
     }
 
@@ -244,7 +244,7 @@ struct SceneStoreTests {
         let store = try ObservableStore(backend: InMemoryBackend(["count": 5, "scenes/one/count": "many"]))
         let scene = SceneStore(sceneID: "one", base: store)
         #expect(scene[Keys.count] == 5)
-        #expect(throws: StorageError.self) { try scene.value(for: Keys.count) }
+        #expect(throws: StorageError.self) { try scene.stored(Keys.count).get() }
     }
 
     @Test("Reading in a scene persists a default for the application, never for the scene")

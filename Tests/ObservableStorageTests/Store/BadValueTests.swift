@@ -158,7 +158,7 @@ struct BadValueTests {
         let scene = SceneStore(sceneID: "one", base: store)
         let raw = StorageKey<String?>("level")
         let heard = Recorder<Change<Int>>()
-        let token = scene.addUpdateListener(for: Self.level) { heard.record($0) }
+        let token = scene.stored(Self.level).addUpdateListener { heard.record($0) }
         #expect(store[Self.level] == 5)
         store[raw] = "high"
         store[raw] = "higher"
@@ -227,8 +227,8 @@ struct BadValueTests {
         #expect(store[Self.level] == 5)
         store[StorageKey<String?>("level")] = "high"
         #expect(store[StorageKey("level", default: "")] == "high")
-        #expect(store.string(forKey: "level") == "high")
-        #expect(store.integer(forKey: "level") == nil)
+        #expect(store.value(String.self, forKey: "level") == "high")
+        #expect(store.value(Int.self, forKey: "level") == nil)
         #expect(store[StorageKey("level", default: 1)] == 5)
     }
 

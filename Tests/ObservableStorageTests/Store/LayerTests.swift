@@ -149,6 +149,6 @@ struct LayerTests {
         let store = try files.open()
         let scene = SceneStore(sceneID: "one", base: store)
         #expect((scene[proxy], scene[StorageKey("size", default: 10)]) == ("mandatory", 3))
-        #expect(throws: StorageError.self) { try scene.set("x", for: proxy) }
+        #expect(throws: StorageError.self) { try scene.stored(proxy).set("x") }
     }
 }

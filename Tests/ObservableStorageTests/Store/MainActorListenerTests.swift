@@ -103,7 +103,7 @@ struct MainActorListenerTests {
         let tokens = [
             settings.addMainActorListener(for: \.count) { model.counts.append($0.newValue) },
             settings.stored(\.count).addMainActorListener { model.counts.append($0.newValue) },
-            scene.addMainActorListener(for: Keys.count) { model.counts.append($0.newValue) },
+            scene.stored(Keys.count).addMainActorListener { model.counts.append($0.newValue) },
         ]
         settings.count = 5
         #expect(model.counts == [5, 5, 5])

@@ -43,7 +43,7 @@ import Testing
         let url = try #require(defaults.url(forKey: "home"))
         for backend in [try domain.makeBackend(), InMemoryBackend(["home": .string(text)])] as [any BlockingStorageBackend] {
             let store = try ObservableStore(backend: backend)
-            #expect(store.url(forKey: "home")?.absoluteString == url.absoluteString)
+            #expect(store.value(URL.self, forKey: "home")?.absoluteString == url.absoluteString)
             #expect(store[StorageKey<URL?>("home")]?.absoluteString == url.absoluteString)
             #expect(store[StorageKey<URL?>("home", codec: .userDefaults)]?.absoluteString == url.absoluteString)
             #expect(url.isFileURL)

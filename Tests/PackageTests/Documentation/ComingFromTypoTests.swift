@@ -151,7 +151,7 @@ struct ComingFromTypoTests {
         // end
         #expect(KeyedStore<Nested>(store).audio.speaker.name == "left")
         #expect(KeyedStore<AppKeys>(store).audio.volume == 50)
-        #expect(store.string(forKey: "other.name") == "not of the library")
+        #expect(store.value(String.self, forKey: "other.name") == "not of the library")
         #expect(try stored() == before)
     }
 
