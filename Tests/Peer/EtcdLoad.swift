@@ -142,7 +142,7 @@ private struct HistoryCheck {
 
     init(of store: ObservableStore, others: Set<String>) {
         self.others = others
-        changes = store.allChanges.makeAsyncIterator()
+        changes = store.allChanges().makeAsyncIterator()
         entries = store.entries.filter { [observed] in observed.contains($0.key) }
     }
 

@@ -150,7 +150,7 @@ struct Load {
         for round in 0..<times {
             // Other keys each time: the state of an observed key must be released, too.
             let key = StorageKey("key.\(round % 2 == 0 ? round : 0)", default: 0)
-            let (values, changes, all, failures) = (store.values(of: key), store.changes(of: key), store.allChanges, store.failures)
+            let (values, changes, all, failures) = (store.values(of: key), store.changes(of: key), store.allChanges(), store.failures)
             let token = store.addUpdateListener(for: key, initial: true) { _ in }
             let queued = store.addUpdateListener(for: key, on: .global()) { _ in }
             if round % 3 == 0 { for await _ in values { break } }

@@ -25,7 +25,7 @@ public final class StoreWitness: Sendable {
         start.start = store.entries
         start.group = RandomWriter.group
         self.start = start
-        all = Task { [changes = store.allChanges] in await changes.reduce(into: []) { $0.append($1) } }
+        all = Task { [changes = store.allChanges()] in await changes.reduce(into: []) { $0.append($1) } }
         let keys = RandomWriter.keys + RandomWriter.group
         views = keys.map { key in
             Task { [changes = store.changes(of: StorageKey<PropertyListValue?>(key))] in

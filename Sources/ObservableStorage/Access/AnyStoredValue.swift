@@ -4,10 +4,10 @@ public import PropertyListCoding
 /// The value of a key of any type, by name and as a property-list value: for programs that list and set all their settings.
 ///
 /// ```swift
-/// for setting in settings.all {
+/// for setting in settings.storedValues {
 ///     print(setting.name, setting.typeName, try setting.value ?? "", setting.summary ?? "")
 /// }
-/// try settings.all.first { $0.name == "port" }?.set(text: "8080")
+/// try settings.storedValues.first { $0.name == "port" }?.set(text: "8080")
 /// ```
 public struct AnyStoredValue: Sendable {
     /// The name of the key in the store, also for a value of a scene.
@@ -83,7 +83,7 @@ public struct AnyStoredValue: Sendable {
 
 extension KeyedStore {
     /// The values of all keys that are stored properties of the group or of nested groups, in the order of their declaration.
-    public var all: [AnyStoredValue] {
+    public var storedValues: [AnyStoredValue] {
         func value(_ key: some AnyStorageKey) -> AnyStoredValue {
             AnyStoredValue(StoredValue(table.checked(key.storageKey), in: store))
         }

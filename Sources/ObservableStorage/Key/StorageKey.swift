@@ -51,7 +51,7 @@ public struct StorageKey<Value: Sendable>: Sendable {
         return { ($0 as? any OptionalValue)?.isNil ?? false }
     }
 
-    /// The same key with a description, for lists of settings; see ``KeyedStore/all``.
+    /// The same key with a description, for lists of settings; see ``KeyedStore/storedValues``.
     public func described(_ summary: String) -> StorageKey {
         with { $0.summary = summary }
     }

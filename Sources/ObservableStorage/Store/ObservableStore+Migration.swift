@@ -122,28 +122,28 @@ extension EntryCache {
 
 /// A numbered step that migrates a whole store from an earlier layout to a newer one, once.
 public struct StoreMigration: Sendable {
-    /// The version that the store has after the step; the first is 1.
-    public let version: Int
+    /// The version of the schema after the step.
+    let schemaVersion: Int
     let body: @Sendable (inout StoreTransaction) throws -> Void
 
     /// Creates a step.
     ///
     /// - Parameters:
-    ///   - version: the version that the store has after it.
+    ///   - schemaVersion: the ``ObservableStore/schemaVersion`` after it; the first is 1.
     ///   - body: edits the entries; if it throws, nothing changes.
-    public init(to version: Int, _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void) {
-        self.version = version
+    public init(to schemaVersion: Int, _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void) {
+        self.schemaVersion = schemaVersion
         self.body = body
     }
 }
 
 extension ObservableStore {
-    private static let versionKey = StorageKey("ObservableStorage.version", default: 0)
+    private static let schemaVersionKey = StorageKey("ObservableStorage.version", default: 0)
     private static let importsKey = StorageKey<[String]>("ObservableStorage.imports", default: [])
 
     /// The number of the last migration applied to the stored entries; 0 before the first.
-    public nonisolated var version: Int {
-        self[Self.versionKey]
+    public nonisolated var schemaVersion: Int {
+        self[Self.schemaVersionKey]
     }
 
     /// Runs the migrations that were not applied to the stored entries yet, in the order of their numbers, as one transaction.
@@ -155,17 +155,17 @@ extension ObservableStore {
     ///   ``StorageError/unreadable(file:reason:edits:)`` if a later version of the program has migrated the entries to a number that is not
     ///   among these: they may mean something else.
     public nonisolated func migrate(_ migrations: [StoreMigration]) async throws {
-        guard let last = migrations.map(\.version).max(), version != last else { return }
+        guard let last = migrations.map(\.schemaVersion).max(), schemaVersion != last else { return }
         try await update(origin: .migration) { [name] transaction in
-            let done = try transaction.value(for: Self.versionKey)
+            let done = try transaction.value(for: Self.schemaVersionKey)
             guard done <= last else {
                 let remedy = "open it with a version of the program that does, or restore what was stored before"
                 throw StorageError.unreadable(
                     file: name, reason: "it was migrated to version \(done), and this program knows versions up to \(last); \(remedy)")
             }
-            for migration in migrations.sorted(by: { $0.version < $1.version }) where migration.version > done {
+            for migration in migrations.sorted(by: { $0.schemaVersion < $1.schemaVersion }) where migration.schemaVersion > done {
                 try migration.body(&transaction)
-                transaction[Self.versionKey] = migration.version
+                transaction[Self.schemaVersionKey] = migration.schemaVersion
             }
         }
     }

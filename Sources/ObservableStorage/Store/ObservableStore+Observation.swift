@@ -60,20 +60,15 @@ extension ObservableStore {
         }
     }
 
-    /// Every change of every entry from now on, in order; the changes of one transaction have the same revision. The times that a
-    /// ``CloudMirror`` stores beside the values are left out.
+    /// Every change of every entry from now on, in order, as a new stream for each call; the changes of one transaction have the same
+    /// revision. The times that a ``CloudMirror`` stores beside the values are left out.
     ///
-    /// A new stream for each call, which keeps all changes for a slow reader, as ``changes(of:bufferingPolicy:)`` does, and ends like
-    /// ``values(of:)``.
-    public nonisolated var allChanges: AsyncStream<Change<PropertyListValue?>> {
-        allChanges(bufferingPolicy: .unbounded)
-    }
-
-    /// Every change of every entry from now on, like ``allChanges``, with a limit on the changes kept for a slow reader.
+    /// Ends like ``values(of:)``.
     ///
-    /// - Parameter bufferingPolicy: the changes to keep, of all keys together.
+    /// - Parameter bufferingPolicy: the changes to keep for a slow reader, of all keys together; by default all, as for
+    ///   ``changes(of:bufferingPolicy:)``.
     public nonisolated func allChanges(
-        bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy
+        bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<PropertyListValue?>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self, bufferingPolicy: bufferingPolicy)
         let token = cache.observeAll(.stream(continuation) { $0.typed(for: StorageKey($0.key)) })

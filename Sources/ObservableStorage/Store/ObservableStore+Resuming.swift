@@ -8,18 +8,18 @@ extension ObservableStore {
     /// for await change in changes { }
     /// ```
     ///
-    /// First the commits that the storage remembers are told, by whichever writer, with the origin ``ChangeOrigin/external`` and the revision
-    /// of each in ``Change/storageRevision``; then the edits of this store that are not stored yet, and then each change when it is made, as
-    /// by ``allChanges``. ``Change/revision`` of all changes before the live ones is the store's present one. If the store had to read the
-    /// storage again, a live change may combine several commits; its storage revision is that of the last one.
+    /// First the commits that the storage remembers are told, by whichever writer, with the origin ``ChangeOrigin/external`` and the
+    /// revision of each in ``Change/storageRevision``; then the edits of this store that are not stored yet, and then each change when it
+    /// is made, as by ``allChanges(bufferingPolicy:)``. ``Change/revision`` of all changes before the live ones is the store's present one.
+    /// If the store had to read the storage again, a live change may combine several commits; its storage revision is that of the last one.
     ///
     /// A reader that keeps the storage revision of what it has handled can continue from there, also in a later process. The changes of a
     /// commit follow each other and have the same storage revision, so that a revision may only be kept after a change with another one, or
     /// with none, has arrived. An edit of this store has no storage revision when it is told, as it is not stored yet: a reader that returns
     /// before it has kept a later revision receives it once more, from the storage, as external.
     ///
-    /// The stream keeps all changes for a slow reader, as ``allChanges`` does, and ends like ``values(of:)``. Entries that ``allChanges``
-    /// leaves out are left out.
+    /// The stream keeps all changes for a slow reader, as ``allChanges(bufferingPolicy:)`` does, and ends like ``values(of:)``. Entries
+    /// that ``allChanges(bufferingPolicy:)`` leaves out are left out.
     ///
     /// - Parameter revision: a revision of the storage, from ``Change/storageRevision`` or ``storageRevision``.
     /// - Returns: a new stream; nil if the storage does not know what has happened since the revision: it is one of another history, it is

@@ -89,7 +89,7 @@ struct WatchCommand: Command {
     private func printLines(of store: ObservableStore, _ output: Output) async throws {
         if let start { return try await print(try await Self.changes(of: store, since: start), lineLimit, output) }
         // Subscribes before it takes the snapshot, so that no change is missed, and skips changes that the snapshot includes.
-        let changes = store.allChanges
+        let changes = store.allChanges()
         let (entries, revision, storageRevision) = Self.snapshot(of: store)
         var remaining = lineLimit
         for var line in printsInitialValues ? initialLines(entries, revision: revision) : [] {
@@ -160,7 +160,7 @@ struct WatchCommand: Command {
 extension WatchCommand {
     private func displayTable(of store: ObservableStore, _ output: Output) async {
         let terminal = Terminal(output)
-        let changes = store.allChanges
+        let changes = store.allChanges()
         let (entries, revision, _) = Self.snapshot(of: store)
         let keys = keys.isEmpty ? nil : keys
         await withTaskGroup { group in

@@ -74,7 +74,7 @@
             #expect(store[renamed] == 3)
             try store.migrateValue(of: renamed)
             try await store.migrate([StoreMigration(to: 2) { $0[.count] += 1 }])
-            #expect(store.version == 2 && store[.count] == 8)
+            #expect(store.schemaVersion == 2 && store[.count] == 8)
 
             let snapshot = store.snapshot
             let scene = SceneStore(sceneID: "main window/1", base: store)
@@ -84,7 +84,7 @@
 
             let other = try await ObservableStore.open(fixture.backend())
             #expect(SceneStore(sceneID: "main window/1", base: other)[.count] == 9)
-            #expect(other.version == 2 && other[.count] == 8 && other[forced] == 1)
+            #expect(other.schemaVersion == 2 && other[.count] == 8 && other[forced] == 1)
             let stored = try await fixture.stored()
             #expect(stored["newName"] != nil && stored["oldName"] == nil)
             try await store.close()

@@ -59,7 +59,7 @@
             try await writer.set(["changed": 0, "deleted": 0, "again": 0, "same": 0])
             let store = try await ObservableStore.open(EtcdBackend(configuration))
             let changes = Recorder<Change<PropertyListValue?>>()
-            let listening = Task { [all = store.allChanges] in
+            let listening = Task { [all = store.allChanges()] in
                 for await change in all { changes.record(change) }
             }
             try await cluster.kill(away)

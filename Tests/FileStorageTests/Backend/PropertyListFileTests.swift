@@ -176,7 +176,7 @@ struct PropertyListFileTests {
         let date = Date(timeIntervalSinceReferenceDate: 100.25)
         let whole = Date(timeIntervalSinceReferenceDate: 100)
         let store = try ObservableStore(at: file)
-        let changes = store.allChanges
+        let changes = store.allChanges()
         switch way {
         case .transaction: try await store.update { $0[key] = date }
         case .set: store[key] = date

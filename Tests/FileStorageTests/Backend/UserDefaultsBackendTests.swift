@@ -151,7 +151,7 @@ struct UserDefaultsBackendTests {
     func roundedBySet() async throws {
         let store = try ObservableStore(backend: backend)
         let (date, zero) = (StorageKey<PropertyListValue?>("date"), StorageKey<PropertyListValue?>("zero"))
-        let changes = store.allChanges
+        let changes = store.allChanges()
         try store.set(.date(Date(timeIntervalSinceReferenceDate: 5.25)), for: date)
         try store.set([.real(-0.0)], for: zero)
         let set = store.entries

@@ -24,7 +24,7 @@ struct SlowWriterTests {
     @Test("A writer that truncates the file and pauses has no effect until it finishes, and the pause is reported", arguments: [0, 150])
     func pausing(firstPiece: Int) async throws {
         let store = try ObservableStore(backend: PropertyListFile(withoutPausesAt: file))
-        let (failures, changes) = (store.failures, store.allChanges)
+        let (failures, changes) = (store.failures, store.allChanges())
         let seen = Recorder<String>()
         let token = store.addUpdateListener(for: Keys.count) { seen.record("\($0.oldValue) to \($0.newValue)") }
         let note = store.addUpdateListener(for: Keys.note) { _ in seen.record("note") }

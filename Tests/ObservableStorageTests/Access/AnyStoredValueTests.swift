@@ -34,12 +34,12 @@ private struct LogKeys: KeyGroup {
 private func config(_ arguments: [String], _ settings: KeyedStore<ServerKeys>) throws -> [String] {
     switch arguments.first {
     case "list":
-        return try settings.all.map { setting in
+        return try settings.storedValues.map { setting in
             "\(setting.name) = \(try setting.value.map { "\($0)" } ?? "(none)")\(setting.summary.map { "  # \($0)" } ?? "")"
         }
-    case "get": return try settings.all.filter { $0.name == arguments[1] }.map { "\(try $0.value ?? "(none)")" }
-    case "set": try settings.all.first { $0.name == arguments[1] }?.set(text: arguments[2])
-    default: settings.all.first { $0.name == arguments[1] }?.remove()
+    case "get": return try settings.storedValues.filter { $0.name == arguments[1] }.map { "\(try $0.value ?? "(none)")" }
+    case "set": try settings.storedValues.first { $0.name == arguments[1] }?.set(text: arguments[2])
+    default: settings.storedValues.first { $0.name == arguments[1] }?.remove()
     }
     return []
 }
@@ -55,13 +55,13 @@ struct AnyStoredValueTests {
     }
 
     private func setting(_ name: String) throws -> AnyStoredValue {
-        try #require(settings.all.first { $0.name == name })
+        try #require(settings.storedValues.first { $0.name == name })
     }
 
     @Test("All keys are listed in order, with those of nested groups, and their names in the store")
     func list() throws {
         #expect(
-            settings.all.map(\.name)
+            settings.storedValues.map(\.name)
                 == ["host", "port", "isSecure", "ratio", "level", "names", "limits", "account", "coded", "start", "token", "log/file"])
         #expect(try setting("port").summary == "The port of the server")
         #expect(try setting("port").typeName == "UInt16")
@@ -71,7 +71,7 @@ struct AnyStoredValueTests {
         #expect(try setting("ratio").summary == nil)
         #expect(ServerKeys().host.summary == "The name of the server")
         let scene = KeyedStore<ServerKeys>(SceneStore(sceneID: "main", base: store), prefix: "server")
-        #expect(scene.all.first?.name == "server/host")
+        #expect(scene.storedValues.first?.name == "server/host")
     }
 
     @Test("A command that lists and sets all settings is a few lines")

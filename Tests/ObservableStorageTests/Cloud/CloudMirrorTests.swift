@@ -140,7 +140,7 @@ struct CloudMirrorTests {
     @Test("Observers of all entries do not see the times that are stored beside the values")
     func hiddenEntries() async throws {
         let (store, cloud) = (try store(), InMemoryCloud())
-        let seen = store.allChanges
+        let seen = store.allChanges()
         let mirror = CloudMirror(store, keys: Keys.count, remote: cloud.makeRemote())
         defer { withExtendedLifetime(mirror) {} }
         mirror.start()

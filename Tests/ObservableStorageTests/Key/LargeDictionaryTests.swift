@@ -100,7 +100,7 @@ struct LargeDictionaryTests {
         #expect(Set(seen.elements) == [".d.a.b.c 1 5", "scene 5"])
         #expect(seen.elements.count == 2)
         let around = [listen(StorageKey("d")), listen(StorageKey("d", "a")), listen(key)]
-        var all = store.allChanges.makeAsyncIterator()
+        var all = store.allChanges().makeAsyncIterator()
         store[key] = ["c": 6]
         #expect(
             Set(seen.elements.dropFirst(2)) == [
@@ -130,7 +130,7 @@ struct LargeDictionaryTests {
     func lastValidAfterOthers() async throws {
         let backend = InMemoryBackend(["d": .dictionary(Self.numbers)])
         let store = try ObservableStore(backend: backend)
-        var changes = store.allChanges.makeAsyncIterator()
+        var changes = store.allChanges().makeAsyncIterator()
         _ = try backend.edit { $0["d"] = .dictionary(Self.numbers.merging(["other": 1]) { $1 }) }
         _ = await changes.next()
         store[key(9_999)] = 1

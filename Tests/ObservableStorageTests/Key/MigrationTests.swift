@@ -20,7 +20,7 @@ struct MigrationTests {
         let (stored, value) = shape
         let storage = try fixture.make(["interval": stored])
         let store = try storage.open()
-        let changes = store.allChanges
+        let changes = store.allChanges()
         #expect(store[interval] == value)
         #expect(store[interval] == value)
         #expect(store.entries == ["interval": stored])
@@ -199,7 +199,7 @@ struct MigrationTests {
         if !Fixture.optimistic.contains(fixture) { #expect(runs.elements == [1, 2]) }
         let store = try storage.open()
         #expect(store[Keys.count] == 40)
-        #expect(store.version == 2)
+        #expect(store.schemaVersion == 2)
     }
 
     @Test("Entries that a later version has migrated are an error for one that does not know its migration", arguments: Fixture.quick)
@@ -220,7 +220,7 @@ struct MigrationTests {
             try await store.migrate([StoreMigration(to: 1) { $0[Keys.count] = 9 }, StoreMigration(to: 2) { _ in throw Refusal() }])
         }
         #expect(store.entries == ["count": 1])
-        #expect(store.version == 0)
+        #expect(store.schemaVersion == 0)
     }
 
     @Test("Entries of another storage are imported once, and existing entries are kept", arguments: Fixture.allCases)

@@ -44,7 +44,7 @@ struct NestedKeyTests {
         }
         let store = try ObservableStore(backend: InMemoryBackend())
         let settings = KeyedStore<DottedKeys>(store)
-        #expect(settings.all.map(\.name) == [".a.b", "a.b"])
+        #expect(settings.storedValues.map(\.name) == [".a.b", "a.b"])
         #expect((settings.keyNames.inside, settings.keyNames.dotted) == (".a.b", "a.b"))
         for (path, name) in [(\DottedKeys.inside, ".a.b"), (\.dotted, "a.b")] {
             let seen = Recorder<String>()
@@ -199,7 +199,7 @@ struct NestedKeyTests {
         let store = try storage.open()
         let settings = KeyedStore<ServerKeys>(store)
         #expect((settings.host, settings.port, settings.level) == ("a", 1, nil))
-        var changes = store.allChanges.makeAsyncIterator()
+        var changes = store.allChanges().makeAsyncIterator()
         let steps: [(server: PropertyListValue, host: String, port: Int, level: Int?)] = [
             (["host": "b", "port": 2, "log": ["level": 0]], "b", 2, 0),
             (["host": 7, "port": "no", "log": ["level": 1]], "b", 2, 1),

@@ -165,7 +165,7 @@ struct RenamedKeyTests {
     func reading(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5, "remark": "a", "scenes/one/period": 6])
         let store = try storage.open()
-        let changes = store.allChanges
+        let changes = store.allChanges()
         #expect(store[key] == 5)
         #expect(try store.value(for: key) == 5)
         #expect(store.snapshot[key] == 5)
@@ -184,7 +184,7 @@ struct RenamedKeyTests {
     func moving(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5, "interval": 4])
         let store = try storage.open()
-        let (told, all) = (store.changes(of: key), store.allChanges)
+        let (told, all) = (store.changes(of: key), store.allChanges())
         try store.migrateValue(of: key)
         try store.migrateValue(of: key)
         try store.migrateValue(of: note)
@@ -275,7 +275,7 @@ struct RenamedKeyTests {
         for _ in 1...3 { #expect(store[key] == "a") }
         #expect(decoded.elements == ["a"])
         var failures = store.failures.makeAsyncIterator()
-        var all = store.allChanges.makeAsyncIterator()
+        var all = store.allChanges().makeAsyncIterator()
         _ = try storage.edit { $0["remark"] = 5 }
         _ = await all.next()
         for _ in 1...2 { #expect(store[key] == "a") }

@@ -119,7 +119,7 @@ struct ValidationTests {
         let store = try storage.open()
         let settings = KeyedStore<RangeKeys>(store)
         #expect(throws: reversed(11, 10)) { try settings.set(11, for: \.minimum) }
-        let minimum = try #require(settings.all.first { $0.name == "minimum" })
+        let minimum = try #require(settings.storedValues.first { $0.name == "minimum" })
         #expect(throws: reversed(11, 10)) { try minimum.set(11) }
         settings.maximum = 1
         settings.edit {

@@ -72,7 +72,7 @@ struct SceneNilTests {
         #expect(scene.string(forKey: "selection") == nil)
         #expect(scene.value(PropertyListValue.self, forKey: "selection") == nil)
         #expect(store.source(of: settings.stored(\.selection).key) == .stored)
-        let listed = try #require(settings.all.first)
+        let listed = try #require(settings.storedValues.first)
         #expect(listed.isSet)
         #expect(try listed.value == nil)
         #expect(try listed.defaultValue == nil)

@@ -130,7 +130,7 @@ struct BadValueTests {
     func unread(fixture: Fixture) async throws {
         let storage = try fixture.make(["level": 5])
         let store = try storage.open()
-        var changes = store.allChanges.makeAsyncIterator()
+        var changes = store.allChanges().makeAsyncIterator()
         for bad in ["high", "higher"] {
             _ = try storage.edit { $0["level"] = .string(bad) }
             _ = await changes.next()
@@ -187,7 +187,7 @@ struct BadValueTests {
         let store = try storage.open()
         let key = isScene ? Self.level.scoped(to: SceneStore(sceneID: "one", base: store).scope) : Self.level
         #expect(store[key] == 5)
-        var changes = store.allChanges.makeAsyncIterator()
+        var changes = store.allChanges().makeAsyncIterator()
         _ = try storage.edit { $0["level"] = "low" }
         _ = await changes.next()
         store[Self.level] = 7

@@ -76,7 +76,7 @@ struct ConcurrencyTests {
             }
         }
         var count = 0
-        for await _ in store.allChanges {
+        for await _ in store.allChanges() {
             count += 1
             if count == 150 { break }
         }

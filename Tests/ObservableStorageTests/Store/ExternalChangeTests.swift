@@ -27,7 +27,7 @@ struct ExternalChangeTests {
     func oneRevision(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let (store, other) = (try storage.open(), try storage.open())
-        let changes = store.allChanges
+        let changes = store.allChanges()
         try await other.update { transaction in
             transaction[Keys.count] = 2
             transaction[Keys.text] = "two"
@@ -45,7 +45,7 @@ struct ExternalChangeTests {
     func ownWrites(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let (store, other) = (try storage.open(), try storage.open())
-        let changes = store.allChanges
+        let changes = store.allChanges()
         for number in 1...20 {
             store[Keys.count] = number
             try await store.flush()
@@ -155,7 +155,7 @@ struct ExternalChangeTests {
             transaction[Keys.count] = 1
             transaction[Keys.note] = "a"
         }
-        let changes = store.allChanges
+        let changes = store.allChanges()
         let bytes = try Data(contentsOf: file)
         try FileManager.default.removeItem(at: file)
         var seen: [Change<PropertyListValue?>] = []
@@ -191,7 +191,7 @@ struct ExternalChangeTests {
             transaction[Keys.count] = 1
             transaction[Keys.note] = "a"
         }
-        let changes = store.allChanges
+        let changes = store.allChanges()
         isDeleted.withLock { $0 = true }
         try FileManager.default.removeItem(at: file)
         let change = await changes.first { _ in true }

@@ -154,7 +154,7 @@ struct HostileUseTests {
         let store = try ObservableStore(backend: InMemoryBackend())
         #expect(!store.cache.isObserved)
         do {
-            let changes = store.allChanges
+            let changes = store.allChanges()
             #expect(store.cache.isObserved)
             store[Keys.count] = 1
             for await _ in changes { break }

@@ -104,7 +104,7 @@ struct ServiceBackendTests {
     func ownEvent() async throws {
         let service = ServiceBackend()
         let store = try await ObservableStore.open(service)
-        let changes = store.allChanges
+        let changes = store.allChanges()
         service.hold(.afterEdit)
         async let update: Void = store.update { transaction in
             transaction[Keys.count] = 1

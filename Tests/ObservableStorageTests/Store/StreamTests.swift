@@ -85,7 +85,7 @@ struct StreamTests {
     @Test("allChanges has every key's changes in the order of revisions", arguments: Fixture.allCases)
     func allChanges(fixture: Fixture) async throws {
         let store = try fixture.make().open()
-        let changes = store.allChanges
+        let changes = store.allChanges()
         store[Keys.count] = 1
         store[Keys.note] = "a"
         store[Keys.note] = nil
@@ -136,7 +136,7 @@ struct StreamTests {
         weak let observed = store
         let values = try #require(store).values(of: Keys.count)
         let changes = try #require(store).changes(of: Keys.count)
-        let all = try #require(store).allChanges
+        let all = try #require(store).allChanges()
         let failures = try #require(store).failures
         store = nil
         for await value in values { #expect(value == 0) }
@@ -155,7 +155,7 @@ struct StreamTests {
         for await value in store.values(of: Keys.count) { seen.append(value) }
         #expect(seen == [3])
         for await change in store.changes(of: Keys.count) { Issue.record("\(change)") }
-        for await change in store.allChanges { Issue.record("\(change)") }
+        for await change in store.allChanges() { Issue.record("\(change)") }
         for await failure in store.failures { Issue.record("\(failure)") }
     }
 
@@ -166,7 +166,7 @@ struct StreamTests {
         let readers = [
             Task { for await _ in store.values(of: Keys.count) { started.record(0) } },
             Task { for await _ in store.changes(of: Keys.count) { started.record(1) } },
-            Task { for await _ in store.allChanges { started.record(2) } },
+            Task { for await _ in store.allChanges() { started.record(2) } },
         ]
         if isReading { _ = try await started.elements(count: 1) }
         for reader in readers {

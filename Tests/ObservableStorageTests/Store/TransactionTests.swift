@@ -14,7 +14,7 @@ struct TransactionTests {
     func oneRevision(fixture: Fixture) async throws {
         let storage = try fixture.make()
         let store = try storage.open()
-        let changes = store.allChanges
+        let changes = store.allChanges()
         let result = try await store.update { transaction in
             transaction[Keys.count] += 1
             transaction[Keys.text] = "one"

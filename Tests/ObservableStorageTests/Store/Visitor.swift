@@ -30,7 +30,7 @@ struct Visitor: Sendable {
         case 2: history.readings.append(await read(key, upTo: count))
         case 3: history.views.append(await listened(key, upTo: count))
         case 4: history.views.append(await cancelledFromInside(key, after: count))
-        default: _ = (store.changes(of: StorageKey(key, default: "")), store.allChanges, store.failures)
+        default: _ = (store.changes(of: StorageKey(key, default: "")), store.allChanges(), store.failures)
         }
     }
 
@@ -76,7 +76,7 @@ struct Visitor: Sendable {
         let seen = Recorder<History.Step>()
         let token = store.addUpdateListener(for: StorageKey<PropertyListValue?>(key), initial: true) { seen.record($0) }
         var rest = count
-        for await _ in store.allChanges {
+        for await _ in store.allChanges() {
             rest -= 1
             if rest == 0 { break }
         }

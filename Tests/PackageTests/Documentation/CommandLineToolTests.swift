@@ -23,11 +23,11 @@ struct CommandLineToolTests {
     // snippet: WritingACommandLineTool
     func configure(_ arguments: [String], _ settings: KeyedStore<ToolKeys>) async throws -> [String] {
         if arguments.count == 2 {
-            guard let setting = settings.all.first(where: { $0.name == arguments[0] }) else { throw UnknownSetting() }
+            guard let setting = settings.storedValues.first(where: { $0.name == arguments[0] }) else { throw UnknownSetting() }
             try setting.set(text: arguments[1])
             try await settings.store.flush()
         }
-        return try settings.all.map { "\($0.name) = \(try $0.value?.description ?? "")    # \($0.summary ?? "")" }
+        return try settings.storedValues.map { "\($0.name) = \(try $0.value?.description ?? "")    # \($0.summary ?? "")" }
     }
     // end
 
