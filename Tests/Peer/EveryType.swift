@@ -81,8 +81,8 @@ extension EveryType {
 
         init<Value: Equatable>(_ path: KeyPath<EveryType, StorageKey<Value>>, _ value: Value) {
             self.value = value
-            set = { try $0.set(value, for: path) }
-            isRead = { try $0.value(for: path) == value && $0[dynamicMember: path] == value }
+            set = { try $0.stored(path).set(value) }
+            isRead = { try $0.stored(path).get() == value && $0[dynamicMember: path] == value }
         }
     }
 

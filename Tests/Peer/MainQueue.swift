@@ -15,7 +15,7 @@ struct MainQueue {
     /// Prints what a listener received before each setter returned.
     func run() async throws {
         let heard = Heard()
-        let token = store.addMainActorListener(for: key) { heard.counts.append($0.newValue) }
+        let token = store.stored(key).addMainActorListener { heard.counts.append($0.newValue) }
         // The first thread ends in `dispatchMain` when the main function waits for the first time.
         await Task.detached { try? await Task.sleep(for: .milliseconds(1)) }.value
         store[key] = 1

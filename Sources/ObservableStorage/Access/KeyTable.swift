@@ -204,26 +204,3 @@ private final class KeyPathTable: @unchecked Sendable {
         }
     }
 }
-
-/// The names of a group's keys in the property list.
-///
-/// ```swift
-/// settings.keyNames.debug.showConsole    // "debug/showConsole"
-/// ```
-@dynamicMemberLookup
-public struct KeyNames<Keys: KeyGroup>: Sendable {
-    let keys: Keys
-    let naming: KeyNaming
-
-    /// The name of a key.
-    public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> String {
-        let name = keys[keyPath: path].definition.entryName
-        return EntryName(own: naming.name(name.own), path: name.path).text
-    }
-
-    /// The names in a nested group.
-    public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> KeyNames<Group> {
-        let group = keys[keyPath: path]
-        return KeyNames<Group>(keys: group, naming: naming.inside(group.prefix))
-    }
-}

@@ -1,5 +1,3 @@
-public import Dispatch
-
 /// The values of a group of keys at one revision; see ``StoreSnapshot``.
 @dynamicMemberLookup
 public struct KeyedSnapshot<Keys: KeyGroup>: Sendable {
@@ -34,16 +32,6 @@ public struct KeyedSnapshot<Keys: KeyGroup>: Sendable {
 }
 
 extension KeyedStore {
-    /// Where the value of a key comes from at present; see ``ObservableStore/source(of:)``.
-    public func source<Value>(of path: KeyPath<Keys, StorageKey<Value>>) -> ValueSource {
-        store.source(of: key(path))
-    }
-
-    /// Whether the value of a key is prescribed by a mandatory layer of the store; see ``ObservableStore/isMandatory(_:)``.
-    public func isMandatory<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> Bool {
-        store.isMandatory(key(path))
-    }
-
     /// The values of the group at one revision.
     public var snapshot: KeyedSnapshot<Keys> {
         KeyedSnapshot(table.valid(store.snapshot), table)
@@ -74,24 +62,5 @@ extension KeyedStore {
         _ others: repeat KeyPath<Keys, StorageKey<each Other>>
     ) -> AsyncStream<(First, Second, repeat each Other)> {
         store.elements(of: key(first), key(second), repeat key(each others), as: table.valid)
-    }
-
-    /// Calls a closure with the values of several keys after each change of one of them; see
-    /// ``ObservableStore/addUpdateListener(for:_:_:initial:on:_:)``.
-    public func addUpdateListener<First, Second, each Other>(
-        for first: KeyPath<Keys, StorageKey<First>>, _ second: KeyPath<Keys, StorageKey<Second>>,
-        _ others: repeat KeyPath<Keys, StorageKey<each Other>>, initial: Bool = false, on queue: DispatchQueue? = nil,
-        _ listener: @escaping @Sendable (First, Second, repeat each Other) -> Void
-    ) -> ObservationToken {
-        store.addListener(
-            for: key(first), key(second), repeat key(each others), as: table.valid, initial: initial, on: queue, listener)
-    }
-
-    /// Removes the stored values of several keys, as one revision.
-    public func reset<First, Second, each Other>(
-        _ first: KeyPath<Keys, StorageKey<First>>, _ second: KeyPath<Keys, StorageKey<Second>>,
-        _ others: repeat KeyPath<Keys, StorageKey<each Other>>
-    ) {
-        store.reset(key(first), key(second), repeat key(each others))
     }
 }

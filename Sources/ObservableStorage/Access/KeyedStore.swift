@@ -73,48 +73,19 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 }
 
 extension KeyedStore {
-    /// The names of the keys in the store.
-    public var keyNames: KeyNames<Keys> {
-        KeyNames(keys: table.keys, naming: table.naming)
-    }
-
-    /// The handle to one key; see ``StoredValue``.
+    /// The handle to one key, with everything that can be done with it; see ``StoredValue``.
     public func stored<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StoredValue<Value> {
         StoredValue(table.key(path), in: store)
     }
 
-    /// The value of a key; see ``ObservableStore/value(for:)``.
-    ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)``; ``StorageError/invalidGroup(group:reason:)``.
-    public func value<Value>(for path: KeyPath<Keys, StorageKey<Value>>) throws(StorageError) -> Value {
-        if table.hasRule, let failure = table.valid(store.snapshot).groupFailure { throw failure }
-        return try store.value(for: key(path))
-    }
-
-    /// Sets a key's value; see ``ObservableStore/set(_:for:muting:)``.
-    public func set<Value>(
-        _ value: Value, for path: KeyPath<Keys, StorageKey<Value>>, muting token: ObservationToken? = nil
-    ) throws(StorageError) {
-        try store.set(value, for: key(path), muting: token)
-    }
-
-    /// Removes the stored value of a key; see ``ObservableStore/remove(_:muting:)``.
-    public func remove<Value>(_ path: KeyPath<Keys, StorageKey<Value>>, muting token: ObservationToken? = nil) {
-        store.remove(key(path), muting: token)
-    }
-
     /// Removes the values of all keys that are stored properties of the group or of a nested group, in one revision.
     public func reset() {
-        store.reset(table.storageKeys)
+        func remove(_ key: some AnyStorageKey, in transaction: StoreTransaction) { transaction.remove(key.storageKey) }
+        store.edit { transaction in
+            for key in table.storageKeys { remove(key, in: transaction) }
+        }
     }
 
-    /// Whether a value is stored for a key.
-    public func isSet<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> Bool {
-        store.isSet(key(path))
-    }
-}
-
-extension KeyedStore {
     /// A key's current value and each newer one; see ``ObservableStore/values(of:)``.
     public func values<Value>(of path: KeyPath<Keys, StorageKey<Value>>) -> AsyncStream<Value> {
         store.values(of: key(path))
@@ -126,11 +97,6 @@ extension KeyedStore {
         bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
         store.changes(of: key(path), bufferingPolicy: bufferingPolicy)
-    }
-
-    /// Every change of a key from now on, for any number of subscribers; see ``ObservableStore/changesPublisher(for:)``.
-    public func changesPublisher<Value>(for path: KeyPath<Keys, StorageKey<Value>>) -> ChangePublisher<Change<Value>> {
-        store.changesPublisher(for: key(path))
     }
 
     /// Calls a closure with each change of a key; see ``ObservableStore/addUpdateListener(for:initial:on:_:)``.

@@ -3,7 +3,7 @@ import Observation
 /// The value of one key as views observe it.
 ///
 /// Observation is notified of changes on the main actor only: of a change made there before its setter returns, so that it is animated in
-/// `withAnimation`, and of others soon after; see ``ObservableStore/addMainActorListener(for:initial:_:)``. Views that read other keys are
+/// `withAnimation`, and of others soon after; see ``StoredValue/addMainActorListener(initial:_:)``. Views that read other keys are
 /// not notified.
 final class MainActorValue<Value: Sendable>: Observable, Sendable {
     private typealias Connection = (id: StoredValueID, stored: StoredValue<Value>, token: ObservationToken)

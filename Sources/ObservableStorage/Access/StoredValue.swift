@@ -56,14 +56,26 @@ public struct StoredValue<Value: Sendable>: Sendable {
         store.changes(of: key)
     }
 
-    /// Every change from now on, for any number of subscribers; see ``ObservableStore/changesPublisher(for:)``.
+    /// Every change from now on, for any number of subscribers and streams, as a new publisher.
+    ///
+    /// It lasts while it or one of its subscriptions is retained, and ends when the store is closed or released.
     public var changesPublisher: ChangePublisher<Change<Value>> {
-        store.changesPublisher(for: key)
+        ChangePublisher { store.observe(key, $0) }
     }
 
     /// Whether a value is stored.
     public var isSet: Bool {
         store.isSet(key)
+    }
+
+    /// Where the value comes from at present; see ``ObservableStore/source(of:)``.
+    public var source: ValueSource {
+        store.source(of: key)
+    }
+
+    /// Whether the value is prescribed by a mandatory layer of the store, so that it cannot be set. Observation tracks this.
+    public var isMandatory: Bool {
+        store.isMandatory(key)
     }
 
     /// Removes the stored value, so that the default is in effect again, or in a scene the application's value; see
@@ -83,6 +95,28 @@ public struct StoredValue<Value: Sendable>: Sendable {
         initial: Bool = false, on queue: DispatchQueue? = nil, _ listener: @escaping @Sendable (Change<Value>) -> Void
     ) -> ObservationToken {
         store.addUpdateListener(for: key, initial: initial, on: queue, listener)
+    }
+
+    /// Calls a closure on the main actor with each change from now on, until the token is cancelled or released.
+    ///
+    /// A change that is made on the main actor is delivered before its setter returns; unless the setter is called by this listener, then
+    /// after it, or another thread is calling listeners of the key at that time, then soon after it. A change by another thread or process
+    /// is delivered asynchronously. Changes are delivered in order, each once.
+    ///
+    /// After `cancel()` has returned on the main actor, nothing is delivered.
+    ///
+    /// ```swift
+    /// token = store.stored(.volume).addMainActorListener(initial: true) { [weak self] in self?.slider.value = $0.newValue }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - initial: whether the current value is delivered first, as a change from itself; before this method returns if it is called on
+    ///     the main actor.
+    ///   - listener: receives the changes; it may read, write and subscribe.
+    public func addMainActorListener(
+        initial: Bool = false, _ listener: @escaping @MainActor (Change<Value>) -> Void
+    ) -> ObservationToken {
+        store.observe(key, initial: initial, .mainActorListener(listener))
     }
 }
 

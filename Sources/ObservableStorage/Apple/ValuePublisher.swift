@@ -29,24 +29,10 @@
         }
     }
 
-    extension ObservableStore {
-        /// The current value of a key and each newer one; see ``ValuePublisher``.
-        public nonisolated func publisher<Value>(for key: StorageKey<Value>) -> ValuePublisher<Value> {
-            ValuePublisher(store: self, key: key)
-        }
-    }
-
-    extension KeyedStore {
-        /// The current value of a key and each newer one; see ``ValuePublisher``.
-        public func publisher<Value>(for path: KeyPath<Keys, StorageKey<Value>>) -> ValuePublisher<Value> {
-            store.publisher(for: key(path))
-        }
-    }
-
     extension StoredValue {
         /// The current value and each newer one; see ``ValuePublisher``.
         public var publisher: ValuePublisher<Value> {
-            store.publisher(for: key)
+            ValuePublisher(store: store, key: key)
         }
     }
 #endif

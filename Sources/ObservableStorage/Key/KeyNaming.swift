@@ -26,11 +26,6 @@ struct KeyNaming: Sendable {
         return naming
     }
 
-    /// The name of a key.
-    func name(_ own: String) -> String {
-        scope?.prefix.name(fallbackName(own)) ?? fallbackName(own)
-    }
-
     /// Whether a stored name is one of this naming, whether a key has it or not. Those of scenes are only in their own namings.
     func contains(_ name: String) -> Bool {
         guard let scope else { return prefix.contains(name) && !KeyPrefix([KeyScope.folder]).contains(name) }

@@ -153,8 +153,8 @@ extension ObservableStore {
         return names.lazy.compactMap { self.layerFiles?.file(of: $0, isMandatory: isMandatory) }.first ?? backend.name
     }
 
-    /// Whether the value of a key is prescribed by a mandatory layer of the store, so that it cannot be set. Observation tracks this.
-    public nonisolated func isMandatory<Value>(_ key: StorageKey<Value>) -> Bool {
+    /// Whether the value of a key is prescribed by a mandatory layer of the store; Observation tracks this.
+    nonisolated func isMandatory<Value>(_ key: StorageKey<Value>) -> Bool {
         let name = key.definition.entryName
         for name in [name.own, name.fallback] { name.map(cache.entry)?.access() }
         return cache.update { $0.layers.mandatory(name) != nil }

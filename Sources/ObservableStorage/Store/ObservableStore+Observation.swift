@@ -31,13 +31,6 @@ extension ObservableStore {
         return stream
     }
 
-    /// Every change of a key from now on, for any number of subscribers and streams; each call creates a new publisher.
-    ///
-    /// It lasts while it or one of its subscriptions is retained, and ends when the store is closed or released.
-    public nonisolated func changesPublisher<Value>(for key: StorageKey<Value>) -> ChangePublisher<Change<Value>> {
-        ChangePublisher { observe(key, $0) }
-    }
-
     /// Delivers each change of a key from now on to an observer, and the end of the changes.
     nonisolated func observe<Value>(
         _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>

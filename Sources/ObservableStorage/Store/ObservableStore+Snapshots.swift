@@ -87,14 +87,9 @@ extension ObservableStore {
         for first: StorageKey<First>, _ second: StorageKey<Second>, _ others: repeat StorageKey<each Other>, initial: Bool = false,
         on queue: DispatchQueue? = nil, _ listener: @escaping @Sendable (First, Second, repeat each Other) -> Void
     ) -> ObservationToken {
-        addListener(for: first, second, repeat each others, initial: initial, on: queue, listener)
-    }
-
-    /// Removes the stored values of several keys, as one revision.
-    public nonisolated func reset<First, Second, each Other>(
-        _ first: StorageKey<First>, _ second: StorageKey<Second>, _ others: repeat StorageKey<each Other>
-    ) {
-        reset(Self.list(first, second, repeat each others))
+        addListener(for: Self.list(first, second, repeat each others), initial: initial, on: queue) { snapshot in
+            listener(snapshot[first], snapshot[second], repeat snapshot[each others])
+        }
     }
 }
 
@@ -113,17 +108,6 @@ extension ObservableStore {
         }
     }
 
-    /// Calls a closure with the values of several keys; see ``addUpdateListener(for:_:_:initial:on:_:)``.
-    nonisolated func addListener<First, Second, each Other>(
-        for first: StorageKey<First>, _ second: StorageKey<Second>, _ others: repeat StorageKey<each Other>,
-        as valid: @escaping @Sendable (StoreSnapshot) -> StoreSnapshot = { $0 }, initial: Bool, on queue: DispatchQueue?,
-        _ listener: @escaping @Sendable (First, Second, repeat each Other) -> Void
-    ) -> ObservationToken {
-        addListener(for: Self.list(first, second, repeat each others), as: valid, initial: initial, on: queue) { snapshot in
-            listener(snapshot[first], snapshot[second], repeat snapshot[each others])
-        }
-    }
-
     private static func list<First, Second, each Other>(
         _ first: StorageKey<First>, _ second: StorageKey<Second>, _ others: repeat StorageKey<each Other>
     ) -> [any AnyStorageKey] {
@@ -139,7 +123,7 @@ extension ObservableStore {
     ///
     /// - Parameter valid: returns the snapshot, or an earlier one if its values are not valid.
     nonisolated func elements<Element: Sendable>(
-        of keys: [any AnyStorageKey], as valid: @escaping @Sendable (StoreSnapshot) -> StoreSnapshot = { $0 },
+        of keys: [any AnyStorageKey], as valid: @escaping @Sendable (StoreSnapshot) -> StoreSnapshot,
         _ makeElement: @escaping @Sendable (StoreSnapshot) -> Element
     ) -> AsyncStream<Element> {
         let slot = LatestSlot()
@@ -160,12 +144,11 @@ extension ObservableStore {
     }
 
     /// Calls a closure with a snapshot after each change of some keys, one at a time.
-    nonisolated func addListener(
-        for keys: [any AnyStorageKey], as valid: @escaping @Sendable (StoreSnapshot) -> StoreSnapshot = { $0 }, initial: Bool,
-        on queue: DispatchQueue?, _ listener: @escaping @Sendable (StoreSnapshot) -> Void
+    private nonisolated func addListener(
+        for keys: [any AnyStorageKey], initial: Bool, on queue: DispatchQueue?, _ listener: @escaping @Sendable (StoreSnapshot) -> Void
     ) -> ObservationToken {
         let changed = ChangePublisher<Void>()
-        let latest = LatestSnapshot(of: keys, in: cache, reports, valid)
+        let latest = LatestSnapshot(of: keys, in: cache, reports) { $0 }
         if !initial { _ = latest.next() }
         let id = UniqueNumber.next()
         let tokens = keys.map { observe($0, for: id) { changed.publish(()) } }
@@ -190,14 +173,6 @@ extension ObservableStore {
         _ key: some AnyStorageKey, for tokenID: UInt64, _ onChange: @escaping @Sendable () -> Void
     ) -> ObservationToken {
         observe(key.storageKey, .listener(of: tokenID) { _ in onChange() })
-    }
-
-    /// Removes the stored values of some keys, as one revision.
-    nonisolated func reset(_ keys: [any AnyStorageKey]) {
-        func remove(_ key: some AnyStorageKey, in transaction: StoreTransaction) { transaction.remove(key.storageKey) }
-        edit { transaction in
-            for key in keys { remove(key, in: transaction) }
-        }
     }
 }
 

@@ -49,9 +49,9 @@ struct ManagedUserDefaultsTests {
         let managed = ManagedUserDefaults(of: backend, source: forced.source)
         let store = try ObservableStore(backend: backend, defaults: [], mandatory: [managed])
         #expect(store[Self.volume] == 9)
-        #expect(store.isMandatory(Self.volume))
+        #expect(store.stored(Self.volume).isMandatory)
         #expect(store.source(of: Self.volume) == .mandatory(file: "managed UserDefaults \(domain.name)"))
-        #expect(!store.isMandatory(Self.speed))
+        #expect(!store.stored(Self.speed).isMandatory)
         #expect(throws: StorageError.mandatory(key: "volume")) { try store.set(3, for: Self.volume) }
         var values = store.values(of: Self.volume).makeAsyncIterator()
         #expect(await values.next() == 9)
@@ -85,7 +85,7 @@ struct ManagedUserDefaultsTests {
         try store.set(3, for: Self.volume)
         try await store.flush()
         #expect(try domain.defaults.integer(forKey: "volume") == 3)
-        #expect(!store.isMandatory(Self.volume))
+        #expect(!store.stored(Self.volume).isMandatory)
         try await store.close()
     }
 }

@@ -83,7 +83,7 @@ struct AnyStoredValueTests {
         let lines = try config(["list"], settings)
         #expect(lines[1] == "port = 8080  # The port of the server")
         _ = try config(["reset", "port"], settings)
-        #expect(settings.port == 80 && !settings.isSet(\.port))
+        #expect(settings.port == 80 && !settings.stored(\.port).isSet)
     }
 
     @Test(
@@ -125,17 +125,23 @@ struct AnyStoredValueTests {
         #expect(store.entries == ["port": 443])
     }
 
-    @Test("Some keys are reset in one revision, under earlier names too")
-    func resetSome() async throws {
+    @Test("Some keys are removed in one revision, under earlier names too")
+    func removeSome() async throws {
         let store = try ObservableStore(backend: InMemoryBackend(["host": "h", "port": 1, "log/path": "p", "ratio": 1.5]))
         let settings = KeyedStore<ServerKeys>(store)
         let before = store.revision
-        settings.reset(\.host, \.port)
+        store.edit {
+            $0.remove(settings.stored(\.host).key)
+            $0.remove(settings.stored(\.port).key)
+        }
         #expect(store.revision == before + 1)
         #expect(store.entries == ["log/path": "p", "ratio": 1.5])
-        settings.log.remove(\.file)
+        settings.log.stored(\.file).remove()
         #expect(store.entries == ["ratio": 1.5])
-        store.reset(StorageKey("ratio", default: 0.0), Keys.count)
+        store.edit {
+            $0.remove(StorageKey("ratio", default: 0.0))
+            $0.remove(Keys.count)
+        }
         #expect(store.entries == [:])
     }
 

@@ -33,9 +33,9 @@ struct KeyNamesTests {
         settings.debug.odd = 2
         try await settings.update { $0.debug.odd += 1 }
         #expect(store.entries == ["launchCount": 1, "debug/showConsole": true, "debug/a~1b~0c": 3])
-        #expect(settings.keyNames.debug.showConsole == "debug/showConsole")
-        #expect(settings.keyNames.launchCount == "launchCount")
-        #expect(settings.debug.isSet(\.odd))
+        #expect(settings.stored(\.debug.showConsole).key.name == "debug/showConsole")
+        #expect(settings.stored(\.launchCount).key.name == "launchCount")
+        #expect(settings.debug.stored(\.odd).isSet)
     }
 
     @Test("A keyed store can add a prefix and transform all names, including earlier ones", arguments: Fixture.allCases)
@@ -56,7 +56,7 @@ struct KeyNamesTests {
         settings.volume = 0.5
         settings.note = "n"
         #expect(store.entries == ["volume": 0.5, "note": "n"])
-        #expect(settings.keyNames.volume == "volume")
+        #expect(settings.stored(\.volume).key.name == "volume")
     }
 
     @Test("Two keys with one name are reported when the group is used", arguments: Fixture.allCases)

@@ -37,7 +37,7 @@ struct KeyedStoreTests {
         #expect(settings.launchCount == 1)
         #expect(store.entries == ["launchCount": 1, "nickname": "Jo", "showConsole": true, "verbosity": 3])
         settings.nickname = nil
-        #expect(!settings.isSet(\.nickname))
+        #expect(!settings.stored(\.nickname).isSet)
     }
 
     @Test("Keys accessed by key path, prefix or scene are created once, by whichever thread", arguments: [nil, "group"])
@@ -70,14 +70,14 @@ struct KeyedStoreTests {
         let token = settings.addUpdateListener(for: \.launchCount, initial: true) { seen.record($0.newValue) }
         let changes = settings.changes(of: \.debug.showConsole)
         let values = settings.debug.values(of: \.showConsole)
-        try settings.set(5, for: \.launchCount)
-        try settings.set(6, for: \.launchCount, muting: token)
+        try settings.stored(\.launchCount).set(5)
+        try settings.stored(\.launchCount).set(6, muting: token)
         settings.debug.showConsole = true
         #expect(seen.elements == [0, 5])
         #expect(await changes.first { _ in true }?.newValue == true)
         #expect(await values.first { _ in true } == true)
-        settings.remove(\.launchCount)
-        #expect(try settings.value(for: \.launchCount) == 0)
+        settings.stored(\.launchCount).remove()
+        #expect(try settings.stored(\.launchCount).get() == 0)
     }
 
     @Test("A transaction has the keys of the group, and of nested groups, as properties", arguments: Fixture.allCases)

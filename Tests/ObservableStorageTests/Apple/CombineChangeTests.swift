@@ -19,19 +19,19 @@
             store = try ObservableStore(backend: InMemoryBackend())
         }
 
-        @Test("Stores, groups of keys and handles publish the changes from now on")
+        @Test("The handles of stores and of groups of keys publish the changes from now on")
         func everywhere() {
             let settings = KeyedStore<CounterKeys>(store)
             let seen = Recorder<String>()
             var cancellables: [AnyCancellable] = []
             store[Keys.count] = 1
             for publisher in [
-                store.changesPublisher(for: Keys.count), settings.changesPublisher(for: \.count), settings.stored(\.count).changesPublisher,
+                store.stored(Keys.count).changesPublisher, settings.stored(\.count).changesPublisher,
             ] {
                 publisher.map { "\($0.oldValue) to \($0.newValue)" }.sink { seen.record($0) }.store(in: &cancellables)
             }
             store[Keys.count] = 2
-            #expect(seen.elements == ["1 to 2", "1 to 2", "1 to 2"])
+            #expect(seen.elements == ["1 to 2", "1 to 2"])
         }
 
         @Test("Without demand all elements are kept, and delivered as they are demanded, in order")
@@ -124,7 +124,7 @@
         @Test("A subscription that is released ends, and one that is retained keeps the publisher of changes")
         func lifetime() {
             let subscriber = TestSubscriber<Change<Int>>(demanding: .unlimited)
-            store.changesPublisher(for: Keys.count).subscribe(subscriber)
+            store.stored(Keys.count).changesPublisher.subscribe(subscriber)
             store[Keys.count] = 1
             #expect(subscriber.values.map(\.newValue) == [1])
             subscriber.release()
@@ -174,7 +174,7 @@
             #expect(publisher == nil && own.completions == 1)
             var store: ObservableStore? = try ObservableStore(backend: InMemoryBackend())
             let subscriber = TestSubscriber<Change<Int>>(demanding: .unlimited)
-            store?.changesPublisher(for: Keys.count).subscribe(subscriber)
+            store?.stored(Keys.count).changesPublisher.subscribe(subscriber)
             store = nil
             _ = try await subscriber.events.elements(count: 2)
             #expect(store == nil && subscriber.completions == 1)

@@ -32,24 +32,22 @@
             #expect(values.elements == [1, 2, 3, 0])
         }
 
-        @Test("Stores, groups of keys and handles have the publisher, and it works with operators")
+        @Test("The handles of stores and of groups of keys have the publisher, and it works with operators")
         func everywhere() {
             let settings = KeyedStore<CounterKeys>(store)
-            let publishers = [
-                store.publisher(for: Keys.count), settings.publisher(for: \.count), settings.stored(\.count).publisher,
-            ]
+            let publishers = [store.stored(Keys.count).publisher, settings.stored(\.count).publisher]
             var cancellables: Set<AnyCancellable> = []
             for publisher in publishers {
                 publisher.map { $0 * 10 }.sink { [values] in values.record($0) }.store(in: &cancellables)
             }
             settings.count = 1
-            #expect(values.elements == [0, 0, 0, 10, 10, 10])
+            #expect(values.elements == [0, 0, 10, 10])
         }
 
         @Test("Without demand the newest value is kept, and delivered with the first demand")
         func conflating() {
             let subscriber = TestSubscriber<Int>(demanding: .none)
-            store.publisher(for: Keys.count).subscribe(subscriber)
+            store.stored(Keys.count).publisher.subscribe(subscriber)
             for number in 1...5 { store[Keys.count] = number }
             #expect(subscriber.values == [])
             subscriber.request(.max(1))
@@ -72,7 +70,7 @@
             }
             for subscriber in [returning, requesting] {
                 store.remove(Keys.count)
-                store.publisher(for: Keys.count).subscribe(subscriber)
+                store.stored(Keys.count).publisher.subscribe(subscriber)
                 for number in 1...5 { store[Keys.count] = number }
                 #expect(subscriber.values == [0, 1, 2])
                 #expect(subscriber.nestedCalls.elements.isEmpty)
@@ -88,7 +86,7 @@
                 }
                 return .none
             }
-            store.publisher(for: Keys.count).subscribe(subscriber)
+            store.stored(Keys.count).publisher.subscribe(subscriber)
             if !startsWithInitial { store[Keys.count] = 2 }
             // Setting the same number again is not a change.
             #expect(subscriber.values == (startsWithInitial ? [0, 1, 2, 3, 4, 5] : [0, 2, 3, 4, 5]))
@@ -100,7 +98,7 @@
         func demandWithSubscription() {
             let subscriber = TestSubscriber<Int>(
                 demanding: .unlimited, onSubscription: { [store] _ in for number in 1...2 { store[Keys.count] = number } })
-            store.publisher(for: Keys.count).subscribe(subscriber)
+            store.stored(Keys.count).publisher.subscribe(subscriber)
             #expect(subscriber.nestedCalls.elements.isEmpty)
             #expect(subscriber.values == [0, 1, 2])
             subscriber.cancel()
@@ -108,7 +106,7 @@
 
         @Test("Subscribers of one publisher are independent")
         func independent() {
-            let publisher = store.publisher(for: Keys.count)
+            let publisher = store.stored(Keys.count).publisher
             let (all, one) = (TestSubscriber<Int>(demanding: .unlimited), TestSubscriber<Int>(demanding: .max(1)))
             publisher.subscribe(all)
             store[Keys.count] = 1
@@ -124,7 +122,7 @@
         func undecodable() {
             store[StorageKey<String?>("count")] = "text"
             let subscriber = TestSubscriber<Int>(demanding: .unlimited)
-            store.publisher(for: Keys.count).subscribe(subscriber)
+            store.stored(Keys.count).publisher.subscribe(subscriber)
             #expect(subscriber.values == [0])
             store[Keys.count] = 1
             store[StorageKey<String?>("count")] = "again"
@@ -136,8 +134,8 @@
         @Test("Subscribers finish when the store is closed, after the value that they demand later")
         func closing() async throws {
             let (idle, waiting) = (TestSubscriber<Int>(demanding: .unlimited), TestSubscriber<Int>(demanding: .none))
-            store.publisher(for: Keys.count).subscribe(idle)
-            store.publisher(for: Keys.count).subscribe(waiting)
+            store.stored(Keys.count).publisher.subscribe(idle)
+            store.stored(Keys.count).publisher.subscribe(waiting)
             store[Keys.count] = 1
             try await store.close()
             _ = try await idle.events.elements(count: 4)
@@ -148,7 +146,7 @@
             _ = try await waiting.events.elements(count: 3)
             #expect(waiting.values == [1] && waiting.completions == 1)
             let late = TestSubscriber<Int>(demanding: .unlimited)
-            store.publisher(for: Keys.count).subscribe(late)
+            store.stored(Keys.count).publisher.subscribe(late)
             #expect(late.values == [1] && late.completions == 1)
         }
 
@@ -157,7 +155,7 @@
             var store: ObservableStore? = try ObservableStore(backend: InMemoryBackend())
             weak let observed = store
             let subscriber = TestSubscriber<Int>(demanding: .unlimited)
-            store?.publisher(for: Keys.count).subscribe(subscriber)
+            store?.stored(Keys.count).publisher.subscribe(subscriber)
             store = nil
             _ = try await subscriber.events.elements { $0.count == 3 }
             #expect(observed == nil && subscriber.completions == 1)
@@ -166,7 +164,7 @@
         @Test("A publisher delivers what other threads set, in order, once each")
         func otherThreads() async throws {
             let subscriber = TestSubscriber<Int>(demanding: .unlimited)
-            store.publisher(for: Keys.count).subscribe(subscriber)
+            store.stored(Keys.count).publisher.subscribe(subscriber)
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {
                     group.addTask { for _ in 0..<100 { _ = try? store.modify(Keys.count) { $0 += 1 } } }

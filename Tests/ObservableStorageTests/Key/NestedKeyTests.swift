@@ -20,20 +20,20 @@ struct NestedKeyTests {
         let store = try storage.open()
         let settings = KeyedStore<ServerKeys>(store)
         #expect((settings.host, settings.port, settings.level) == ("localhost", 1, nil))
-        #expect(settings.isSet(\.port) && !settings.isSet(\.host))
+        #expect(settings.stored(\.port).isSet && !settings.stored(\.host).isSet)
         settings.host = "a"
         settings.port += 1
         settings.level = 3
         #expect(store[server] == ["host": "a", "port": 2, "unknown": "kept", "log": ["level": 3]])
         settings.level = nil
         #expect(store.entries["server"] == ["host": "a", "port": 2, "unknown": "kept"])
-        settings.remove(\.port)
-        #expect(settings.port == 80 && !settings.isSet(\.port))
+        settings.stored(\.port).remove()
+        #expect(settings.port == 80 && !settings.stored(\.port).isSet)
         try await store.flush()
         #expect(try storage.entries == ["server": ["host": "a", "unknown": "kept"]])
         settings.reset()
         #expect(store.entries == ["server": ["unknown": "kept"]])
-        #expect(settings.keyNames.level == ".server.log.level")
+        #expect(settings.stored(\.level).key.name == ".server.log.level")
     }
 
     @Test("A value inside a dictionary and an entry with a dot in its name have two names: of keys, in changes, errors and lists")
@@ -45,13 +45,13 @@ struct NestedKeyTests {
         let store = try ObservableStore(backend: InMemoryBackend())
         let settings = KeyedStore<DottedKeys>(store)
         #expect(settings.storedValues.map(\.name) == [".a.b", "a.b"])
-        #expect((settings.keyNames.inside, settings.keyNames.dotted) == (".a.b", "a.b"))
+        #expect((settings.stored(\.inside).key.name, settings.stored(\.dotted).key.name) == (".a.b", "a.b"))
         for (path, name) in [(\DottedKeys.inside, ".a.b"), (\.dotted, "a.b")] {
             let seen = Recorder<String>()
             let token = settings.addUpdateListener(for: path) { seen.record($0.key) }
-            try settings.set(2, for: path)
+            try settings.stored(path).set(2)
             #expect(seen.elements == [name])
-            let error = #expect(throws: StorageError.self) { try settings.set(10, for: path) }
+            let error = #expect(throws: StorageError.self) { try settings.stored(path).set(10) }
             #expect("\(try #require(error))".hasPrefix("key \"\(name)\": "))
             withExtendedLifetime(token) {}
         }
@@ -71,7 +71,7 @@ struct NestedKeyTests {
     func missing(fixture: Fixture) throws {
         let store = try fixture.make().open()
         let settings = KeyedStore<ServerKeys>(store)
-        settings.remove(\.port)
+        settings.stored(\.port).remove()
         settings.level = nil
         #expect(store.entries.isEmpty)
         settings.level = 1
@@ -86,8 +86,8 @@ struct NestedKeyTests {
         let settings = KeyedStore<ServerKeys>(store)
         #expect(settings.port == 80)
         let reason = "the value of \"server\" is string \"a text\", not a dictionary; remove it first"
-        #expect(throws: StorageError.unencodable(key: ".server.port", reason: reason)) { try settings.set(1, for: \.port) }
-        settings.remove(\.port)
+        #expect(throws: StorageError.unencodable(key: ".server.port", reason: reason)) { try settings.stored(\.port).set(1) }
+        settings.stored(\.port).remove()
         #expect(store.entries == ["server": "a text"])
     }
 
@@ -185,7 +185,7 @@ struct NestedKeyTests {
         for await host in hosts where host == "b" { break }
         #expect(settings.port == 1)
         #expect(throws: StorageError.undecodable(key: ".server.port", expected: "Int", found: "string")) {
-            try settings.value(for: \.port)
+            try settings.stored(\.port).get()
         }
         settings.host = "c"
         #expect(store[server] == ["host": "c", "port": "no number"])

@@ -112,8 +112,8 @@ struct DiscardedSceneTests {
         #expect(throws: Self.refused) { try scene.stored(Keys.count).set(5) }
         #expect(throws: Self.refused) { try handle.set(5) }
         #expect(throws: Self.refused) { try handle.modify { $0 += 1 } }
-        #expect(throws: Self.refused) { try settings.set(5, for: \.count) }
-        #expect(throws: StorageError.self) { try settings.set(5, for: \.level) }
+        #expect(throws: Self.refused) { try settings.stored(\.count).set(5) }
+        #expect(throws: StorageError.self) { try settings.stored(\.level).set(5) }
         await #expect(throws: Self.refused) { try await settings.update { $0.count = 5 } }
         await #expect(throws: StorageError.discardedScene(key: "scenes/one/import")) {
             try await scene.importEntries(from: InMemoryBackend(["count": 5]), once: "import")

@@ -34,7 +34,8 @@ struct SceneNilTests {
         }
         try await settings.update { $0.level = nil }
         #expect((settings.selection, settings.limit, settings.account, settings.level) == (nil, nil, nil, nil))
-        #expect(settings.isSet(\.selection) && settings.isSet(\.limit) && settings.isSet(\.account) && settings.isSet(\.level))
+        #expect(settings.stored(\.selection).isSet && settings.stored(\.limit).isSet)
+        #expect(settings.stored(\.account).isSet && settings.stored(\.level).isSet)
         #expect(shared.selection == (writesThrough ? nil : "a"))
         #expect(shared.limit == (writesThrough ? 5 : 1))
         #expect(shared.level == (writesThrough ? nil : 2))
@@ -43,7 +44,7 @@ struct SceneNilTests {
         try await store.flush()
         let again = KeyedStore<Keys>(SceneStore(sceneID: "one", base: try storage.open()))
         #expect((again.selection, again.limit, again.account, again.level) == (nil, nil, nil, nil))
-        settings.remove(\.selection)
+        settings.stored(\.selection).remove()
         #expect((settings.selection, settings.account) == ("b", nil))
         settings.reset()
         #expect(settings.account == Account(name: "Al"))
@@ -71,7 +72,7 @@ struct SceneNilTests {
         #expect(try await settings.update { $0.selection } == nil)
         #expect(scene.string(forKey: "selection") == nil)
         #expect(scene.value(PropertyListValue.self, forKey: "selection") == nil)
-        #expect(store.source(of: settings.stored(\.selection).key) == .stored)
+        #expect(settings.stored(\.selection).source == .stored)
         let listed = try #require(settings.storedValues.first)
         #expect(listed.isSet)
         #expect(try listed.value == nil)

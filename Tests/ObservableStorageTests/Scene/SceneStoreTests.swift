@@ -188,7 +188,7 @@ struct SceneStoreTests {
         shared.count = 3
         #expect(settings.count == 3)
         settings.count = 4
-        #expect(settings.keyNames.count == "scenes/one/app~1COUNT")
+        #expect(settings.stored(\.count).key.name == "scenes/one/app~1COUNT")
         #expect(store.entries == ["app/COUNT": 3, "scenes/one/app~1COUNT": 4])
         settings.reset()
         #expect(store.entries == ["app/COUNT": 3])

@@ -112,7 +112,7 @@ struct BadValueTests {
             #expect(Holder(store).level == 5)
             #expect(store.stored(Self.level).value == 5)
             #expect(throws: error) { try store.value(for: Self.level) }
-            #expect(throws: error) { try settings.value(for: \.level) }
+            #expect(throws: error) { try settings.stored(\.level).get() }
         }
         let transactional = try await store.update { $0[Self.level] }
         #expect(transactional == 5)

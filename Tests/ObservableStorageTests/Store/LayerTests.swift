@@ -49,14 +49,14 @@ struct LayerTests {
         #expect((settings.proxy, settings.size, settings.port, settings.host) == ("mandatory", 5, 1, "default"))
         let snapshot = settings.snapshot
         #expect((snapshot.proxy, snapshot.size, snapshot.port, snapshot.host) == ("mandatory", 5, 1, "default"))
-        #expect(settings.source(of: \.proxy) == .mandatory(file: files.mandatory.path))
-        #expect(settings.source(of: \.size) == .defaults(file: files.defaults.path))
-        #expect(settings.source(of: \.port) == .mandatory(file: files.mandatory.path))
-        #expect(settings.isMandatory(\.proxy) && settings.isMandatory(\.port) && !settings.isMandatory(\.host))
+        #expect(settings.stored(\.proxy).source == .mandatory(file: files.mandatory.path))
+        #expect(settings.stored(\.size).source == .defaults(file: files.defaults.path))
+        #expect(settings.stored(\.port).source == .mandatory(file: files.mandatory.path))
+        #expect(settings.stored(\.proxy).isMandatory && settings.stored(\.port).isMandatory && !settings.stored(\.host).isMandatory)
         try store.register(7, for: StorageKey("size", default: 0))
-        #expect((settings.size, settings.source(of: \.size)) == (7, .registered))
+        #expect((settings.size, settings.stored(\.size).source) == (7, .registered))
         settings.size = 8
-        #expect((settings.size, settings.source(of: \.size)) == (8, .stored))
+        #expect((settings.size, settings.stored(\.size).source) == (8, .stored))
         #expect(store.source(of: StorageKey("other", default: 0)) == .keyDefault)
         settings.host = "user"
         try await store.flush()
@@ -73,8 +73,8 @@ struct LayerTests {
         let store = try files.open()
         let settings = KeyedStore<AppKeys>(store)
         let refused = StorageError.mandatory(key: "proxy")
-        #expect(throws: refused) { try settings.set("x", for: \.proxy) }
-        #expect(throws: StorageError.mandatory(key: ".server.port")) { try settings.set(3, for: \.port) }
+        #expect(throws: refused) { try settings.stored(\.proxy).set("x") }
+        #expect(throws: StorageError.mandatory(key: ".server.port")) { try settings.stored(\.port).set(3) }
         #expect(throws: refused) { try store.modify(proxy) { $0 = "x" } }
         await #expect(throws: refused) { try await settings.update { $0.proxy = "x" } }
         settings.proxy = "x"
@@ -84,7 +84,7 @@ struct LayerTests {
         #expect(await failures.next() == refused)
         // A key inside the same dictionary can be set, and removing is allowed: it removes what the user has set.
         settings.host = "h"
-        settings.remove(\.proxy)
+        settings.stored(\.proxy).remove()
         #expect(settings.proxy == "mandatory")
         try await store.flush()
         let stored = try PropertyListValue.decode(Data(contentsOf: files.user)).value
@@ -102,7 +102,7 @@ struct LayerTests {
         #expect(try #require(await both.next()) == ("user", 10))
         let tracked = Recorder<Bool>()
         withObservationTracking {
-            #expect(!store.isMandatory(proxy))
+            #expect(!store.stored(proxy).isMandatory)
         } onChange: {
             tracked.record(true)
         }
@@ -110,7 +110,7 @@ struct LayerTests {
         var change = try #require(await changes.next())
         #expect((change.oldValue, change.newValue, change.origin) == ("user", "mandatory", .external))
         #expect(try #require(await both.next()) == ("mandatory", 10))
-        #expect(store.isMandatory(proxy) && store[proxy] == "mandatory")
+        #expect(store.stored(proxy).isMandatory && store[proxy] == "mandatory")
         #expect(try await tracked.elements { !$0.isEmpty } == [true])
         // Hidden.
         try files.write(["proxy": "other", "seen": 1], to: files.user)
@@ -120,7 +120,7 @@ struct LayerTests {
         try files.write(nil, to: files.mandatory)
         change = try #require(await changes.next())
         #expect((change.oldValue, change.newValue) == ("mandatory", "other"))
-        #expect(!store.isMandatory(proxy))
+        #expect(!store.stored(proxy).isMandatory)
         store[proxy] = "set again"
         #expect(store[proxy] == "set again")
     }

@@ -20,7 +20,7 @@ struct MainActorListenerTests {
 
     @Test("A change made on the main actor is delivered before its setter returns")
     func synchronous() {
-        let token = store.addMainActorListener(for: Keys.count) { heard.record($0.newValue) }
+        let token = store.stored(Keys.count).addMainActorListener { heard.record($0.newValue) }
         store[Keys.count] = 1
         #expect(heard.elements == [1])
         store[Keys.count] = 2
@@ -32,7 +32,7 @@ struct MainActorListenerTests {
 
     @Test("The initial value is delivered first, before subscribing returns")
     func initial() {
-        let token = store.addMainActorListener(for: Keys.count, initial: true) { heard.record($0.newValue) }
+        let token = store.stored(Keys.count).addMainActorListener(initial: true) { heard.record($0.newValue) }
         #expect(heard.elements == [0])
         store[Keys.count] = 1
         #expect(heard.elements == [0, 1])
@@ -41,7 +41,7 @@ struct MainActorListenerTests {
 
     @Test("Changes by other threads are delivered on the main actor, in order, each once, with those made there")
     func otherThreads() async throws {
-        let token = store.addMainActorListener(for: Keys.count) { change in
+        let token = store.stored(Keys.count).addMainActorListener { change in
             MainActor.preconditionIsolated()
             heard.record(change.newValue)
         }
@@ -58,7 +58,7 @@ struct MainActorListenerTests {
     @Test("A change that the listener makes is delivered after the present one", arguments: [true, false])
     func reentrant(isOnMainActor: Bool) async throws {
         let nested = Recorder<Int>()
-        let token = store.addMainActorListener(for: Keys.count) { [store] change in
+        let token = store.stored(Keys.count).addMainActorListener { [store] change in
             if change.newValue < 3 { store[Keys.count] = change.newValue + 1 }
             nested.record(heard.elements.count)
             heard.record(change.newValue)
@@ -76,7 +76,7 @@ struct MainActorListenerTests {
 
     @Test("After cancelling on the main actor, nothing is delivered, not even what was changed before")
     func cancelled() async throws {
-        let token = store.addMainActorListener(for: Keys.count) { heard.record($0.newValue) }
+        let token = store.stored(Keys.count).addMainActorListener { heard.record($0.newValue) }
         let group = DispatchGroup()
         DispatchQueue.global().async(group: group) { [store] in store[Keys.count] = 1 }
         group.wait()
@@ -88,7 +88,7 @@ struct MainActorListenerTests {
 
     @Test("A writer that mutes the token does not receive its own change")
     func muted() throws {
-        let token = store.addMainActorListener(for: Keys.count) { heard.record($0.newValue) }
+        let token = store.stored(Keys.count).addMainActorListener { heard.record($0.newValue) }
         try store.set(1, for: Keys.count, muting: token)
         try store.set(2, for: Keys.count)
         #expect(heard.elements == [2])
@@ -101,7 +101,7 @@ struct MainActorListenerTests {
         let settings = KeyedStore<CounterKeys>(store)
         let scene = SceneStore(sceneID: "main", base: store)
         let tokens = [
-            settings.addMainActorListener(for: \.count) { model.counts.append($0.newValue) },
+            settings.stored(\.count).addMainActorListener { model.counts.append($0.newValue) },
             settings.stored(\.count).addMainActorListener { model.counts.append($0.newValue) },
             scene.stored(Keys.count).addMainActorListener { model.counts.append($0.newValue) },
         ]

@@ -213,7 +213,9 @@ struct SnapshotTests {
         let store = try ObservableStore(backend: InMemoryBackend())
         let settings = KeyedStore<ServerKeys>(store)
         let seen = Recorder<String>()
-        let token = settings.addUpdateListener(for: \.host, \.port, initial: true) { host, port in
+        let token = store.addUpdateListener(
+            for: settings.stored(\.host).key, settings.stored(\.port).key, initial: true
+        ) { host, port in
             seen.record("\(host):\(port)")
             // Its own change is delivered afterwards.
             if port == 2 { settings.port = 3 }
@@ -235,7 +237,7 @@ struct SnapshotTests {
         let settings = KeyedStore<ServerKeys>(store)
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
         let queue = DispatchQueue(label: "listener", attributes: .concurrent)
-        let token = settings.addUpdateListener(for: \.host, \.port, on: queue) { _, port in
+        let token = store.addUpdateListener(for: settings.stored(\.host).key, settings.stored(\.port).key, on: queue) { _, port in
             dispatchPrecondition(condition: .onQueue(queue))
             continuation.yield(port)
         }
@@ -307,7 +309,7 @@ struct SnapshotTests {
         #expect((settings.port, settings.debug.level) == (2_080, 2_000))
     }
 
-    @Test("Resetting some keys is one revision")
+    @Test("Removing some keys in an edit is one revision")
     func reset() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let settings = KeyedStore<ServerKeys>(store)
@@ -315,7 +317,10 @@ struct SnapshotTests {
         settings.port = 1
         settings.debug.level = 1
         let revision = store.revision
-        settings.reset(\.host, \.debug.level)
+        store.edit {
+            $0.remove(settings.stored(\.host).key)
+            $0.remove(settings.stored(\.debug.level).key)
+        }
         #expect(store.entries == ["port": 1])
         #expect(store.revision == revision + 1)
     }

@@ -71,7 +71,7 @@ struct ComingFromAppSceneStorageTests {
         #expect(editors.map(\.document) == ["intro.md", "intro.md", "intro.md"])
         #expect(editors.map(\.isWrapped) == [false, false, false])
         #expect(editors.map(\.home) == [home, home, home])
-        #expect(editors.map { $0.isSet(\.document) } == [true, false, false])
+        #expect(editors.map { $0.stored(\.document).isSet } == [true, false, false])
         #expect(SceneStore(sceneID: sessions.two.name, base: store).string(forKey: "other") == nil)
 
         editors[1].document = "outline.md"
@@ -105,7 +105,7 @@ struct ComingFromAppSceneStorageTests {
         // snippet: ComingFromAppSceneStorage
         store.discard(sceneID: sceneID)
         // end
-        #expect(!editor.isSet(\.document))
+        #expect(!editor.stored(\.document).isSet)
         #expect(editor.document == "outline.md")
     }
 

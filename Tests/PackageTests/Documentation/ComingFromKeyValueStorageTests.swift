@@ -71,7 +71,7 @@ struct ComingFromKeyValueStorageTests {
         #expect(app.person == Person(name: "Ann", age: 30))
         #expect((app.debug.showConsole, other.ratio, other.names) == (true, 0.25, ["a": ["b": [1, 2]]]))
         #expect((other.none, other.list) == (nil, [Account(name: "bob")]))
-        #expect(try other.value(for: \.none) == nil)
+        #expect(try other.stored(\.none).get() == nil)
         #expect(try stored() == before)
 
         app.launchCount += 1

@@ -205,7 +205,7 @@ struct ComingFromTypoTests {
             let settings = KeyedStore<AppKeys>(store)
             settings.audio.volume = 30
             for await volume in settings.audio.values(of: \.volume) {
-                print("\(settings.keyNames.audio.volume): \(volume)")
+                print("\(settings.audio.stored(\.volume).key.name): \(volume)")
             }
             // end
         }

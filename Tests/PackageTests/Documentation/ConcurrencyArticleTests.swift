@@ -51,7 +51,7 @@ struct ConcurrencyArticleTests {
         private var token: ObservationToken?
 
         init(_ store: ObservableStore) {
-            token = store.addMainActorListener(for: .volume, initial: true) { [weak self] change in
+            token = store.stored(.volume).addMainActorListener(initial: true) { [weak self] change in
                 self?.position = change.newValue
             }
         }

@@ -37,15 +37,15 @@ struct ManagedSettingsTests {
         // end
         #expect((settings.telemetry, settings.proxy, settings.size) == (false, "site", 20))
         // snippet: ManagedSettings
-        let isEnabled = !settings.isMandatory(\.telemetry)
+        let isEnabled = !settings.stored(\.telemetry).isMandatory
         // end
         #expect(!isEnabled)
-        #expect(throws: StorageError.mandatory(key: "telemetry")) { try settings.set(true, for: \.telemetry) }
+        #expect(throws: StorageError.mandatory(key: "telemetry")) { try settings.stored(\.telemetry).set(true) }
 
         func describe() -> String {
             // snippet: ManagedSettings
             let source =
-                switch settings.source(of: \.proxy) {
+                switch settings.stored(\.proxy).source {
                 case .mandatory(let file): "prescribed in \(file)"
                 case .stored, .inherited: "set by the user"
                 case .registered, .keyDefault: "default"
