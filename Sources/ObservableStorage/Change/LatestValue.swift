@@ -3,26 +3,26 @@ import Dispatch
 /// A slot for one value: the writer replaces its value, a reader takes the value or waits for it.
 ///
 /// Unlike the buffer of a stream, it keeps only the newest value for a slow reader; the last one is always delivered.
-public final class LatestValue<Value: Sendable>: Sendable {
+final class LatestValue<Value: Sendable>: Sendable {
     // Contains only boxes of this type.
     let slot = LatestSlot()
 
     /// Creates an empty slot.
-    public init() {}
+    init() {}
 
     /// Puts a value into the slot, replacing one that was not taken, or passes it to the waiting reader.
-    public func send(_ value: Value) {
+    func send(_ value: Value) {
         let box = Box(value)
         slot.put(box)?.resume(returning: box)
     }
 
     /// Ends the values; a value that is still in the slot can be taken.
-    public func finish() {
+    func finish() {
         slot.end(keepingValue: true)
     }
 
     /// The values from now on. Each is delivered to one reader: for several readers create several slots.
-    public var values: AsyncStream<Value> {
+    var values: AsyncStream<Value> {
         stream(onEnd: ObservationToken {})
     }
 

@@ -1,6 +1,7 @@
-import ObservableStorage
 import TestSupport
 import Testing
+
+@testable import ObservableStorage
 
 @Suite("Latest value", .timeLimit(.minutes(10)))
 struct LatestValueTests {
