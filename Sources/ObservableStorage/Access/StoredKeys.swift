@@ -11,12 +11,3 @@ public struct StoredKeys: KeyGroup {
     /// Creates the keys.
     public init() {}
 }
-
-extension ObservableStore {
-    /// Access to the store through a group of keys; one for each type of group.
-    nonisolated func keyedStore<Keys: KeyGroup>(_ type: Keys.Type = Keys.self) -> KeyedStore<Keys> {
-        let table = tables.object(of: ObjectIdentifier(type)) { KeyedStore<Keys>(self).table }
-        // The table of a type of group has its type.
-        return KeyedStore(self, unsafeDowncast(table, to: KeyTable<Keys>.self))
-    }
-}

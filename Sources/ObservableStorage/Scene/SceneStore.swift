@@ -180,10 +180,4 @@ extension KeyedStore {
     public init(_ scene: SceneStore, prefix: String? = nil, naming transform: (@Sendable (String) -> String)? = nil) {
         self.init(scene.base, naming: KeyNaming(prefix: prefix, scope: scene.scope, transform: transform))
     }
-
-    /// The same keys in a scene of the same store; unchanged without one.
-    func scoped(to scene: SceneStore?) -> KeyedStore {
-        guard let scene else { return self }
-        return KeyedStore(store, KeyTable(table.keys, naming: table.naming.scoped(to: scene.scope), in: store.cache, store.reports))
-    }
 }

@@ -209,21 +209,6 @@ struct DiscardedSceneTests {
         #expect(reported == Array(repeating: Self.refused, count: 4))
     }
 
-    @Test("A view's property in a scene that was discarded is connected again when the scene is opened again")
-    @MainActor
-    func views() {
-        let key = ViewKey(Keys.count)
-        let value = MainActorValue<Int> { self.store.stored(Keys.count) }
-        let stores = ViewStores(store: store, sceneID: "one")
-        key.connect(value, .scene, in: stores)
-        store.discard(sceneID: "one")
-        value.value = 5
-        #expect(store.entries == rest)
-        key.connect(value, .scene, in: ViewStores(store: store, sceneID: "one"))
-        value.value = 6
-        #expect(store.entries["scenes/one/count"] == 6)
-    }
-
     @Test("A closure of edits that a discarding interrupts runs again, and sets nothing")
     func duringEdit() async throws {
         let settings = KeyedStore<SceneKeys>(SceneStore(sceneID: "one", base: store))
