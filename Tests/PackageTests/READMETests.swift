@@ -34,7 +34,7 @@ struct READMETests {
     }
 
     final class Editor: SceneStoring {
-        let sceneID = "main"
+        let sceneID: String? = "main"
         @SceneStored("zoom") var zoom = 1.0
     }
 

@@ -76,8 +76,8 @@ final class SceneHandle<Value: Sendable>: Observable, Sendable {
 
 extension SceneHandle {
     /// Looks for the scene of the object, and creates the handle in it, or in the application if there was no scene yet.
-    private func locate<Owner: SceneStoring>(_ owner: Owner) {
-        let present = Owner.SceneID.existing(owner.sceneStore)
+    private func locate(_ owner: some SceneStoring) {
+        let present = owner.sceneStore
         let (location, known) = state.withLock { ($0.property.location(present) { $0.isSame(as: $1) }, $0.stored) }
         switch location {
         case .unchanged: return

@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// final class Editor: SceneStoring {
-///     let sceneID: String
+///     let sceneID: String?
 ///     @SceneStored("age") var age = 24
 ///     @SceneStored("name") var name: String?
 /// }

@@ -18,13 +18,13 @@ private final class Late: SceneStoring {
 
 /// An object in a scene of another store than the application's, which it must not use.
 private final class Elsewhere: SceneStoring {
-    let sceneID: String
+    let sceneID: String?
     let base: ObservableStore
     var applicationStore: ObservableStore {
         Issue.record("used although there is a scene")
         return .standard
     }
-    var sceneStore: SceneStore { SceneStore(sceneID: sceneID, base: base, writesThrough: true) }
+    var sceneStore: SceneStore? { sceneID.map { SceneStore(sceneID: $0, base: base, writesThrough: true) } }
     @SceneStored(Keys.count) var count
 
     init(_ sceneID: String, _ base: ObservableStore) {

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 private final class Person: SceneStoring {
-    var sceneID: String
+    var sceneID: String?
     let base: ObservableStore
-    var sceneStore: SceneStore { SceneStore(sceneID: sceneID, base: base) }
+    var sceneStore: SceneStore? { sceneID.map { SceneStore(sceneID: $0, base: base) } }
 
     @SceneStored("age") var age = 24
     @SceneStored("height", defaultValue: 1.8) var height: Double
@@ -22,7 +22,7 @@ private final class Person: SceneStoring {
 }
 
 private final class Standing: SceneStoring {
-    let sceneID = "one"
+    let sceneID: String? = "one"
 }
 
 @Suite("Properties of scenes", .timeLimit(.minutes(10)))
@@ -88,7 +88,7 @@ struct SceneStoredTests {
 
     @Test("Without another base, scenes belong to the standard store")
     func standard() {
-        #expect(Standing().sceneStore.base === ObservableStore.standard)
-        #expect(Standing().sceneStore.sceneID == "one")
+        #expect(Standing().sceneStore?.base === ObservableStore.standard)
+        #expect(Standing().sceneStore?.sceneID == "one")
     }
 }

@@ -23,15 +23,13 @@ struct BadValueTests {
     }
 
     private final class Owner: SceneStoring {
-        let sceneID = "one"
-        let store: ObservableStore
+        let sceneID: String? = "one"
+        let applicationStore: ObservableStore
         @SceneStored(BadValueTests.level) var level
 
         init(_ store: ObservableStore) {
-            self.store = store
+            applicationStore = store
         }
-
-        var sceneStore: SceneStore { SceneStore(sceneID: sceneID, base: store) }
     }
 
     private func isUndecodable(_ error: StorageError?) -> Bool {

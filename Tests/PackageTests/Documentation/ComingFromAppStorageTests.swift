@@ -124,8 +124,8 @@ struct ComingFromAppStorageTests {
 
     // snippet: ComingFromAppStorage
     final class Library: SceneStoring {
-        let sceneID: String
-        let sceneStore: SceneStore
+        let sceneID: String?
+        let sceneStore: SceneStore?
         @SceneStored("selection") var selection: String?
 
         init(sceneID: String, in store: ObservableStore) {

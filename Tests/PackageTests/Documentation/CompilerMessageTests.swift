@@ -22,8 +22,8 @@ struct CompilerMessageTests {
         arguments: [
             "final class Model { @Persisted(\"theme\") var theme = Theme() }",
             "final class Model { @Persisted(\"theme\") var theme: Theme? }",
-            "final class Model: SceneStoring { let sceneID = \"\"; @SceneStored(\"theme\") var theme = Theme() }",
-            "final class Model: SceneStoring { let sceneID = \"\"; @SceneStored(\"theme\") var theme: Theme? }",
+            "final class Model: SceneStoring { let sceneID: String? = nil; @SceneStored(\"theme\") var theme = Theme() }",
+            "final class Model: SceneStoring { let sceneID: String? = nil; @SceneStored(\"theme\") var theme: Theme? }",
             "let key = StorageKey(\"theme\", default: Theme())",
         ])
     func remedy(program: String) async throws {
