@@ -3,7 +3,7 @@
     import ObservableStorage
     import SwiftUI
 
-    extension StoredKeys {
+    extension ApplicationKeys {
         var volume: StorageKey<Double> { StorageKey(default: 0.8) }
         var isSoundOn: StorageKey<Bool> { StorageKey(default: true) }
         var title: StorageKey<String?> { StorageKey() }

@@ -56,7 +56,7 @@
         }
 
         /// Stores the property under one of the application's keys.
-        public init(_ path: KeyPath<StoredKeys, StorageKey<Value>>, in location: some StoreLocation = .environment) {
+        public init(_ path: KeyPath<ApplicationKeys, StorageKey<Value>>, in location: some StoreLocation = .environment) {
             self.init(ViewKey(path), location.selection)
         }
 

@@ -13,7 +13,7 @@
 
         /// Creates a toggle for one of the application's keys.
         public init(
-            _ path: KeyPath<StoredKeys, StorageKey<Bool>>, in location: some StoreLocation = .environment,
+            _ path: KeyPath<ApplicationKeys, StorageKey<Bool>>, in location: some StoreLocation = .environment,
             @ViewBuilder label: () -> Label
         ) {
             self.init(Stored(path, in: location), label)
@@ -46,7 +46,8 @@
 
         /// Creates a toggle with a localized title for one of the application's keys.
         public init(
-            _ titleKey: LocalizedStringKey, _ path: KeyPath<StoredKeys, StorageKey<Bool>>, in location: some StoreLocation = .environment
+            _ titleKey: LocalizedStringKey, _ path: KeyPath<ApplicationKeys, StorageKey<Bool>>,
+            in location: some StoreLocation = .environment
         ) {
             self.init(path, in: location) { Text(titleKey) }
         }

@@ -4,7 +4,7 @@ import SwiftUI
 // Every form of what the library has for SwiftUI, as views use it; and the code of the article about SwiftUI.
 
 // snippet: SwiftUI
-extension StoredKeys {
+extension ApplicationKeys {
     var volume: StorageKey<Double> { StorageKey(default: 0.8) }
     var isSoundOn: StorageKey<Bool> { StorageKey(default: true) }
 }
@@ -132,7 +132,7 @@ extension StorageKey<Bool> {
     static let isMuted = StorageKey("isMuted", default: false)
 }
 
-extension StoredKeys {
+extension ApplicationKeys {
     var place: StorageKey<Place> { StorageKey("place", default: Place()) }
 }
 
@@ -288,7 +288,7 @@ struct RootView: View {
 
     var body: some View {
         TogglesView(store: store).storedScene("main").observableStore(store)
-        FormsView().keyedStore(KeyedStore<AppKeys>(store)).keyedStore(KeyedStore<StoredKeys>(store, prefix: "app"))
+        FormsView().keyedStore(KeyedStore<AppKeys>(store)).keyedStore(KeyedStore<ApplicationKeys>(store, prefix: "app"))
         EnvironmentView().environment(\.observableStore, store).storedScene()
     }
 }

@@ -5,7 +5,7 @@
     import TestSupport
     import Testing
 
-    extension StoredKeys {
+    extension ApplicationKeys {
         fileprivate var viewVolume: StorageKey<Double> { StorageKey(default: 0.8) }
     }
 

@@ -6,7 +6,7 @@
 
     @testable import ObservableStorage
 
-    extension StoredKeys {
+    extension ApplicationKeys {
         fileprivate var viewCount: StorageKey<Int> { StorageKey(default: 0) }
     }
 
@@ -81,7 +81,7 @@
             var stores = ViewStores(store: store, sceneID: "main")
             let key = ViewKey(\RangeKeys.low)
             #expect(name(key, stores) == "low")
-            #expect(name(ViewKey(\StoredKeys.viewCount), stores) == "viewCount")
+            #expect(name(ViewKey(\ApplicationKeys.viewCount), stores) == "viewCount")
             stores.set(KeyedStore<RangeKeys>(other, prefix: "range"))
             #expect(name(key, stores) == "range/low")
             #expect(key.stored(.environment, in: stores).store === other)
@@ -114,8 +114,8 @@
             }
             #expect(made.elements == [1])
             #expect(value.value == 1)
-            let first: KeyedStore<StoredKeys> = StoreSelection.environment.keyedStore(in: stores)
-            let second: KeyedStore<StoredKeys> = StoreSelection.environment.keyedStore(in: stores)
+            let first: KeyedStore<ApplicationKeys> = StoreSelection.environment.keyedStore(in: stores)
+            let second: KeyedStore<ApplicationKeys> = StoreSelection.environment.keyedStore(in: stores)
             #expect(first.stored(\.viewCount).key.definition === second.stored(\.viewCount).key.definition)
         }
 

@@ -14,7 +14,7 @@ struct GettingStartedTests {
         store = try ObservableStore(at: folder.file("Player.plist"))
     }
 
-    private func print(_ line: String) {
+    private nonisolated func print(_ line: String) {
         printed.record(line)
     }
 
@@ -65,5 +65,20 @@ struct GettingStartedTests {
         let other = try ObservableStore(at: folder.file("Player.plist"))
         #expect(other.entries == ["volume": 0.4, "title": "Blue in Green"])
         try await store.close()
+    }
+
+    @Test("A handle sets, removes and observes its key")
+    func handle() throws {
+        let player = KeyedStore<PlayerKeys>(store)
+        // snippet: GettingStarted
+        let title = player.stored(\.title)
+        let token = title.addUpdateListener { change in
+            print("\(change.newValue ?? "nothing") after \(change.oldValue ?? "nothing")")
+        }
+        try title.set("All Blues")
+        title.remove()
+        // end
+        #expect(printed.elements == ["All Blues after nothing", "nothing after All Blues"])
+        token.cancel()
     }
 }

@@ -1,13 +1,13 @@
 /// The application's keys, which extensions declare in one place or in many.
 ///
 /// ```swift
-/// extension StoredKeys {
+/// extension ApplicationKeys {
 ///     var volume: StorageKey<Double> { StorageKey(default: 0.8) }
 /// }
 /// ```
 ///
-/// A view has them by their key paths: `@Stored(\.volume)`; other code through a ``KeyedStore``: `KeyedStore<StoredKeys>(.standard)`.
-public struct StoredKeys: KeyGroup {
+/// A view has them by their key paths: `@Stored(\.volume)`; other code through a ``KeyedStore``: `KeyedStore<ApplicationKeys>(.standard)`.
+public struct ApplicationKeys: KeyGroup {
     /// Creates the keys.
     public init() {}
 }
