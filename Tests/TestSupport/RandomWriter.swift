@@ -57,7 +57,7 @@ public struct RandomWriter: Sendable {
             writes.append(History.Write(mark: mark, keys: [key]))
         case 10..<13:
             let mark = nextMark()
-            try store.modify(StorageKey<PropertyListValue?>(key)) { $0 = mark.value }
+            try store.stored(StorageKey<PropertyListValue?>(key)).modify { $0 = mark.value }
             writes.append(History.Write(mark: mark, keys: [key]))
         case 13..<15: store.remove(StorageKey<PropertyListValue?>(key))
         case 15: try await flush()

@@ -21,7 +21,7 @@ public struct AnyStoredValue: Sendable {
 
     init<Value>(_ stored: StoredValue<Value>) {
         name = stored.key.fallback?.name ?? stored.key.name
-        summary = stored.key.summary
+        summary = stored.key.definition.traits.summary
         typeName = "\(Value.self)"
         self.stored = stored
     }

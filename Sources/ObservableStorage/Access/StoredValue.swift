@@ -15,8 +15,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
 
     @usableFromInline let tracked: TrackedKey
 
-    /// Creates a handle.
-    public init(_ key: StorageKey<Value>, in store: ObservableStore) {
+    init(_ key: StorageKey<Value>, in store: ObservableStore) {
         self.init(TrackedKey(key.definition, in: store.cache), in: store)
     }
 
@@ -84,7 +83,13 @@ public struct StoredValue<Value: Sendable>: Sendable {
         store.remove(key, muting: token)
     }
 
-    /// Modifies the value atomically across threads; see ``ObservableStore/modify(_:_:)``.
+    /// Changes the value atomically with respect to other threads; see ``ObservableStore/update(_:)`` for other processes.
+    ///
+    /// The closure runs again, with the new value, if another thread has changed the value meanwhile; only the last run takes effect.
+    ///
+    /// - Returns: the result of the closure.
+    /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the value cannot be stored, or the stored value is not
+    ///   of the key's type, in which case it is kept.
     @discardableResult
     public func modify<Result>(_ body: (inout Value) throws -> Result) throws -> Result {
         try store.modify(key, body)

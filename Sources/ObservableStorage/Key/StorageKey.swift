@@ -20,12 +20,9 @@ public struct StorageKey<Value: Sendable>: Sendable {
     /// name of an entry. On the way, `.` and `\` in a name are written as `\.` and `\\`.
     public var name: String { definition.entryName.text }
     /// The condition under which reading writes the default.
-    public var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
+    var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
     /// The value if none is stored or registered; created once, when it is first needed.
     public var defaultValue: Value { definition.traits.lazyDefault.value }
-
-    /// What the key is for, as told to a person; nil without a description.
-    public var summary: String? { definition.traits.summary }
 
     private init(
         _ name: String, path: [String] = [], _ codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = [],

@@ -1,17 +1,8 @@
 import PropertyListCoding
 
 extension ObservableStore {
-    /// Changes a key's value atomically with respect to other threads; see ``update(_:)`` for other processes.
-    ///
-    /// The closure runs again, with the new value, if another thread has changed the value meanwhile; only the last run takes effect.
-    ///
-    /// - Returns: the result of the closure.
-    /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the value cannot be stored, or the stored value is not
-    ///   of the key's type, in which case it is kept.
-    @discardableResult
-    public nonisolated func modify<Value, Result>(
-        _ key: StorageKey<Value>, _ body: (inout Value) throws -> Result
-    ) throws -> Result {
+    /// Changes a key's value atomically with respect to other threads; see ``StoredValue/modify(_:)``.
+    nonisolated func modify<Value, Result>(_ key: StorageKey<Value>, _ body: (inout Value) throws -> Result) throws -> Result {
         while true {
             let (found, failure, _, entry) = readValue(of: key)
             if let failure { throw failure }

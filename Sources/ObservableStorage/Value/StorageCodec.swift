@@ -45,7 +45,7 @@ extension StorageCodec {
     }
 
     /// The same for values that may be nil. Nil is never encoded, and ``encode`` throws for it: a key removes its entry.
-    public func optional() -> StorageCodec<Value?> {
+    func optional() -> StorageCodec<Value?> {
         StorageCodec<Value?>(
             encode: { value in
                 guard let value else { throw CodingFailure("a property list cannot hold nil") }

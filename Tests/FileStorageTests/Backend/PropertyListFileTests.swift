@@ -79,7 +79,7 @@ struct PropertyListFileTests {
         let key = StorageKey<PropertyListValue?>("value")
         store[key] = 5
         #expect(throws: StorageError.self) { try store.set(value, for: key) }
-        #expect(throws: StorageError.self) { try store.modify(key) { $0 = value } }
+        #expect(throws: StorageError.self) { try store.stored(key).modify { $0 = value } }
         #expect(store[key] == 5)
         try await store.flush()
         #expect(try written() == (["count": 1, "value": 5], .xml))

@@ -43,7 +43,7 @@ struct ReadOnlyTests {
         let store = try ObservableStore(at: file, access: .readOnly)
         let refusal = StorageError.readOnly(file: file.path)
         #expect(throws: refusal) { try store.set(5, for: Keys.count) }
-        #expect(throws: refusal) { try store.modify(Keys.count) { $0 += 1 } }
+        #expect(throws: refusal) { try store.stored(Keys.count).modify { $0 += 1 } }
         await #expect(throws: refusal) { try await store.update { $0[Keys.count] = 5 } }
         await #expect(throws: refusal) { try await store.migrate([StoreMigration(to: 1) { $0[Keys.count] = 5 }]) }
         var failures = store.failures.makeAsyncIterator()

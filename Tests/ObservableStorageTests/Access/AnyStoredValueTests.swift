@@ -69,7 +69,6 @@ struct AnyStoredValueTests {
         #expect(try setting("port").value == 80)
         #expect(try setting("account").defaultValue == nil)
         #expect(try setting("ratio").summary == nil)
-        #expect(ServerKeys().host.summary == "The name of the server")
         let scene = KeyedStore<ServerKeys>(SceneStore(sceneID: "main", base: store), prefix: "server")
         #expect(scene.storedValues.first?.name == "server/host")
     }

@@ -93,7 +93,7 @@ struct StoredValueTests {
         let store = try fixture.make().open()
         struct Refusal: Error {}
         #expect(throws: Refusal.self) {
-            try store.modify(Keys.count) { count in
+            try store.stored(Keys.count).modify { count in
                 count = 5
                 throw Refusal()
             }

@@ -167,7 +167,7 @@
             store.stored(Keys.count).publisher.subscribe(subscriber)
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {
-                    group.addTask { for _ in 0..<100 { _ = try? store.modify(Keys.count) { $0 += 1 } } }
+                    group.addTask { for _ in 0..<100 { _ = try? store.stored(Keys.count).modify { $0 += 1 } } }
                 }
             }
             #expect(try await subscriber.values(count: 401) == Array(0...400))

@@ -135,7 +135,7 @@ struct RenamedKeyTests {
         #expect(store[key] == 5)
         let value = try store.value(for: key)
         #expect(value == 5)
-        #expect(throws: StorageError.closed) { try store.modify(key) { $0 += 1 } }
+        #expect(throws: StorageError.closed) { try store.stored(key).modify { $0 += 1 } }
     }
 
     @Test("An observer receives what another process stores under an earlier name", arguments: Fixture.allCases)

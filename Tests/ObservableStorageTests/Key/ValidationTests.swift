@@ -35,7 +35,7 @@ struct ValidationTests {
         store[port] = 443
         let refused = StorageError.unencodable(key: "port", reason: "70000 is not in 1...65535")
         #expect(throws: refused) { try store.set(70_000, for: port) }
-        #expect(throws: refused) { try store.modify(port) { $0 = 70_000 } }
+        #expect(throws: refused) { try store.stored(port).modify { $0 = 70_000 } }
         await #expect(throws: refused) { try await store.update { $0[port] = 70_000 } }
         store[port] = 70_000
         store.edit { $0[port] = 70_000 }

@@ -312,7 +312,7 @@ struct BadValueTests {
     @Test("modify throws the error of an invalid value, and does not call its closure")
     func modify() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["level": "high"]))
-        #expect(throws: StorageError.self) { try store.modify(Self.level) { _ in Issue.record("called") } }
+        #expect(throws: StorageError.self) { try store.stored(Self.level).modify { _ in Issue.record("called") } }
         #expect(throws: StorageError.self) { try store.stored(Self.level).modify { $0 += 1 } }
         #expect(store.entries == ["level": "high"])
     }

@@ -75,7 +75,7 @@ struct LayerTests {
         let refused = StorageError.mandatory(key: "proxy")
         #expect(throws: refused) { try settings.stored(\.proxy).set("x") }
         #expect(throws: StorageError.mandatory(key: ".server.port")) { try settings.stored(\.port).set(3) }
-        #expect(throws: refused) { try store.modify(proxy) { $0 = "x" } }
+        #expect(throws: refused) { try store.stored(proxy).modify { $0 = "x" } }
         await #expect(throws: refused) { try await settings.update { $0.proxy = "x" } }
         settings.proxy = "x"
         settings.edit { $0.proxy = "x" }
