@@ -25,7 +25,7 @@ extension PropertyListValue: Codable {
             try container.encode(elements)
         case .dictionary(let entries):
             try checkDepth(in: encoder)
-            guard Self.uid(entries) == nil else {
+            guard entries.uid == nil else {
                 throw invalid("a dictionary of the one key CF$UID cannot be told from a uid", in: encoder)
             }
             // In a keyed container, the encoder's strategy would change the keys.
@@ -67,17 +67,12 @@ extension PropertyListValue: Codable {
             self = .data(data)
         } else {
             let entries = try container.decode([String: PropertyListValue].self)
-            self = Self.uid(entries).map { .uid($0) } ?? .dictionary(entries)
+            self = entries.uid.map { .uid($0) } ?? .dictionary(entries)
         }
     }
 
     private static func context(_ reason: String, in decoder: any Decoder) -> DecodingError.Context {
         DecodingError.Context(codingPath: decoder.codingPath, debugDescription: reason)
-    }
-
-    private static func uid(_ entries: [String: PropertyListValue]) -> UInt64? {
-        guard entries.count == 1, case .integer(let integer) = entries[[String: PropertyListValue].uidKey] else { return nil }
-        return integer.value()
     }
 
     private func checkDepth(in encoder: any Encoder) throws {

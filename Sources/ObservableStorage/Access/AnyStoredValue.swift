@@ -1,4 +1,3 @@
-import FoundationSubset
 public import PropertyListCoding
 
 /// The value of a key of any type, by name and as a property-list value: for programs that list and set all their settings.
@@ -61,7 +60,7 @@ public struct AnyStoredValue: Sendable {
     ///   nothing changes then.
     public func set(text: String) throws(StorageError) {
         var failure: StorageError?
-        for value in PropertyListValue.readings(of: text) {
+        for value in ValueSyntax.readings(of: text) {
             do throws(StorageError) {
                 return try stored.setErased(value)
             } catch .undecodable(let key, let expected, let found, _) {
@@ -111,40 +110,5 @@ extension StoredValue: ErasedStoredValue {
 
     func setErased(_ value: PropertyListValue) throws(StorageError) {
         try store.set(key.decoded(value), for: key)
-    }
-}
-
-extension PropertyListValue {
-    /// The values that a text can denote, as it is first.
-    fileprivate static func readings(of text: String) -> [PropertyListValue] {
-        var values: [PropertyListValue] = [.string(text)]
-        switch text.lowercased() {
-        case "true", "yes": values.append(true)
-        case "false", "no": values.append(false)
-        default: break
-        }
-        if let number = Int64(text) {
-            values.append(.integer(PropertyListInteger(number)))
-        } else if let number = UInt64(text) {
-            values.append(.integer(PropertyListInteger(number)))
-        } else if let number = Double(text) {
-            values.append(.real(number))
-        }
-        do {
-            values.append(.date(try Date(text, strategy: .iso8601)))
-        } catch {
-            // Not a date.
-        }
-        do {
-            let value = try JSONDecoder().decode(PropertyListValue.self, from: Data(text.utf8))
-            switch value {
-            case .array, .dictionary: values.append(value)
-            default: break
-            }
-        } catch {
-            // Not JSON.
-        }
-        if let data = Data(base64Encoded: text) { values.append(.data(data)) }
-        return values
     }
 }

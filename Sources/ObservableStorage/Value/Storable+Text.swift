@@ -141,12 +141,10 @@ extension Duration: Storable {
     /// Parses decimal seconds; returns nil if the text is anything else or out of range.
     private static func attoseconds(of text: String) -> Int128? {
         var rest = Substring(text).utf8
-        let isNegative = rest.first == UInt8(ascii: "-")
-        if isNegative { rest.removeFirst() }
+        let isNegative = rest.skip("-")
         let whole = rest.removeDigits()
         var fraction: [UInt8] = []
-        if rest.first == UInt8(ascii: ".") {
-            rest.removeFirst()
+        if rest.skip(".") {
             fraction = rest.removeDigits()
             guard !fraction.isEmpty, fraction.count <= precision else { return nil }
         }
@@ -175,12 +173,11 @@ extension Decimal {
     /// is that of the last one.
     private static func parts(of text: String) -> (isNegative: Bool, digits: [UInt8], exponent: Int)? {
         var rest = Substring(text).utf8
-        let isNegative = rest.first == UInt8(ascii: "-")
-        if isNegative || rest.first == UInt8(ascii: "+") { rest.removeFirst() }
+        let isNegative = rest.skip("-")
+        if !isNegative { _ = rest.skip("+") }
         let whole = rest.removeDigits()
         var fraction: [UInt8] = []
-        if rest.first == UInt8(ascii: ".") {
-            rest.removeFirst()
+        if rest.skip(".") {
             fraction = rest.removeDigits()
         }
         guard !whole.isEmpty || !fraction.isEmpty else { return nil }
@@ -197,14 +194,5 @@ extension Decimal {
             exponent += 1
         }
         return digits.isEmpty ? (false, [], 0) : (isNegative, digits, exponent)
-    }
-}
-
-extension Substring.UTF8View {
-    /// Removes the digits at the start, and returns them.
-    fileprivate mutating func removeDigits() -> [UInt8] {
-        let digits = prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-        self = self[digits.endIndex...]
-        return Array(digits)
     }
 }

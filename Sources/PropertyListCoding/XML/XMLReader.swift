@@ -99,11 +99,11 @@ extension XMLReader {
 }
 
 extension [String: PropertyListValue] {
-    /// The only key of a dictionary that represents a uid in XML.
+    /// The only key of a dictionary that represents a uid in XML and JSON.
     static var uidKey: String { "CF$UID" }
 
-    /// The uid that the dictionary represents in XML.
-    fileprivate var uid: UInt64? {
+    /// The uid that the dictionary represents in XML and JSON.
+    var uid: UInt64? {
         guard count == 1, case .integer(let number)? = self[Self.uidKey] else { return nil }
         return number.value()
     }

@@ -60,13 +60,12 @@ struct ImportCommand: Command {
 
     private func entries(of bytes: Data) throws(CommandError) -> [String: PropertyListValue] {
         let name = source == "-" ? "standard input" : source
+        let isJSON = isJSON(bytes)
         let root: PropertyListValue
-        do {
-            root = try isJSON(bytes) ? jsonValue(bytes) : PropertyListValue.decode(bytes).value
-        } catch let CommandError.usage(reason, _) {
-            throw .failed("\(name): \(reason)")
+        do throws(PropertyListError) {
+            root = try isJSON ? jsonValue(bytes) : PropertyListValue.decode(bytes).value
         } catch {
-            throw .failed("\(name): not a readable property list: \(error)")
+            throw .failed("\(name): \(isJSON ? "" : "not a readable property list: ")\(error)")
         }
         guard case .dictionary(let entries) = root else {
             throw .failed("\(name): its root is of type \(root.typeName), not a dictionary")
@@ -79,8 +78,10 @@ struct ImportCommand: Command {
         return bytes.first { !space.contains($0) } == UInt8(ascii: "{")
     }
 
-    private func jsonValue(_ bytes: Data) throws(CommandError) -> PropertyListValue {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw .usage("not JSON: it is not UTF-8") }
+    private func jsonValue(_ bytes: Data) throws(PropertyListError) -> PropertyListValue {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw PropertyListError(offset: nil, reason: "not JSON: it is not UTF-8")
+        }
         return try JSONReader.value(of: text)
     }
 }

@@ -8,7 +8,7 @@ struct WriteCommand: Command {
     static let operands = "FILE KEY VALUE [KEY VALUE ...]"
     static let operandCount = 2...Int.max
     static let options =
-        ValueSyntax.allCases.map { "--\($0.rawValue)" } + ["--type \(ValueSyntax.typeNames.joined(separator: "|"))"]
+        ValueSyntax.allCases.map { "--\($0.rawValue)" } + ["--type \(typeNames.joined(separator: "|"))"]
         + Container.allCases.map { "--\($0.rawValue)" } + ["--raw", EntryPath.literalOption]
     static let takesEtcd = true
     static let usage = """
@@ -36,6 +36,13 @@ struct WriteCommand: Command {
         or, with --data, as the data itself. Every value is copied exactly, except line breaks at the end of a string, by
           prefs write FILE KEY --type "$(prefs type OTHER KEY)" -- "$(prefs read OTHER KEY)"
         """
+
+    /// The names of the types that `prefs type` prints, which `--type` takes.
+    private static let typeNames = ["string", "integer", "real", "boolean", "date", "data", "array", "dictionary", "uid"]
+    /// The syntax in which `prefs read` prints a value of a type; the others are typed JSON.
+    private static let syntaxes: [String: ValueSyntax] = [
+        "string": .string, "integer": .int, "real": .real, "boolean": .bool, "date": .date, "data": .data,
+    ]
 
     /// The options for several values of one key.
     private enum Container: String, CaseIterable {
@@ -126,18 +133,23 @@ extension WriteCommand {
         let type = arguments.options["type"]
         let names = syntaxes.map(\.rawValue) + (type == nil ? [] : ["type"])
         guard names.count < 2 else { throw .usage("a value has one type: --\(names[0]) or --\(names[1])") }
-        if let type, !ValueSyntax.typeNames.contains(type) { throw .usage("unknown type: \(type)") }
+        if let type, !typeNames.contains(type) { throw .usage("unknown type: \(type)") }
+        let syntax = if let type { Self.syntaxes[type] } else { syntaxes.first ?? .string }
         let isRaw = arguments.has("raw")
         guard !isRaw || arguments.operands.dropFirst(2).contains("-") else { throw .usage("--raw needs the value - (standard input)") }
         return { (operand: String) throws(CommandError) -> PropertyListValue in
-            let text = operand == "-" ? try standardInput(isRaw: isRaw) : nil
-            if let text, isRaw, type == "data" || syntaxes == [.data] { return .data(text) }
-            if isRaw, !["string", "data"].contains(type ?? syntaxes.first?.rawValue ?? "string") {
-                throw .usage("--raw needs a string or --data")
+            let bytes = operand == "-" ? try standardInput(isRaw: isRaw) : nil
+            guard !isRaw || syntax == .string || syntax == .data else { throw .usage("--raw needs a string or --data") }
+            if let bytes, isRaw, syntax == .data { return .data(bytes) }
+            let text = if let bytes { try Self.text(of: bytes) } else { operand }
+            do throws(PropertyListError) {
+                if let syntax { return try syntax.value(text) }
+                let value = try JSONReader.value(of: text, isTyped: true)
+                if value.typeName == type { return value }
+                throw PropertyListError(offset: nil, reason: "the value is of type \(value.typeName), not \(type ?? "")")
+            } catch {
+                throw .usage(error.description)
             }
-            let value = if let text { try Self.text(of: text) } else { operand }
-            if let type { return try ValueSyntax.value(value, ofType: type) }
-            return try (syntaxes.first ?? .string).value(value)
         }
     }
 

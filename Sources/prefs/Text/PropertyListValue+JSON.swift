@@ -55,22 +55,6 @@ extension [String: PropertyListValue] {
     }
 }
 
-/// The key of a JSON object that stands for a value of a type that JSON does not have, in typed JSON.
-enum JSONTag: String {
-    case date = "$date"
-    case data = "$data"
-    case real = "$real"
-    /// A dictionary that could be taken for one of these objects.
-    case dictionary = "$dictionary"
-
-    /// Whether a dictionary, written as it is, would be read as a value of another type.
-    static func isAmbiguous(_ dictionary: [String: PropertyListValue]) -> Bool {
-        if dictionary[Self.dictionary.rawValue] != nil { return true }
-        guard dictionary.count == 1, let key = dictionary.keys.first else { return false }
-        return JSONTag(rawValue: key) != nil || key == "CF$UID"
-    }
-}
-
 extension String {
     /// The string, in quotes if it could be misread without them.
     var displayName: String {

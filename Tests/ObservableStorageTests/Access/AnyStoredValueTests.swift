@@ -94,6 +94,7 @@ struct AnyStoredValueTests {
             ("names", "[\"b\", \"c\"]", ["b", "c"]), ("limits", "{\"a\": 1}", ["a": 1]), ("account", "{\"name\": \"Jo\"}", ["name": "Jo"]),
             ("coded", "[1, 2]", .data(Data("[1,2]".utf8))),
             ("start", "2001-01-01T00:00:01Z", .date(Date(timeIntervalSinceReferenceDate: 1))),
+            ("start", "2001-01-01T01:00:01.5+01:00", .date(Date(timeIntervalSinceReferenceDate: 1.5))),
             ("token", "AQI=", .data(Data([1, 2]))),
         ] as [(String, String, PropertyListValue)])
     func text(name: String, text: String, stored: PropertyListValue) throws {
@@ -107,7 +108,9 @@ struct AnyStoredValueTests {
         arguments: [
             ("port", "65536", "UInt16", "integer 65536, which is out of range"), ("port", "http", "UInt16", "the text \"http\""),
             ("port", "", "UInt16", "the text \"\""), ("level", "medium", "Level", "the text \"medium\""),
-            ("isSecure", "maybe", "Bool", "the text \"maybe\""), ("names", "[1]", "String", "integer"),
+            ("isSecure", "maybe", "Bool", "the text \"maybe\""), ("isSecure", "1", "Bool", "integer"),
+            ("ratio", "1e999", "Double", "the text \"1e999\""), ("token", "AA=A", "Optional<Data>", "the text \"AA=A\""),
+            ("names", "[1]", "String", "integer"),
         ])
     func refused(name: String, text: String, expected: String, found: String) throws {
         let key = name == "names" ? "names[0]" : name

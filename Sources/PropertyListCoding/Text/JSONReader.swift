@@ -1,13 +1,10 @@
 import FoundationSubset
-import PropertyListCoding
 
 /// Reads JSON as a property list, strictly: whole numbers are integers and others reals, and nesting is limited as in a property list.
 ///
 /// An object whose only key is `CF$UID`, with a whole number, is a reference of an archive, as in XML property lists. In typed JSON, an
 /// object whose only key is a ``JSONTag`` is a value of that type.
-struct JSONReader {
-    private static let maximumDepth = 512
-
+package struct JSONReader {
     private let bytes: [UInt8]
     private let isTyped: Bool
     private var offset = 0
@@ -20,7 +17,7 @@ struct JSONReader {
     }
 
     /// Parses a text that contains a single value.
-    static func value(of text: String, isTyped: Bool = false) throws(CommandError) -> PropertyListValue {
+    package static func value(of text: String, isTyped: Bool = false) throws(PropertyListError) -> PropertyListValue {
         var reader = JSONReader(text, isTyped: isTyped)
         let value = try reader.value(depth: 1)
         reader.skipSpace()
@@ -28,7 +25,7 @@ struct JSONReader {
         return value
     }
 
-    private mutating func value(depth: Int) throws(CommandError) -> PropertyListValue {
+    private mutating func value(depth: Int) throws(PropertyListError) -> PropertyListValue {
         let isTagged = isTagged
         self.isTagged = false
         skipSpace()
@@ -46,10 +43,26 @@ struct JSONReader {
     }
 }
 
+/// The key of a JSON object that stands for a value of a type that JSON does not have, in typed JSON.
+package enum JSONTag: String {
+    case date = "$date"
+    case data = "$data"
+    case real = "$real"
+    /// A dictionary that could be taken for one of these objects.
+    case dictionary = "$dictionary"
+
+    /// Whether a dictionary, written as it is, would be read as a value of another type.
+    package static func isAmbiguous(_ dictionary: [String: PropertyListValue]) -> Bool {
+        if dictionary[Self.dictionary.rawValue] != nil { return true }
+        guard dictionary.count == 1, let key = dictionary.keys.first else { return false }
+        return JSONTag(rawValue: key) != nil || key == [String: PropertyListValue].uidKey
+    }
+}
+
 // MARK: - Arrays and objects
 
 extension JSONReader {
-    private mutating func array(depth: Int) throws(CommandError) -> PropertyListValue {
+    private mutating func array(depth: Int) throws(PropertyListError) -> PropertyListValue {
         try enter(depth)
         var elements: [PropertyListValue] = []
         skipSpace()
@@ -62,7 +75,7 @@ extension JSONReader {
         return .array(elements)
     }
 
-    private mutating func dictionary(depth: Int, isTagged: Bool) throws(CommandError) -> PropertyListValue {
+    private mutating func dictionary(depth: Int, isTagged: Bool) throws(PropertyListError) -> PropertyListValue {
         try enter(depth)
         var entries: [String: PropertyListValue] = [:]
         let opening = offset - 1
@@ -77,32 +90,27 @@ extension JSONReader {
             self.isTagged = isTyped && !isTagged && key == JSONTag.dictionary.rawValue
             // Keys that differ only in Unicode normalization are equal in Swift, and an error in a property list.
             guard entries.updateValue(try value(depth: depth + 1), forKey: key) == nil else {
-                throw error("the key \(key.quoted) is given twice", at: start)
+                throw error("the key \(key.debugDescription) is given twice", at: start)
             }
             skipSpace()
         } while skip(",")
         guard skip("}") else { throw error("a comma or } is missing") }
         if isTyped, isTagged { return .dictionary(entries) }
         if let typed = try typedValue(entries, at: opening) { return typed }
-        return Self.reference(entries) ?? .dictionary(entries)
+        return entries.uid.map { .uid($0) } ?? .dictionary(entries)
     }
 
     /// Consumes an opening bracket.
-    private mutating func enter(_ depth: Int) throws(CommandError) {
+    private mutating func enter(_ depth: Int) throws(PropertyListError) {
         // Each level of typed JSON may be a tagged object.
-        guard depth <= (isTyped ? 2 : 1) * Self.maximumDepth else {
-            throw error("it is nested deeper than \(Self.maximumDepth) levels")
+        guard depth <= (isTyped ? 2 : 1) * DecodingLimits.depth else {
+            throw error("it is nested deeper than \(DecodingLimits.depth) levels")
         }
         offset += 1
     }
 
-    private static func reference(_ entries: [String: PropertyListValue]) -> PropertyListValue? {
-        guard entries.count == 1, case .integer(let integer) = entries["CF$UID"] else { return nil }
-        return integer.value(as: UInt64.self).map { .uid($0) }
-    }
-
     /// The value that a tagged object stands for; nil if it has no tag.
-    private func typedValue(_ entries: [String: PropertyListValue], at start: Int) throws(CommandError) -> PropertyListValue? {
+    private func typedValue(_ entries: [String: PropertyListValue], at start: Int) throws(PropertyListError) -> PropertyListValue? {
         let hasDictionary = entries[JSONTag.dictionary.rawValue] != nil
         guard isTyped, entries.count == 1 || hasDictionary,
             let tag = hasDictionary ? .dictionary : entries.keys.first.flatMap(JSONTag.init)
@@ -115,7 +123,7 @@ extension JSONReader {
             case (.dictionary, .dictionary(let dictionary)?) where entries.count == 1: .dictionary(dictionary)
             default: nil
             }
-        guard let value else { throw error("an invalid object with the key \(tag.rawValue.quoted)", at: start) }
+        guard let value else { throw error("an invalid object with the key \(tag.rawValue.debugDescription)", at: start) }
         return value
     }
 }
@@ -123,7 +131,7 @@ extension JSONReader {
 // MARK: - Strings
 
 extension JSONReader {
-    private mutating func string() throws(CommandError) -> String {
+    private mutating func string() throws(PropertyListError) -> String {
         guard skip("\"") else { throw error("a string is missing") }
         var text: [UInt8] = []
         while let next {
@@ -143,7 +151,7 @@ extension JSONReader {
         throw error("a string does not end")
     }
 
-    private mutating func escapedScalar() throws(CommandError) -> Unicode.Scalar {
+    private mutating func escapedScalar() throws(PropertyListError) -> Unicode.Scalar {
         offset += 1
         guard let next else { throw error("a string does not end") }
         let simple: [UInt8: Unicode.Scalar] = [
@@ -162,7 +170,7 @@ extension JSONReader {
     }
 
     /// Parses the UTF-16 code unit of an escape, after its backslash.
-    private mutating func codeUnit() throws(CommandError) -> UInt16 {
+    private mutating func codeUnit() throws(PropertyListError) -> UInt16 {
         guard skip("u") else { throw error("an unknown escape") }
         let digits = bytes[offset...].prefix(4)
         guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
@@ -177,7 +185,7 @@ extension JSONReader {
 
 extension JSONReader {
     /// Parses a number: an integer if it has neither a fraction nor an exponent, and otherwise a real.
-    private mutating func number() throws(CommandError) -> PropertyListValue {
+    private mutating func number() throws(PropertyListError) -> PropertyListValue {
         let start = offset
         _ = skip("-")
         if !skip("0") { try skipDigits() }
@@ -197,7 +205,7 @@ extension JSONReader {
         throw error("the number \(text) is out of range", at: start)
     }
 
-    private mutating func skipDigits() throws(CommandError) {
+    private mutating func skipDigits() throws(PropertyListError) {
         let start = offset
         while let next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { offset += 1 }
         guard offset > start else { throw error("a digit is missing") }
@@ -223,7 +231,7 @@ extension JSONReader {
         return isNext
     }
 
-    private func error(_ reason: String, at offset: Int? = nil) -> CommandError {
-        .usage("not JSON for a property list: \(reason) (at byte \(offset ?? self.offset))")
+    private func error(_ reason: String, at offset: Int? = nil) -> PropertyListError {
+        PropertyListError(offset: offset ?? self.offset, reason: "not JSON for a property list: \(reason)")
     }
 }

@@ -2,9 +2,7 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@testable import prefs
-
-@Suite("Values on the command line", .timeLimit(.minutes(10)))
+@Suite("Values as typed text", .timeLimit(.minutes(10)))
 struct ValueSyntaxTests {
     @Test(
         "Each type has its syntax",
@@ -31,6 +29,18 @@ struct ValueSyntaxTests {
             (.data, "AA=A"), (.data, "AA==AA=="), (.data, "AB=="), (.data, "AA"), (.data, "AA ="), (.json, "{"),
         ])
     func errors(_ syntax: ValueSyntax, _ text: String) {
-        #expect(throws: CommandError.self) { try syntax.value(text) }
+        #expect(throws: PropertyListError.self) { try syntax.value(text) }
+    }
+
+    @Test(
+        "A text is read in each syntax that it has: numbers are not booleans, and JSON only arrays and dictionaries",
+        arguments: [
+            ("1", ["1", 1]), ("1.5", ["1.5", 1.5]), ("Yes", ["Yes", true]), ("[1]", ["[1]", [1]]), ("\"a\"", ["\"a\""]),
+            ("", ["", .data(Data())]),
+            ("1e999", ["1e999"]), ("true", ["true", true, .data(Data([0xB6, 0xBB, 0x9E]))]),
+            ("2001-01-01T00:00:00.5Z", ["2001-01-01T00:00:00.5Z", .date(Date(timeIntervalSinceReferenceDate: 0.5))]),
+        ] as [(String, [PropertyListValue])])
+    func readings(_ text: String, _ values: [PropertyListValue]) {
+        #expect(ValueSyntax.readings(of: text) == values)
     }
 }

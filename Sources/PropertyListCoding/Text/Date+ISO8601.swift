@@ -1,5 +1,4 @@
-import FoundationSubset
-import PropertyListCoding
+package import FoundationSubset
 
 // Dates as ISO 8601 text in UTC, with the shortest fraction of a second that parses to the same date.
 extension Date {
@@ -11,7 +10,7 @@ extension Date {
     ///
     /// Years outside 1...9999 have a sign and as many digits as they need; dates beyond any calendar are written as the reference date and
     /// the seconds from it.
-    var iso8601: String {
+    package var iso8601: String {
         let seconds = timeIntervalSinceReferenceDate
         guard seconds.magnitude < Self.largestMagnitude else { return "\(Self.reference)\(seconds < 0 ? "" : "+")\(seconds)s" }
         let (whole, fraction) = Self.parts(of: seconds)
@@ -20,8 +19,8 @@ extension Date {
     }
 
     /// Parses a date with `Z` or an offset, or a text that ``iso8601`` returns; returns nil if the text is neither.
-    init?(iso8601 text: String) {
-        var rest = text[...]
+    package init?(iso8601 text: String) {
+        var rest = text[...].utf8
         if text.hasPrefix(Self.reference), text.hasSuffix("s"), let seconds = Double(text.dropFirst(Self.reference.count).dropLast()) {
             self.init(timeIntervalSinceReferenceDate: seconds)
             guard iso8601 == text else { return nil }
@@ -36,29 +35,28 @@ extension Date {
 
 extension Date {
     /// Parses a date and a time of day, without its offset, and returns the digits of the fraction of a second apart.
-    private static func dateAndTime(_ rest: inout Substring) -> (date: CalendarDate, fraction: String)? {
+    private static func dateAndTime(_ rest: inout Substring.UTF8View) -> (date: CalendarDate, fraction: String)? {
         guard let year = year(&rest), rest.skip("-"), let month = rest.number(2), rest.skip("-"), let day = rest.number(2),
             rest.skip("T") || rest.skip("t") || rest.skip(" "),
             let hour = rest.number(2), rest.skip(":"), let minute = rest.number(2), rest.skip(":"), let second = rest.number(2),
             let date = CalendarDate(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
         else { return nil }
         guard rest.skip(".") || rest.skip(",") else { return (date, "") }
-        let fraction = String(rest.prefix(while: isDigit))
-        rest.removeFirst(fraction.count)
-        return fraction.isEmpty ? nil : (date, fraction)
+        let fraction = rest.removeDigits()
+        return fraction.isEmpty ? nil : (date, String(decoding: fraction, as: UTF8.self))
     }
 
     /// Parses a year of four digits, or with a sign and up to nine.
-    private static func year(_ rest: inout Substring) -> Int? {
+    private static func year(_ rest: inout Substring.UTF8View) -> Int? {
         let isNegative = rest.skip("-")
         guard isNegative || rest.skip("+") else { return rest.number(4) }
-        let digits = rest.prefix(while: isDigit).count
+        let digits = rest.digits.count
         guard (4...9).contains(digits), let year = rest.number(digits) else { return nil }
         return isNegative ? -year : year
     }
 
     /// Parses an offset from UTC, in seconds.
-    private static func offset(_ rest: inout Substring) -> Int? {
+    private static func offset(_ rest: inout Substring.UTF8View) -> Int? {
         if rest.skip("Z") || rest.skip("z") { return 0 }
         let isNegative = rest.skip("-")
         guard isNegative || rest.skip("+"), let hours = rest.number(2), hours < 24 else { return nil }
@@ -69,24 +67,31 @@ extension Date {
     }
 }
 
-private func isDigit(_ character: Character) -> Bool {
-    ("0"..."9").contains(character)
-}
-
-extension Substring {
-    /// Parses a number with the given number of digits.
-    fileprivate mutating func number(_ count: Int) -> Int? {
-        let digits = prefix(count)
-        guard digits.count == count, digits.allSatisfy(isDigit) else { return nil }
-        removeFirst(count)
-        return Int(digits)
-    }
-
-    /// Removes a character if it is the first, and returns whether it was.
-    fileprivate mutating func skip(_ character: Character) -> Bool {
-        guard first == character else { return false }
+extension Substring.UTF8View {
+    /// Removes an ASCII character if it is the first, and returns whether it was.
+    package mutating func skip(_ character: Unicode.Scalar) -> Bool {
+        guard first == UInt8(ascii: character) else { return false }
         removeFirst()
         return true
+    }
+
+    /// Removes the digits at the start, and returns them.
+    package mutating func removeDigits() -> [UInt8] {
+        let digits = digits
+        removeFirst(digits.count)
+        return Array(digits)
+    }
+
+    fileprivate var digits: Self {
+        prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+    }
+
+    /// Parses a number with the given number of digits.
+    fileprivate mutating func number(_ count: Int) -> Int? {
+        let digits = prefix(count).digits
+        guard digits.count == count else { return nil }
+        removeFirst(count)
+        return Int(Substring(digits))
     }
 }
 

@@ -2,8 +2,6 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@testable import prefs
-
 @Suite("Dates as text", .timeLimit(.minutes(10)))
 struct ISO8601DateTests {
     @Test(

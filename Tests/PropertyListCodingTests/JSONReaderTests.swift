@@ -2,8 +2,6 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@testable import prefs
-
 @Suite("Reading JSON", .timeLimit(.minutes(10)))
 struct JSONReaderTests {
     @Test("In typed JSON, an object with a tag is a value of its type, and an error if it is not valid")
@@ -12,7 +10,7 @@ struct JSONReaderTests {
         #expect(try JSONReader.value(of: #"{"$data":"AAE="}"#) == ["$data": "AAE="])
         #expect(try JSONReader.value(of: #"{"$dictionary":{"$data":"AAE="}}"#, isTyped: true) == ["$data": "AAE="])
         for text in [#"{"$data":"A"}"#, #"{"$date":5}"#, #"{"$real":"x"}"#, #"{"$dictionary":[]}"#, #"{"$dictionary":{},"a":1}"#] {
-            #expect(throws: CommandError.self) { try JSONReader.value(of: text, isTyped: true) }
+            #expect(throws: PropertyListError.self) { try JSONReader.value(of: text, isTyped: true) }
         }
     }
 
@@ -54,7 +52,7 @@ struct JSONReaderTests {
             ("1e999", 0, "the number 1e999 is out of range"),
         ])
     func errors(_ text: String, _ offset: Int, _ reason: String) {
-        let error = CommandError.usage("not JSON for a property list: \(reason) (at byte \(offset))")
+        let error = PropertyListError(offset: offset, reason: "not JSON for a property list: \(reason)")
         #expect(throws: error) { try JSONReader.value(of: text) }
     }
 
@@ -62,7 +60,7 @@ struct JSONReaderTests {
     func depth() throws {
         let deep = String(repeating: "[", count: 512) + String(repeating: "]", count: 512)
         _ = try JSONReader.value(of: deep)
-        #expect(throws: CommandError.self) { try JSONReader.value(of: "[\(deep)]") }
-        #expect(throws: CommandError.self) { try JSONReader.value(of: String(repeating: "[", count: 1_000_000)) }
+        #expect(throws: PropertyListError.self) { try JSONReader.value(of: "[\(deep)]") }
+        #expect(throws: PropertyListError.self) { try JSONReader.value(of: String(repeating: "[", count: 1_000_000)) }
     }
 }

@@ -1,15 +1,13 @@
 import FoundationSubset
-import PropertyListCoding
 
-/// The syntax of a value on the command line; the raw value is the name of the option that selects it.
-enum ValueSyntax: String, CaseIterable {
+/// The syntax of a value as a person types it; the raw value names it in the options of `prefs`.
+package enum ValueSyntax: String, CaseIterable {
     case string, int, real, bool, date, data, json
 
-    /// The names of the types that `prefs type` prints, which `--type` takes.
-    static let typeNames = ["string", "integer", "real", "boolean", "date", "data", "array", "dictionary", "uid"]
-
     /// Parses a value.
-    func value(_ text: String) throws(CommandError) -> PropertyListValue {
+    ///
+    /// - Throws: ``PropertyListError`` if the text has another syntax.
+    package func value(_ text: String) throws(PropertyListError) -> PropertyListValue {
         let value: PropertyListValue? =
             switch self {
             case .string: .string(text)
@@ -20,24 +18,20 @@ enum ValueSyntax: String, CaseIterable {
             case .data: Data(strictBase64: text).map { .data($0) }
             case .json: try JSONReader.value(of: text)
             }
-        guard let value else { throw .usage("\(expectation): \(text)") }
+        guard let value else { throw PropertyListError(offset: nil, reason: "\(expectation): \(text)") }
         return value
     }
 
-    /// Parses what `prefs read` prints for a value of a type.
-    static func value(_ text: String, ofType type: String) throws(CommandError) -> PropertyListValue {
-        switch type {
-        case "string": return .string(text)
-        case "integer": return try int.value(text)
-        case "real": return try real.value(text)
-        case "boolean": return try bool.value(text)
-        case "date": return try date.value(text)
-        case "data": return try data.value(text)
-        default:
-            let value = try JSONReader.value(of: text, isTyped: true)
-            guard value.typeName == type else { throw .usage("the value is of type \(value.typeName), not \(type)") }
-            return value
+    /// The values that a text of unknown syntax can denote, the string first. A number is not a boolean, and JSON only an array or a
+    /// dictionary.
+    package static func readings(of text: String) -> [PropertyListValue] {
+        func reading(_ syntax: ValueSyntax) -> PropertyListValue? {
+            do throws(PropertyListError) { return try syntax.value(text) } catch { return nil }
         }
+        let number = reading(.int) ?? reading(.real)
+        let boolean = number == nil ? reading(.bool) : nil
+        let container = reading(.json).flatMap { $0.isContainer ? $0 : nil }
+        return [.string(text), boolean, number, reading(.date), container, reading(.data)].compactMap { $0 }
     }
 
     private var expectation: String {
@@ -68,7 +62,7 @@ enum ValueSyntax: String, CaseIterable {
 }
 
 extension Data {
-    /// Decodes base64, strictly: Foundation also accepts `====`, `AA=A` and bits that belong to no byte.
+    /// Decodes base64, strictly: Foundation also accepts `====`, `AA=A` and nonzero padding bits.
     init?(strictBase64 text: String) {
         self.init(base64Encoded: text)
         guard base64EncodedString() == text else { return nil }
