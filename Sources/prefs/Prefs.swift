@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationSubset
 
 /// Reads, writes and watches property lists from the command line.
@@ -68,12 +69,30 @@ struct Prefs {
         return arguments
     }
 
+    /// The command with a name.
+    static func command(named name: String) -> (any Command.Type)? {
+        commands.first { $0.name == name }
+    }
+
+    /// Runs a command that waits for events: a task that ends the process when it returns or throws.
+    static func run(_ operation: sending @escaping () async throws -> Void) -> Never {
+        Task {
+            do {
+                try await operation()
+                exit(0)
+            } catch {
+                fail(error)
+            }
+        }
+        dispatchMain()
+    }
+
     /// Parses the arguments of the process into a command.
     private static func command(_ arguments: [String]) throws(CommandError) -> any Command {
         guard let name = arguments.first else { throw .usage("a command is missing") }
-        if ["--help", "-h"].contains(name) { return HelpCommand(about: nil) }
-        if name == "--version" { return VersionCommand() }
-        guard let type = commands.first(where: { $0.name == name }) else { throw .usage("unknown command: \(name)") }
+        if ["--help", "-h"].contains(name) { return HelpCommand(text: HelpCommand.overview) }
+        if name == "--version" { return HelpCommand(text: "prefs \(version)") }
+        guard let type = command(named: name) else { throw .usage("unknown command: \(name)") }
         return try type.parse(Array(arguments.dropFirst()))
     }
 }

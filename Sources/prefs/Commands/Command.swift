@@ -5,7 +5,7 @@ protocol Command: Sendable {
     static var name: String { get }
     /// The operands as shown in the usage, from which completion knows their kinds: FILE, KEY, COMMAND, or words separated by `|`.
     static var operands: String { get }
-    /// The numbers of operands that the command accepts.
+    /// The numbers of operands that the command accepts: by default, those in brackets are optional, and `...` repeats the last one.
     static var operandCount: ClosedRange<Int> { get }
     /// The options as shown in the usage: with a placeholder after the name, as in `--count N`, for an option that has a value.
     static var options: [String] { get }
@@ -28,6 +28,10 @@ protocol Command: Sendable {
 }
 
 extension Command {
+    static var operandCount: ClosedRange<Int> {
+        let words = operands.split(separator: " ")
+        return words.prefix { !$0.hasPrefix("[") && $0 != "..." }.count...(operands.contains("...") ? .max : words.count)
+    }
     static var options: [String] { [] }
     static var takesEtcd: Bool { false }
     static var etcdOperand: Int { 0 }
@@ -46,7 +50,7 @@ extension Command {
     static func parse(_ arguments: [String]) throws(CommandError) -> any Command {
         do throws(CommandError) {
             var arguments = try Arguments(parsing: arguments, options: options + EtcdConfiguration.options)
-            if arguments.has("help") { return HelpCommand(about: self) }
+            if arguments.has("help") { return HelpCommand(text: HelpCommand.explanation(of: self)) }
             if !takesEtcd, let option = arguments.etcdOption {
                 throw .usage("\(name) works on files only, and takes no --\(option)")
             }

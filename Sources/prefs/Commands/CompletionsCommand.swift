@@ -80,7 +80,7 @@ extension CompletionsCommand {
 
     private static func allCandidates(_ words: [String], isOption: Bool) -> [String] {
         guard let name = words.first else { return Prefs.commands.map { $0.name } + ["--help", "--version"] }
-        guard let command = Prefs.commands.first(where: { $0.name == name }) else { return [] }
+        guard let command = Prefs.command(named: name) else { return [] }
         let arguments = words.dropFirst()
         let endsOptions = arguments.contains("--")
         if !endsOptions, let option = command.allOptions.first(where: { $0.hasPrefix((arguments.last ?? "") + " ") }) {
@@ -88,7 +88,7 @@ extension CompletionsCommand {
         }
         if isOption, !endsOptions { return command.allOptions.compactMap { $0.split(separator: " ").first.map(String.init) } + ["--help"] }
         let parsed = parsed(arguments, of: command)
-        let kinds = command.operands.split(separator: " ").map { $0.filter { !"[]".contains($0) } }.filter { !$0.hasPrefix("--") }
+        let kinds = command.operands.split(separator: " ").map { $0.filter { !"[]".contains($0) } }
         return candidates(kind(at: parsed.operands.count, of: kinds), parsed)
     }
 

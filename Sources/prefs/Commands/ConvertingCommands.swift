@@ -5,8 +5,7 @@ import PropertyListCoding
 /// `prefs export`: prints the whole property list.
 struct ExportCommand: Command {
     static let name = "export"
-    static let operands = "FILE --format xml|binary|json"
-    static let operandCount = 1...1
+    static let operands = "FILE"
     static let options = ["--format xml|binary|json"]
     static let takesEtcd = true
     static let summary = "Write the property list to standard output."
@@ -34,7 +33,6 @@ struct ExportCommand: Command {
 struct ImportCommand: Command {
     static let name = "import"
     static let operands = "FILE [SOURCE]"
-    static let operandCount = 1...2
     static let takesEtcd = true
     static let summary = "Set every entry of a property list or JSON object, from standard input or a file, as one transaction."
     static let details = """
@@ -89,8 +87,7 @@ struct ImportCommand: Command {
 /// `prefs convert`: changes the format of a file.
 struct ConvertCommand: Command {
     static let name = "convert"
-    static let operands = "FILE --to xml|binary|json"
-    static let operandCount = 1...1
+    static let operands = "FILE"
     static let options = ["--to xml|binary|json", "--output PATH", "--lossy"]
     static let usage = "prefs convert FILE --to xml|binary|json [-o PATH | --output PATH] [--lossy]"
     static let summary = "Change the format of a property list in place, or write it as JSON to standard output."

@@ -7,7 +7,6 @@ import PropertyListCoding
 struct EditCommand: Command {
     static let name = "edit"
     static let operands = "FILE"
-    static let operandCount = 1...1
     static let takesEtcd = true
     static let summary = "Edit the property list as XML in $VISUAL or $EDITOR; what was changed is stored in one transaction."
     static let details = """

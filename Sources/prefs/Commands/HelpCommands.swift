@@ -2,7 +2,6 @@
 struct HelpCommand: Command {
     static let name = "help"
     static let operands = "[COMMAND]"
-    static let operandCount = 0...1
     static let summary = "Explain a command, or list them all."
 
     /// What all commands have in common, by the title of the section.
@@ -40,33 +39,19 @@ struct HelpCommand: Command {
         ),
     ]
 
-    private let command: (any Command.Type)?
-
-    /// Explains one command, or the tool if the command is nil.
-    init(about command: (any Command.Type)?) {
-        self.command = command
-    }
-
-    init(_ arguments: Arguments) throws(CommandError) {
-        guard let name = arguments.operands.first else {
-            command = nil
-            return
-        }
-        guard let command = Prefs.commands.first(where: { $0.name == name }) else { throw .usage("unknown command: \(name)") }
-        self.command = command
-    }
+    let text: String
 
     func run(_ output: Output) throws {
-        try output.write(line: command.map(Self.explanation) ?? Self.overview)
+        try output.write(line: text)
     }
 
-    private static func explanation(of command: any Command.Type) -> String {
+    static func explanation(of command: any Command.Type) -> String {
         let operand = command.operands.split(separator: " ").dropFirst(command.etcdOperand).first?.filter { !"[]".contains($0) } ?? ""
         let etcd = command.takesEtcd ? "--etcd ENDPOINTS/PREFIX can take the place of \(operand): see etcd in prefs help." : ""
         return ["usage: \(command.usage)", command.summary, command.details, etcd].filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
-    private static var overview: String {
+    static var overview: String {
         """
         usage: prefs COMMAND ...
 
@@ -77,18 +62,14 @@ struct HelpCommand: Command {
     }
 }
 
-/// `prefs --version`: prints the version.
-struct VersionCommand: Command {
-    static let name = "--version"
-    static let operands = ""
-    static let operandCount = 0...0
-    static let summary = "Print the version."
-
-    init() {}
-    init(_ arguments: Arguments) {}
-
-    func run(_ output: Output) throws {
-        try output.write(line: "prefs \(Prefs.version)")
+extension HelpCommand {
+    init(_ arguments: Arguments) throws(CommandError) {
+        guard let name = arguments.operands.first else {
+            text = Self.overview
+            return
+        }
+        guard let command = Prefs.command(named: name) else { throw .usage("unknown command: \(name)") }
+        text = Self.explanation(of: command)
     }
 }
 
@@ -96,7 +77,6 @@ struct VersionCommand: Command {
 struct ManualCommand: Command {
     static let name = "manual"
     static let operands = ""
-    static let operandCount = 0...0
     static let summary = "Print the manual page prefs(1): prefs manual | man -l -"
 
     init(_ arguments: Arguments) {}

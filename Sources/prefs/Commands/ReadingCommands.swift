@@ -6,7 +6,6 @@ import PropertyListCoding
 struct ReadCommand: Command {
     static let name = "read"
     static let operands = "FILE [KEY]"
-    static let operandCount = 1...2
     static let options = ["--json", "--raw", "--origin", EntryPath.literalOption]
     static let takesEtcd = true
     static let summary = "Print all entries as one JSON object, or the value of one key."
@@ -60,7 +59,6 @@ struct ReadCommand: Command {
 struct TypeCommand: Command {
     static let name = "type"
     static let operands = "FILE KEY"
-    static let operandCount = 2...2
     static let options = [EntryPath.literalOption]
     static let takesEtcd = true
     static let summary = "Print the type of a key's value."
@@ -84,7 +82,6 @@ struct TypeCommand: Command {
 struct ListCommand: Command {
     static let name = "list"
     static let operands = "FILE"
-    static let operandCount = 1...1
     static let options = ["--nested", "--layers"]
     static let takesEtcd = true
     static let summary = "Print the names of all keys with their types, sorted, with a tab in between."
@@ -130,7 +127,6 @@ struct ListCommand: Command {
 struct DomainsCommand: Command {
     static let name = "domains"
     static let operands = ""
-    static let operandCount = 0...0
     static let summary = "Print the names of all domains that have a file, sorted."
 
     init(_ arguments: Arguments) {}

@@ -7,7 +7,6 @@ import PropertyListCoding
 struct FindCommand: Command {
     static let name = "find"
     static let operands = "WORD [FILE ...]"
-    static let operandCount = 1...Int.max
     static let takesEtcd = true
     static let etcdOperand = 1
     static let summary = "Print the keys whose name or value contains WORD, in the given files or in all domains."
@@ -71,7 +70,6 @@ struct FindCommand: Command {
 struct DiffCommand: Command {
     static let name = "diff"
     static let operands = "FILE FILE"
-    static let operandCount = 2...2
     static let takesEtcd = true
     static let summary = "Print the values that differ between two property lists, by path; exit with 1 if there are any."
     static let details = """
@@ -101,7 +99,6 @@ struct DiffCommand: Command {
 struct LintCommand: Command {
     static let name = "lint"
     static let operands = "FILE ..."
-    static let operandCount = 1...Int.max
     static let takesEtcd = true
     static let summary = "Check that files are property lists: print file, place and reason for each that is not, and exit with 1."
     static let details = """

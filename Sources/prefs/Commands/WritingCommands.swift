@@ -6,7 +6,6 @@ import PropertyListCoding
 struct DeleteCommand: Command {
     static let name = "delete"
     static let operands = "FILE [KEY]"
-    static let operandCount = 1...2
     static let options = [EntryPath.literalOption]
     static let takesEtcd = true
     static let summary = "Remove one key, or all of them; the file stays."
@@ -37,7 +36,6 @@ struct DeleteCommand: Command {
 struct IncrementCommand: Command {
     static let name = "increment"
     static let operands = "FILE KEY [BY]"
-    static let operandCount = 2...3
     static let options = [EntryPath.literalOption]
     static let takesEtcd = true
     static let summary = "Add 1 or BY to an integer, atomically, and print the sum."
@@ -84,7 +82,6 @@ struct IncrementCommand: Command {
 struct RenameCommand: Command {
     static let name = "rename"
     static let operands = "FILE KEY NEWKEY"
-    static let operandCount = 3...3
     static let options = [EntryPath.literalOption]
     static let takesEtcd = true
     static let summary = "Move the value of KEY to NEWKEY, which must not exist, in one transaction."

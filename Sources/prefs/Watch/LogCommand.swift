@@ -1,4 +1,3 @@
-import Dispatch
 import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
@@ -7,7 +6,6 @@ import PropertyListCoding
 struct LogCommand: Command {
     static let name = "log"
     static let operands = "FILE [KEY]"
-    static let operandCount = 1...2
     static let options = ["--json", EntryPath.literalOption]
     static let takesEtcd = true
     static let summary = "Print who has changed what and when, as far as the file's journal or etcd remembers, the oldest change first."
@@ -35,15 +33,7 @@ struct LogCommand: Command {
 
     func run(_ output: Output) throws {
         _ = try storage.existingEntries()
-        Task {
-            do {
-                try await print(storage.backend, output)
-                exit(0)
-            } catch {
-                Prefs.fail(error)
-            }
-        }
-        dispatchMain()
+        Prefs.run { try await print(storage.backend, output) }
     }
 
     /// Prints the commits of a storage.

@@ -8,7 +8,6 @@ import PropertyListCoding
 struct MirrorCommand: Command {
     static let name = "mirror"
     static let operands = "ENDPOINTS/PREFIX FILE"
-    static let operandCount = 2...2
     static let takesEtcd = true
     static let summary = "Keep FILE equal to the entries under a prefix in etcd until interrupted; other programs watch FILE."
     static let details = """
@@ -31,16 +30,9 @@ struct MirrorCommand: Command {
 
     func run(_ output: Output) throws {
         let signals = onSignals([SIGINT, SIGTERM]) { _ in exit(0) }
-        Task {
-            defer { withExtendedLifetime(signals) {} }
-            do {
-                try await mirror(try await Self.repeating { try await ObservableStore.open(etcd) })
-                exit(0)
-            } catch {
-                Prefs.fail(error)
-            }
+        withExtendedLifetime(signals) {
+            Prefs.run { try await mirror(try await Self.repeating { try await ObservableStore.open(etcd) }) }
         }
-        dispatchMain()
     }
 
     /// Writes the entries of a store to the file now and after each change, until the store ends.

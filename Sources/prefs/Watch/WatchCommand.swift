@@ -7,7 +7,6 @@ import PropertyListCoding
 struct WatchCommand: Command {
     static let name = "watch"
     static let operands = "FILE [KEY ...]"
-    static let operandCount = 1...Int.max
     static let options = ["--json", "--initial", "--since REVISION", "--count N", "--lines"]
     static let takesEtcd = true
     static let summary = "Print a line for each change of the keys, or of all, until interrupted; on a terminal, show a live table."
@@ -59,15 +58,7 @@ struct WatchCommand: Command {
     }
 
     func run(_ output: Output) throws {
-        Task {
-            do {
-                try await watch(try await ObservableStore.open(storage.backend), output)
-                exit(0)
-            } catch {
-                Prefs.fail(error)
-            }
-        }
-        dispatchMain()
+        Prefs.run { try await watch(try await ObservableStore.open(storage.backend), output) }
     }
 
     private func watch(_ store: ObservableStore, _ output: Output) async throws {

@@ -29,15 +29,11 @@ extension WatchLine {
     /// The line as a JSON object.
     var json: String {
         let fields = [
-            ("key", key.quoted), ("old", Self.json(old)), ("new", Self.json(new)), ("kind", kind.quoted),
+            ("key", key.quoted), ("old", old?.json ?? "null"), ("new", new?.json ?? "null"), ("kind", kind.quoted),
             ("origin", origin.map(\.quoted) ?? "null"), ("revision", String(revision)),
             ("storageRevision", storageRevision?.description.quoted ?? "null"),
         ]
         return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}"
-    }
-
-    private static func json(_ value: PropertyListValue?) -> String {
-        value.map(\.json) ?? "null"
     }
 
     /// The line as text for people, such as `volume: 0.3 -> 0.5  (external, revision 7)`, with the file's revision if it has one.
