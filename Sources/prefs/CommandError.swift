@@ -9,14 +9,14 @@ enum CommandError: Error, Equatable {
     case usage(String, synopsis: String? = nil)
     /// The file can't be read, written or locked, or its contents do not allow the edit; the reason begins with the file.
     case failed(String)
-    /// The file does not remember the changes that were asked for; the reason begins with the file.
+    /// The file does not have the requested changes any more; the reason begins with the file.
     case notRemembered(String)
     /// The reader of standard output has closed it.
     case outputClosed
     /// The command has reported its result; it ends with this status.
     case reported(status: Int32)
 
-    /// Why a file without a journal does not remember changes.
+    /// Why a file without a journal has no earlier changes.
     static let noJournal = "it has no journal, so that its earlier changes are not known"
 
     /// Wraps an error of the library, whose description names the file and the reason.
@@ -47,7 +47,7 @@ enum CommandError: Error, Equatable {
         }
     }
 
-    /// Prints a text on standard error, on a single line without control characters, whatever a file's name or a server's message contains.
+    /// Prints a text on standard error, on a single line without control characters, which a file's name or a server's message may contain.
     static func print(_ text: String) {
         do {
             try Output(descriptor: STDERR_FILENO, isColoured: false).write(line: text.printableLine)

@@ -16,7 +16,7 @@ struct Prefs {
     /// The version that `--version` and the manual print.
     static let version = "0.1.0"
 
-    // The standard streams, the descriptors of Dispatch and of a file watcher, and the files of an edit.
+    // For the standard streams, Dispatch, a file watcher, and the files of an edit.
     private static let requiredOpenFiles = 16
 
     static func main() {

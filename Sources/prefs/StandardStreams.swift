@@ -1,7 +1,7 @@
 import FoundationSubset
 import ObservableStorage
 
-/// Standard output: each line has been written when the call returns.
+/// Standard output, unbuffered: each line has been written when the call returns.
 struct Output: Sendable {
     let descriptor: Int32
     /// Whether texts are coloured for a terminal.
@@ -47,7 +47,7 @@ struct Output: Sendable {
 
     /// Calls a closure on another thread when the reader of a pipe closes it, even if nothing is being written.
     func onClose(_ body: @escaping @Sendable () -> Void) {
-        // Without the thread, the pipe's end is noticed by the next line.
+        // If no thread can be started, the next write detects it.
         _ = startThread {
             while true {
                 // Errors and hang-ups are reported although no event is requested.

@@ -91,11 +91,11 @@ extension PropertyListFile {
             .sorted { $0.precedes($1) }
     }
 
-    /// Reads or edits the file, and prints what is found besides, such as edits of a killed process that do not count any more.
+    /// Reads or edits the file, and prints its other errors, such as discarded edits of a killed process.
     func reporting<Success>(_ body: () throws -> Success) throws -> Success {
         let result = Result { try body() }
         var thrown: StorageError?
-        // It is printed by whoever catches it.
+        // The caller prints this one.
         if case .failure(let error) = result { thrown = error as? StorageError }
         for error in takeReports() where error != thrown { CommandError(error).report() }
         return try result.get()

@@ -3,16 +3,16 @@ import PropertyListCoding
 
 /// The operand KEY: the name of an entry, or a path into its value, such as `server.hosts.0`.
 ///
-/// In a dictionary, the longest run of components that is the name of an entry is taken: an entry `a.b` precedes the entry `b` of a
+/// In a dictionary, the longest run of components that names an entry is used: an entry `a.b` takes precedence over the entry `b` of a
 /// dictionary `a`. In an array, a component is an index. A text with an empty component, such as `a.`, or with more components than a
-/// property list has levels is a single name.
+/// property list can have levels is a single name.
 ///
 /// A path that begins with a dot, such as `.server.port`, leads to the values inside `server` only, as the names of keys in the library do:
 /// each component is one name, in which `.` and `\` are written as `\.` and `\\`.
 struct EntryPath: Equatable, Sendable {
     /// The option that makes the operand a single name.
     static let literalOption = "--literal"
-    private static let mostComponents = 512
+    private static let maximumComponents = 512
 
     let text: String
     private let components: [String]
@@ -27,7 +27,7 @@ struct EntryPath: Equatable, Sendable {
         }
         isExact = false
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-        components = isLiteral || parts.contains("") || parts.count > Self.mostComponents ? [text] : parts
+        components = isLiteral || parts.contains("") || parts.count > Self.maximumComponents ? [text] : parts
     }
 
     /// The names in a path that begins with a dot; nil for another text.
@@ -46,7 +46,7 @@ struct EntryPath: Equatable, Sendable {
             }
             names[names.count - 1].unicodeScalars.append(scalar)
         }
-        return names.count < 2 || names.contains("") || names.count > mostComponents ? nil : names
+        return names.count < 2 || names.contains("") || names.count > maximumComponents ? nil : names
     }
 
     /// Reads the path from an operand.
@@ -59,13 +59,13 @@ struct EntryPath: Equatable, Sendable {
         PropertyListValue.dictionary(entries)[path: names { entries[$0] }]
     }
 
-    /// Replaces the value that the path leads to; a nil value removes it. Dictionaries that are missing on the way are created.
+    /// Replaces the value that the path leads to; a nil value removes it. Missing dictionaries are created.
     ///
     /// - Parameters:
     ///   - file: the name of the file in errors.
-    ///   - body: returns the new value for the present one, which is nil if there is none.
+    ///   - body: returns the new value for the current one, which is nil if there is none.
     /// - Throws: the error of the closure; `CommandError` if the path leads into a value that is neither a dictionary nor an array, or to
-    ///   an element that an array does not have. Nothing was changed then.
+    ///   an element that an array does not have. Nothing is changed then.
     func update(
         _ entries: inout StorageEntries, of file: String, _ body: (PropertyListValue?) throws -> PropertyListValue?
     ) throws {
@@ -85,7 +85,7 @@ struct EntryPath: Equatable, Sendable {
         entries[names[0]] = entry
     }
 
-    /// The names that lead to the value, as far as it exists.
+    /// The components of the path, joined to the names of the entries that exist.
     private func names(_ entry: (String) -> PropertyListValue?) -> [String] {
         if isExact { return entry(text) == nil ? components : [text] }
         var names: [String] = []
@@ -105,15 +105,15 @@ struct EntryPath: Equatable, Sendable {
     }
 
     private func check(_ container: PropertyListValue, contains name: String, at path: ArraySlice<String>, _ file: String) throws {
-        let place = path.joined(separator: ".").quoted
+        let parent = path.joined(separator: ".").quoted
         switch container {
         case .dictionary: return
         case .array(let elements):
             if let index = Int(name), elements.indices.contains(index) { return }
-            throw error(file, "\(place) is an array of \(elements.count) elements, without an element \(name.quoted)")
+            throw error(file, "\(parent) is an array of \(elements.count) elements, without an element \(name.quoted)")
         default:
             throw error(
-                file, "\(place) is of type \(container.typeName), not a dictionary (\(Self.literalOption) takes the key as one name)")
+                file, "\(parent) is of type \(container.typeName), not a dictionary (\(Self.literalOption) takes the key as one name)")
         }
     }
 

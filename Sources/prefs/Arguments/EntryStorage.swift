@@ -3,16 +3,16 @@ import EtcdStorage
 import ObservableStorage
 import PropertyListCoding
 
-/// The storage that a command line names: the file of the operand FILE, or the keys in etcd that the option `--etcd` gives in its place.
+/// The storage that a command line names: the file of the operand FILE, or the keys in etcd of the option `--etcd`.
 ///
-/// A file is read and edited without Dispatch and the concurrency runtime, so that the tool starts fast.
+/// Files are read and edited without Dispatch and the concurrency runtime, so that the tool starts fast.
 enum EntryStorage: Sendable {
     case file(PropertyListFile)
     case etcd(EtcdBackend)
 
     /// Interprets the option, or else the first operand, without accessing the storage.
     ///
-    /// - Parameter requestTimeout: how long a member of etcd may take for a response.
+    /// - Parameter requestTimeout: how long to wait for a response of etcd.
     init(_ arguments: Arguments, requestTimeout: Duration = .seconds(5)) throws(CommandError) {
         let etcd = try EtcdBackend.requested(by: arguments, requestTimeout: requestTimeout)
         self = etcd.map { .etcd($0) } ?? .file(PropertyListFile(operand: arguments.operands[0]))
@@ -31,7 +31,7 @@ enum EntryStorage: Sendable {
         backend.name
     }
 
-    /// Reads all entries: those of a file that exists, because its name may be misspelt, or what is under a prefix in etcd.
+    /// Reads all entries. A missing file is an error, because its name may be misspelt; a prefix without keys in etcd is not.
     func existingEntries() throws -> [String: PropertyListValue] {
         switch self {
         case .file(let file): try file.existingEntries()
@@ -41,7 +41,7 @@ enum EntryStorage: Sendable {
 
     /// Edits the entries in one transaction, which is durable when this returns; the closure may run again, on newer entries.
     ///
-    /// - Throws: the error of the closure, and nothing is changed; `StorageError` if it cannot be stored.
+    /// - Throws: the error of the closure, and nothing is changed; `StorageError` if the edit cannot be stored.
     func edit(_ body: @escaping @Sendable (inout StorageEntries) throws -> Void) throws {
         switch self {
         case .file(let file): _ = try file.reporting { try file.editList(body) }
@@ -51,7 +51,7 @@ enum EntryStorage: Sendable {
 }
 
 extension EtcdBackend {
-    /// Runs a task, and waits for it on the calling thread, which must not be one of the cooperative pool.
+    /// Runs a task, and blocks the calling thread until it ends; not for threads of the cooperative pool.
     func wait<Success: Sendable>(_ operation: @escaping @Sendable (EtcdBackend) async throws -> Success) throws -> Success {
         let outcome = Lock<Result<Success, any Error>>(.failure(CancellationError()))
         let end = DispatchSemaphore(value: 0)

@@ -2,7 +2,7 @@ import EtcdStorage
 import FoundationSubset
 import ObservableStorage
 
-// The options that say where entries are in etcd, named like those of etcdctl.
+// The options that locate entries in etcd, named like those of etcdctl.
 extension EtcdConfiguration {
     /// The name of the option in place of the operand FILE.
     static let optionName = "etcd"
@@ -13,8 +13,8 @@ extension EtcdConfiguration {
     /// The environment variable with the password, which other users could read in an argument.
     static let passwordVariable = "ETCD_PASSWORD"
 
-    /// Interprets the options, and as `ENDPOINTS/PREFIX` the value of `--etcd`, or else the first operand: addresses separated by commas, and
-    /// what the keys begin with.
+    /// Interprets the options, and the value of `--etcd`, or else the first operand, as `ENDPOINTS/PREFIX`: addresses separated by commas, and
+    /// the prefix of the keys.
     init(_ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment) throws(CommandError) {
         let operand = arguments.options[Self.optionName] ?? arguments.operands[0]
         guard let slash = operand.firstIndex(of: "/") else {
@@ -79,7 +79,7 @@ extension Arguments {
         EtcdConfiguration.options.map { String($0.dropFirst(2).prefix { $0 != " " }) }.first(where: has)
     }
 
-    /// Makes the value of `--etcd`, if it was given, an operand in place of FILE, unless those before it are missing.
+    /// Inserts the value of `--etcd`, if it was given, as the operand FILE, unless operands before it are missing.
     mutating func insertEtcdOperand(at index: Int) {
         guard let operand = options[EtcdConfiguration.optionName], operands.count >= index else { return }
         operands.insert(operand, at: index)

@@ -2,9 +2,9 @@ import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
-/// The files from which a program that opens the domain gets its values, those with precedence first.
+/// The files from which a program that opens a domain reads its values, in order of precedence.
 struct FileLayers {
-    /// A file and its place among the layers: `mandatory`, `stored` or `defaults`.
+    /// A file and the name of its layer: `mandatory`, `stored` or `defaults`.
     typealias Layer = (origin: String, file: PropertyListFile)
 
     private let layers: [Layer]

@@ -3,13 +3,13 @@ import EtcdStorage
 /// One of the tool's commands, with its parsed arguments.
 protocol Command: Sendable {
     static var name: String { get }
-    /// The operands as shown in the usage, from which completion knows their kinds: FILE, KEY, COMMAND, or words separated by `|`.
+    /// The operands as shown in the usage; completion knows FILE, KEY, COMMAND, and choices separated by `|`.
     static var operands: String { get }
     /// The numbers of operands that the command accepts: by default, those in brackets are optional, and `...` repeats the last one.
     static var operandCount: ClosedRange<Int> { get }
     /// The options as shown in the usage: with a placeholder after the name, as in `--count N`, for an option that has a value.
     static var options: [String] { get }
-    /// Whether `--etcd` may take the place of an operand.
+    /// Whether `--etcd` may replace an operand.
     static var takesEtcd: Bool { get }
     /// The index of that operand, FILE.
     static var etcdOperand: Int { get }
@@ -20,7 +20,7 @@ protocol Command: Sendable {
     /// Further explanation, in any number of lines.
     static var details: String { get }
 
-    /// Interprets arguments whose options and number of operands were checked.
+    /// Interprets arguments whose options and operand count are valid.
     init(_ arguments: Arguments) throws(CommandError)
 
     /// Runs the command to completion.

@@ -2,7 +2,7 @@ import EtcdStorage
 import ObservableStorage
 import PropertyListCoding
 
-/// `prefs completions`: prints a script that completes command lines, or the candidates, for which the scripts ask.
+/// `prefs completions`: prints a script that completes command lines, or the candidates that the scripts request.
 struct CompletionsCommand: Command {
     static let name = "completions"
     static let operands = "bash|zsh|fish"
@@ -15,7 +15,7 @@ struct CompletionsCommand: Command {
           zsh    source <(prefs completions zsh)          in ~/.zshrc, after compinit
           fish   prefs completions fish | source          in ~/.config/fish/config.fish
 
-        prefs completions --candidates -- WORD ... prints what could replace the last of the words after prefs, one candidate a line.
+        prefs completions --candidates -- WORD ... prints the completions of the last of the words after prefs, one per line.
         """
 
     private let text: String
@@ -72,7 +72,7 @@ struct CompletionsCommand: Command {
 // MARK: - Candidates
 
 extension CompletionsCommand {
-    /// The words that could replace the last one of a command line.
+    /// The completions of the last word of a command line.
     static func candidates(for words: [String]) -> [String] {
         let prefix = words.last ?? ""
         return allCandidates(Array(words.dropLast()), isOption: prefix.hasPrefix("-")).filter { $0.hasPrefix(prefix) && !$0.contains("\n") }
@@ -92,7 +92,7 @@ extension CompletionsCommand {
         return candidates(kind(at: parsed.operands.count, of: kinds), parsed)
     }
 
-    /// The arguments as far as they can be recognized, with the value of `--etcd` in the place of FILE.
+    /// The arguments that can be recognized, with the value of `--etcd` as FILE.
     private static func parsed(_ arguments: ArraySlice<String>, of command: any Command.Type) -> Arguments {
         var parsed = Arguments()
         var rest = arguments

@@ -171,7 +171,7 @@ enum DocumentFormat: String {
         }
     }
 
-    /// The reason why the format cannot represent a value, apart from the values in it, or its name; nil if it can.
+    /// The reason why the format cannot represent an entry, apart from the values in it; nil if it can.
     func reason(against name: String, _ value: PropertyListValue, isLossy: Bool) -> String? {
         switch (self, value) {
         case (.binary, _): return nil

@@ -8,12 +8,11 @@ struct EditCommand: Command {
     static let name = "edit"
     static let operands = "FILE"
     static let takesEtcd = true
-    static let summary = "Edit the property list as XML in $VISUAL or $EDITOR; what was changed is stored in one transaction."
+    static let summary = "Edit the property list as XML in $VISUAL or $EDITOR; the edited values are stored in one transaction."
     static let details = """
-        The editor gets a copy in a private folder. Only the values that differ from the copy as it was are changed, so that what others
-        store meanwhile is kept; a value that was changed in both places is an error. If the edited copy cannot be stored, nothing is
-        changed; on a terminal it can be edited again, and otherwise the copy is kept and the error says where. If the editor exits with
-        an error, nothing is stored.
+        The editor opens a copy in a private folder. Only the values that were edited are stored, so that concurrent changes by others are
+        kept; a value that both have changed is an error. If the edited copy cannot be stored, nothing is changed; on a terminal it can be
+        edited again, and otherwise the copy is kept and the error says where. If the editor exits with an error, nothing is stored.
         """
 
     private let storage: EntryStorage
@@ -104,7 +103,7 @@ private struct EditedCopy: Sendable {
         }
     }
 
-    /// Whether the copy certainly has no edits.
+    /// Whether the copy was read and has no edits.
     var isUnchanged: Bool {
         do throws(CommandError) {
             return try readInput(path) == bytes
@@ -130,10 +129,10 @@ private struct EditedCopy: Sendable {
         let arguments = ["sh", "-c", "\(editor) \"$1\"", editor, path]
         let (status, signalled) = try run("/bin/sh", arguments)
         if let signalled {
-            // The values must not stay behind.
+            // The copy may contain secrets.
             remove()
             signal(signalled, SIG_DFL)
-            // Whoever started this process may have blocked it.
+            // The parent process may have blocked it.
             var none = sigset_t()
             sigemptyset(&none)
             pthread_sigmask(SIG_SETMASK, &none, nil)
@@ -142,14 +141,14 @@ private struct EditedCopy: Sendable {
         guard status == 0 else { throw .failed("the editor (\(editor)) \(Self.description(ofStatus: status))") }
     }
 
-    /// - Returns: the status of the program, and the signal that this process received meanwhile, if any.
+    /// Runs a program to its end; returns its status, and the signal that this process received meanwhile, if any.
     private func run(_ program: String, _ arguments: [String]) throws(CommandError) -> (status: Int32, signalled: Int32?) {
         let list = arguments.map { strdup($0) } + [nil]
         defer { for argument in list { free(argument) } }
-        // Keys that signal the terminal's foreground processes are for the editor.
+        // Ctrl-C and Ctrl-\ are for the editor.
         let handlers = [SIGINT, SIGQUIT].map { ($0, signal($0, SIG_IGN)) }
         defer { for (number, handler) in handlers { signal(number, handler) } }
-        // Before the editor is started: whoever sees it may send them at once.
+        // Before the editor is started: another process that sees it may send them at once.
         let state = Lock<(child: pid_t, signalled: Int32?)>((0, nil))
         let sources = onSignals([SIGTERM, SIGHUP]) { number in
             state.withLock { state in
@@ -176,7 +175,7 @@ private struct EditedCopy: Sendable {
         return (status, signalled)
     }
 
-    /// Starts a program with the default actions of all signals that this one handles, and with none blocked.
+    /// Starts a program with default actions for all signals that this process handles, and with none blocked.
     private static func spawn(_ child: inout pid_t, _ program: String, _ arguments: [UnsafeMutablePointer<CChar>?]) -> Int32 {
         #if canImport(Darwin)
             var attributes: posix_spawnattr_t?

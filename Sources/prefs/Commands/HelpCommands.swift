@@ -4,7 +4,7 @@ struct HelpCommand: Command {
     static let operands = "[COMMAND]"
     static let summary = "Explain a command, or list them all."
 
-    /// What all commands have in common, by the title of the section.
+    /// The sections that apply to all commands.
     static let sections = [
         (
             "Files",
@@ -25,7 +25,7 @@ struct HelpCommand: Command {
             "Keys",
             """
             KEY is the name of an entry, or a path into its value: server.hosts.0 is the first element of the array hosts in the dictionary \
-            server. An entry whose name has these dots is preferred; .server.hosts, with a dot before it, is inside server in any case. \
+            server. An entry whose name has these dots takes precedence; .server.hosts, with a leading dot, is always inside server. \
             Writing creates missing dictionaries. --literal takes KEY as one name.
             """
         ),
@@ -33,8 +33,8 @@ struct HelpCommand: Command {
         (
             "Exit status",
             """
-            0 success; 1 no such key, or the answer of diff, find or lint is no; 2 the command line makes no sense; 3 a file cannot be read, \
-            written or locked, or does not allow the edit; 4 the file does not remember the changes that log or watch --since asks for.
+            0 success; 1 no such key, or a negative result of diff, find or lint; 2 invalid command line; 3 a file cannot be read, \
+            written or locked, or does not allow the edit; 4 the file has no history for log, or not since the revision of watch --since.
             """
         ),
     ]
@@ -47,7 +47,7 @@ struct HelpCommand: Command {
 
     static func explanation(of command: any Command.Type) -> String {
         let operand = command.operands.split(separator: " ").dropFirst(command.etcdOperand).first?.filter { !"[]".contains($0) } ?? ""
-        let etcd = command.takesEtcd ? "--etcd ENDPOINTS/PREFIX can take the place of \(operand): see etcd in prefs help." : ""
+        let etcd = command.takesEtcd ? "--etcd ENDPOINTS/PREFIX can replace \(operand): see etcd in prefs help." : ""
         return ["usage: \(command.usage)", command.summary, command.details, etcd].filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 

@@ -12,7 +12,7 @@ struct ReadCommand: Command {
     static let details = """
         A single string, number, boolean, date (ISO 8601) or data (base64) is printed bare. An array or dictionary is printed as JSON, in
         which other types are objects: {"$date":"…"}, {"$data":"…"}, {"$real":"nan"}, {"CF$UID":n}; a dictionary that looks like one of
-        these is {"$dictionary":{…}}. prefs write --type takes back what is printed.
+        these is {"$dictionary":{…}}. prefs write --type accepts this format.
           --json   print plain JSON, also of a single value: dates and data are strings, and so are "nan", "inf" and "-inf"
           --raw    print a single string without a line break after it, or the bytes of data
           --origin print the value that a program gets for the key, after the layer that it comes from (mandatory, stored or defaults) and

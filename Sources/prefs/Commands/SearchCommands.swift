@@ -11,14 +11,14 @@ struct FindCommand: Command {
     static let etcdOperand = 1
     static let summary = "Print the keys whose name or value contains WORD, in the given files or in all domains."
     static let details = """
-        Upper and lower case are not distinguished. Values are compared as prefs read prints them, those in arrays and dictionaries one by
-        one. Each line has the file, the path of the key and the value. The exit status is 1 if nothing was found. A file that cannot be
-        read is reported, the others are searched, and the exit status is 3.
+        The search ignores case. Values are compared as prefs read prints them, those in arrays and dictionaries one by one. Each line has
+        the file, the path of the key and the value. The exit status is 1 if nothing was found. A file that cannot be read is reported, the
+        others are searched, and the exit status is 3.
         """
 
     private let word: String
     private let etcd: EtcdBackend?
-    // As given, with that of etcd first.
+    // In the order given, with that of etcd first.
     private let names: [String]
 
     init(_ arguments: Arguments) throws(CommandError) {
@@ -50,7 +50,7 @@ struct FindCommand: Command {
         if status != 0 { throw CommandError.reported(status: status) }
     }
 
-    /// What to search, with the names as given.
+    /// The storages to search, with their names as given.
     private func storages() throws -> [(name: String, EntryStorage)] {
         var names = names.isEmpty ? try PropertyListFile.domains() : names
         let first = etcd.map { [(names.removeFirst(), EntryStorage.etcd($0))] } ?? []
@@ -74,7 +74,7 @@ struct DiffCommand: Command {
     static let summary = "Print the values that differ between two property lists, by path; exit with 1 if there are any."
     static let details = """
         Each line begins with - for a value of the first file, or + for one of the second. Arrays are compared element by element. Values
-        are typed JSON, as in prefs read, so that values of different types never look the same.
+        are typed JSON, as in prefs read, so that values of different types always differ.
         """
 
     private let storages: [EntryStorage]
@@ -100,7 +100,7 @@ struct LintCommand: Command {
     static let name = "lint"
     static let operands = "FILE ..."
     static let takesEtcd = true
-    static let summary = "Check that files are property lists: print file, place and reason for each that is not, and exit with 1."
+    static let summary = "Check that files are property lists: print file, position and reason for each that is not, and exit with 1."
     static let details = """
         The root may be of any type. - is standard input. A file that cannot be read makes the exit status 3. In etcd, the value of each key
         is checked.
@@ -138,7 +138,7 @@ struct LintCommand: Command {
         let reasons: [String]
     }
 
-    /// The line for keys in etcd that are all entries with property lists.
+    /// The line for keys in etcd that all have property lists as values.
     private static func checked(_ etcd: EtcdBackend) throws -> String {
         let check = try etcd.wait { try await $0.check() }
         guard check.failures.isEmpty else { throw Invalid(reasons: check.failures) }

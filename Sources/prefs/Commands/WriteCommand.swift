@@ -32,8 +32,8 @@ struct WriteCommand: Command {
           --dict       FILE KEY --dict [NAME VALUE ...]       a dictionary of the values
           --dict-add   FILE KEY --dict-add NAME VALUE ...     the dictionary with these entries set
 
-        One value may be -, for the text on standard input without its last line break. With --raw it is taken byte for byte, as a string
-        or, with --data, as the data itself. Every value is copied exactly, except line breaks at the end of a string, by
+        One value may be -, for the text on standard input without its last line break. With --raw its bytes are used unchanged, as a string
+        or, with --data, as the data itself. This copies every value exactly, except for line breaks at the end of a string:
           prefs write FILE KEY --type "$(prefs type OTHER KEY)" -- "$(prefs read OTHER KEY)"
         """
 

@@ -8,7 +8,7 @@ struct DeleteCommand: Command {
     static let operands = "FILE [KEY]"
     static let options = [EntryPath.literalOption]
     static let takesEtcd = true
-    static let summary = "Remove one key, or all of them; the file stays."
+    static let summary = "Remove one key, or all of them; the file is kept."
 
     private let storage: EntryStorage
     private let path: EntryPath?

@@ -69,12 +69,12 @@ struct Difference: Equatable {
 
 /// Applies the edits that were made to a copy of a property list to its present content, so that the edits of others are kept.
 struct Merge {
-    /// A value was changed differently in the copy and by others.
+    /// A value was changed both in the copy and by others.
     struct Conflict: Error, Equatable {
         let path: String
     }
 
-    /// A value as it was when the copy was made, with what was copied, which a format may have rounded, and the copy after its edit.
+    /// A value when the copy was made, as copied, possibly rounded by the format, and after the edit of the copy.
     private typealias Versions = (original: PropertyListValue?, copied: PropertyListValue?, edited: PropertyListValue?)
 
     let original: [String: PropertyListValue]
@@ -86,7 +86,7 @@ struct Merge {
         Set(copied.keys).union(edited.keys).filter { copied[$0] != edited[$0] }
     }
 
-    /// The new value of an entry whose present value is given.
+    /// The new value of an entry, given its present value.
     func value(of key: String, present: PropertyListValue?) throws(Conflict) -> PropertyListValue? {
         try Self.merged((original[key], copied[key], edited[key]), into: present, at: key)
     }
@@ -103,7 +103,7 @@ struct Merge {
             return .dictionary(result)
         }
         guard present == original else { throw Conflict(path: path) }
-        // Elements that were not edited are not rounded.
+        // Unedited elements keep their exact values, not the rounded copies.
         if case (.array(let old)?, .array(let new)?, .array(let source)?) = (copied, edited, original) {
             var elements = new
             for index in new.indices where index < old.count && index < source.count {

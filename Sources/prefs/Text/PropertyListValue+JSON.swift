@@ -1,8 +1,8 @@
 import FoundationSubset
 import PropertyListCoding
 
-// Values as JSON, each always as the same text, on a single line: keys are sorted by their UTF-8 bytes, integers are exact, and a real is
-// the shortest text that parses to the same real, never to an integer.
+// Canonical JSON on a single line: keys are sorted by their UTF-8 bytes, integers are exact, and a real is the shortest text that parses
+// to the same real, never to an integer.
 
 extension PropertyListValue {
     /// The JSON of the value, without spaces.
@@ -19,7 +19,7 @@ extension PropertyListValue {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The text that `prefs read` prints, which `prefs write --type` takes back: leaves are bare, containers are typed JSON.
+    /// The text that `prefs read` prints and `prefs write --type` parses: leaves are bare, containers are typed JSON.
     var bareText: String {
         switch self {
         case .string(let string): string
@@ -32,9 +32,9 @@ extension PropertyListValue {
 }
 
 extension [String: PropertyListValue] {
-    /// The JSON of a whole property list, with one entry a line.
+    /// The JSON of a whole property list, with one entry per line.
     ///
-    /// - Parameter colour: returns the text to display for a key in quotes.
+    /// - Parameter colour: returns the colored text of a quoted key.
     func json(key colour: (String) -> String = { $0 }) -> [UInt8] {
         var text = Array("{".utf8)
         var separator = "\n  "
@@ -56,7 +56,7 @@ extension [String: PropertyListValue] {
 }
 
 extension String {
-    /// The string, in quotes if it could be misread without them.
+    /// The string, quoted unless it is unambiguous without quotes.
     var displayName: String {
         let isPlain = unicodeScalars.allSatisfy {
             $0.properties.isAlphabetic || ("0"..."9").contains($0) || "-_./$".unicodeScalars.contains($0)
@@ -64,7 +64,7 @@ extension String {
         return isPlain && !isEmpty ? self : quoted
     }
 
-    /// The JSON of the string: in quotes, with line breaks, control characters and those that change the direction of text escaped.
+    /// The JSON of the string, in which line breaks, control characters and bidirectional formatting characters are escaped.
     var quoted: String {
         var text: [UInt8] = []
         text.append(quoted: self)
@@ -143,7 +143,7 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
         var string = string
         string.withUTF8 { bytes in
-            // Most of a text needs no escaping: it is copied in runs from one escape to the next.
+            // Copies runs between escapes, because most text needs none.
             var start = 0
             var index = 0
             while index < bytes.count {
@@ -166,7 +166,7 @@ extension [UInt8] {
         case ..<0x20, 0x22, 0x5C, 0x7F: 1
         // U+0080 to U+009F.
         case 0xC2: bytes[index + 1] < 0xA0 ? 2 : 0
-        // U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 change the direction of text; U+2028 and U+2029 are line breaks.
+        // Bidirectional: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069. Line breaks: U+2028, U+2029.
         case 0xD8: bytes[index + 1] == 0x9C ? 2 : 0
         case 0xE2:
             switch (bytes[index + 1], bytes[index + 2]) {

@@ -2,17 +2,17 @@ import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
-/// `prefs log`: prints the changes that a file's journal, or etcd, remembers.
+/// `prefs log`: prints the changes in a file's journal, or in the history of etcd.
 struct LogCommand: Command {
     static let name = "log"
     static let operands = "FILE [KEY]"
     static let options = ["--json", EntryPath.literalOption]
     static let takesEtcd = true
-    static let summary = "Print who has changed what and when, as far as the file's journal or etcd remembers, the oldest change first."
+    static let summary = "Print who has changed what and when, from the file's journal or the history of etcd, the oldest change first."
     static let details = """
-        A line has the time, the key, the old and the new value, the writer and the revision. Changes of one revision were made at once. The
-        times are by the clocks of the writers; etcd keeps neither time nor writer. With KEY, which may be a path, only changes of its value
-        are printed.
+        A line has the time, the key, the old and the new value, the writer and the revision. Changes with the same revision are one
+        transaction. Times are from the clocks of the writers; etcd stores neither time nor writer. With KEY, which may be a path, only
+        changes of its value are printed.
           --json   print objects: {"key","old","new","kind","storageRevision","time","writer"}. old and new are null where nothing is
                    stored; kind is set or removed; time (ISO 8601) and writer are null where they are not known
 

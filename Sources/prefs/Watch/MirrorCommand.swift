@@ -11,10 +11,10 @@ struct MirrorCommand: Command {
     static let takesEtcd = true
     static let summary = "Keep FILE equal to the entries under a prefix in etcd until interrupted; other programs watch FILE."
     static let details = """
-        Entries of FILE that are not under the prefix are removed, and what others write to FILE is replaced at the next change in etcd.
-        FILE is replaced atomically, once for all changes that have come meanwhile. While the cluster cannot be reached, FILE keeps its
-        entries, and standard error tells since when; what FILE cannot store is reported there as well, and tried again. SIGINT and SIGTERM
-        end the command with status 0.
+        Entries of FILE that are not under the prefix are removed, and changes to FILE by others are overwritten at the next change in etcd.
+        FILE is replaced atomically, once for all pending changes. While the cluster cannot be reached, FILE keeps its entries, and standard
+        error says so; entries that cannot be stored in FILE are reported there as well, and retried. SIGINT and SIGTERM end the command
+        with status 0.
         """
 
     private static let retryInterval = Duration.seconds(2)
@@ -37,7 +37,7 @@ struct MirrorCommand: Command {
 
     /// Writes the entries of a store to the file now and after each change, until the store ends.
     private func mirror(_ store: ObservableStore) async throws {
-        // One change is enough to know that there is something to write, which is everything that has changed by then.
+        // Each write stores the current entries, so one buffered change is enough.
         let changes = store.allChanges(bufferingPolicy: .bufferingNewest(1))
         let queue = DispatchQueue(label: "prefs mirror")
         try await withThrowingTaskGroup { group in
@@ -53,7 +53,7 @@ struct MirrorCommand: Command {
 
     /// Makes the entries of the file those of a store, as one edit.
     private func write(_ store: ObservableStore, on queue: DispatchQueue) async throws {
-        // A file may block, and threads of the cooperative pool must not.
+        // File access may block, which threads of the cooperative pool must not.
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             queue.async {
                 continuation.resume(
@@ -70,7 +70,7 @@ struct MirrorCommand: Command {
         }
     }
 
-    /// Prints when the cluster can be reached again: that it cannot is a failure of the store.
+    /// Prints when the cluster can be reached again; the store reports when it cannot.
     private static func reportRecoveries(_ updates: AsyncStream<StorageAvailability>, of name: String) async {
         var wasAvailable = true
         for await availability in updates {
@@ -80,7 +80,7 @@ struct MirrorCommand: Command {
         }
     }
 
-    /// Runs an operation until it succeeds, and prints each reason why it does not, once if it stays the same.
+    /// Runs an operation until it succeeds, and prints its error each time it changes.
     private static func repeating<Success: Sendable>(_ operation: () async throws -> Success) async throws -> Success {
         var reported: CommandError?
         while true {

@@ -53,7 +53,7 @@ final class Terminal: Sendable {
         defer { withExtendedLifetime(signals) { settings.map(leave) } }
         send(.redraw)
         for await _ in wakeUps {
-            // All pending events are drawn at once, so that drawing never falls behind.
+            // Draws all pending events at once, so that drawing keeps up.
             let pending = requests.withLock { requests in
                 defer { requests = [] }
                 return requests
@@ -65,7 +65,7 @@ final class Terminal: Sendable {
                 case .end: return
                 case .suspend:
                     settings.take().map(leave)
-                    // Other threads of the process may be stopped later than this call returns.
+                    // This may return before the other threads of the process are stopped.
                     kill(getpid(), SIGSTOP)
                 case .resume: settings = settings ?? enter()
                 }
@@ -90,7 +90,7 @@ final class Terminal: Sendable {
         tcgetattr(output.descriptor, &settings)
         var changed = settings
         changed.c_lflag &= ~tcflag_t(ECHO)
-        // Otherwise a key that sends a signal discards what is written at that moment, such as the end of the display.
+        // Otherwise a key that sends a signal discards pending output, such as the sequence that leaves the screen.
         changed.c_lflag |= tcflag_t(NOFLSH)
         tcsetattr(output.descriptor, TCSADRAIN, &changed)
         _ = write("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[2J")

@@ -16,17 +16,17 @@ struct WatchCommand: Command {
                       the revision of the file, or null if it has no journal
           --initial   print the current values first, for named keys also when they are not set
           --since REVISION
-                      print first what has happened since a storageRevision, and exit with 4 if the file does not remember that
+                      print the changes since a storageRevision first, and exit with 4 if the file does not have them any more
           --count N   stop after N lines
           --lines     print lines also on a terminal, as the other options do
 
-        To continue later, keep the storageRevision of a line when a line with another one follows: then all lines of it were printed.
+        To continue later, save the storageRevision of a line once a line with another one follows: then all of its changes were printed.
 
         The table on a terminal has a row for each key, with its value and, once it has changed, the time, the origin and the old value.
         Rows of the last change are marked with *. Without --lines, it is not used if TERM is dumb.
 
-        The file need not be there yet. SIGINT and SIGTERM end the command with status 0. Changes of one revision were made at once.
-        Lines that nobody reads from a pipe wait in memory.
+        The file need not exist yet. SIGINT and SIGTERM end the command with status 0. Changes with the same revision are one transaction.
+        Lines that are not read from a pipe are buffered in memory.
         """
 
     private let storage: EntryStorage
@@ -63,7 +63,7 @@ struct WatchCommand: Command {
 
     private func watch(_ store: ObservableStore, _ output: Output) async throws {
         if isTable { return await displayTable(of: store, output) }
-        // These end the process even while a write to a reader that does not read is blocking.
+        // These end the process even while a write to a full pipe blocks.
         let signals = onSignals([SIGINT, SIGTERM]) { _ in exit(0) }
         output.onClose { exit(0) }
         let failures = Task { [stream = store.failures] in
@@ -76,7 +76,7 @@ struct WatchCommand: Command {
         try await printLines(of: store, output)
     }
 
-    /// Prints what has happened since the given revision, if any, and every later change.
+    /// Prints the changes since the given revision, if any, and every later one.
     private func printLines(of store: ObservableStore, _ output: Output) async throws {
         if let start { return try await print(try await Self.changes(of: store, since: start), lineLimit, output) }
         // Subscribes before it takes the snapshot, so that no change is missed, and skips changes that the snapshot includes.
@@ -104,7 +104,7 @@ struct WatchCommand: Command {
         }
     }
 
-    /// What has happened in a store's file since a revision, and what happens.
+    /// The changes in a store's file since a revision, and every later one.
     static func changes(
         of store: ObservableStore, since revision: StorageRevision
     ) async throws -> AsyncStream<Change<PropertyListValue?>> {
@@ -183,7 +183,7 @@ func onSignals(_ numbers: [Int32], _ body: @escaping @Sendable (Int32) -> Void) 
         source.activate()
         return source
     }
-    // A signal that arrives before is ignored.
+    // Signals are ignored until then.
     registered.wait()
     return sources
 }

@@ -8,7 +8,7 @@ struct WatchLine: Equatable {
     let new: PropertyListValue?
     /// The origin of the change, or nil for a current value.
     var origin: String?
-    /// The number of the change since the start, equal for changes that were made at once.
+    /// The number of the transaction with the change, since the start.
     let revision: UInt64
     /// The revision of the file with the change, or with a current value; nil if the file has no revisions.
     var storageRevision: StorageRevision?

@@ -1,13 +1,13 @@
 import ObservableStorage
 import PropertyListCoding
 
-/// The table that `prefs watch` displays on a terminal: a row for each key, of which those of the last change are marked.
+/// The table that `prefs watch` displays on a terminal: a row for each key, with those of the last change marked.
 struct WatchTable {
     /// What changes the table.
     enum Event {
         /// A key has changed, at a time of day.
         case change(WatchLine, time: String)
-        /// The file cannot be read or watched at present.
+        /// The file cannot be read or watched.
         case failure(String)
         /// The terminal has another size.
         case size(columns: Int, rows: Int)
@@ -23,7 +23,7 @@ struct WatchTable {
         }
     }
 
-    private static let oldestColumns = (name: 12, value: 12)
+    private static let minimumWidths = (key: 12, value: 12)
 
     private let title: String
     /// Sorted, or in the order in which the keys were named.
@@ -47,7 +47,7 @@ struct WatchTable {
         case .size(let columns, let rows): size = (columns, rows)
         case .change(let line, let time):
             failure = nil
-            if line.revision != revision { removeGoneRows() }
+            if line.revision != revision { dropRemovedRows() }
             revision = line.revision
             let index = index(of: line.key)
             rows[index].value = line.new
@@ -58,7 +58,7 @@ struct WatchTable {
     }
 
     /// Removes the rows of keys that were removed before the last change.
-    private mutating func removeGoneRows() {
+    private mutating func dropRemovedRows() {
         if !hasNamedKeys { rows.removeAll { $0.value == nil } }
     }
 
@@ -93,9 +93,9 @@ extension WatchTable {
     func lines(_ output: Output) -> [String] {
         guard size.rows > 2 else { return [] }
         let visible = rows[firstVisibleRow..<min(rows.count, firstVisibleRow + visibleRows)]
-        let keyWidth = min(visible.map { $0.key.displayName.width }.max() ?? 0, max(Self.oldestColumns.name, size.columns * 2 / 5))
+        let keyWidth = min(visible.map { $0.key.displayName.width }.max() ?? 0, max(Self.minimumWidths.key, size.columns * 2 / 5))
         let widest = visible.map { $0.valueText.width }.max() ?? 0
-        let valueWidth = min(widest, max(Self.oldestColumns.value, (size.columns - keyWidth) / 2))
+        let valueWidth = min(widest, max(Self.minimumWidths.value, (size.columns - keyWidth) / 2))
         let body = visible.map { row in line(row, keyWidth, valueWidth, output) }
         return [output.remark(title.escaped.fitted(to: size.columns))] + body + [footer(visible.indices, output)]
     }
@@ -104,7 +104,7 @@ extension WatchTable {
         let isMarked = row.last.map { $0.line.revision == revision } ?? false
         let key = row.key.displayName.fitted(to: keyWidth).padded(to: keyWidth)
         let value = row.valueText.fitted(to: valueWidth).padded(to: valueWidth)
-        let note = row.last.map { "\($0.time) \($0.line.origin ?? ""), was \($0.line.old?.json ?? "(none)")" } ?? ""
+        let details = row.last.map { "\($0.time) \($0.line.origin ?? ""), was \($0.line.old?.json ?? "(none)")" } ?? ""
         // The parts are cut before they are coloured, because escape sequences have no width.
         var rest = size.columns
         let paint = { (text: String, colour: (String) -> String) -> String in
@@ -116,7 +116,7 @@ extension WatchTable {
         let valueColour = !isMarked ? plain : row.value == nil ? output.removed : output.newValue
         return [
             paint(isMarked ? "* " : "  ", plain), paint(key, output.key), paint("  ", plain), paint(value, valueColour), paint("  ", plain),
-            paint(note, output.remark),
+            paint(details, output.remark),
         ].joined()
     }
 
