@@ -41,13 +41,13 @@ struct DefaultsObservation: Sendable {
     }
 
     /// Records the names that are stored now. A name that is not stored any more is observed as long as the program uses it.
-    mutating func noteStored(_ names: Set<String>) -> Actions {
+    mutating func setStored(_ names: Set<String>) -> Actions {
         stored = names.filter(Self.isObservable)
         return update()
     }
 
     /// Records names that the program reads or observes, which need not be stored yet.
-    mutating func noteUsed(_ names: [String]) -> Actions {
+    mutating func addUsed(_ names: [String]) -> Actions {
         var unstored = used.subtracting(stored).count
         for name in names where Self.isObservable(name) && !used.contains(name) {
             if !stored.contains(name) {

@@ -61,13 +61,13 @@ final class SharedDefaults: @unchecked Sendable {
     }
 
     /// Records the entries that are stored now.
-    func noteStored(_ values: [String: PropertyListValue]) {
-        change { $0.noteStored(Set(values.keys)) }
+    func setStored(_ values: [String: PropertyListValue]) {
+        change { $0.setStored(Set(values.keys)) }
     }
 
     /// Records names that the program reads or observes.
-    func noteUsed(_ names: [String]) {
-        change { $0.noteUsed(names) }
+    func addUsed(_ names: [String]) {
+        change { $0.addUsed(names) }
     }
 
     // Observers are added and removed in the order of the decisions, and not on the thread that reads or writes, which may hold a lock that

@@ -161,7 +161,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
             }
             values[key] = value.rounded(for: Self.format)
         }
-        shared.noteStored(values)
+        shared.setStored(values)
         return StorageEntries(values)
     }
 
@@ -177,7 +177,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
         }
         var values = before.values
         for edit in edits { values[edit.key] = edit.value }
-        shared.noteStored(values)
+        shared.setStored(values)
         return StorageEntries(values)
     }
 
@@ -192,8 +192,8 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
 
 extension UserDefaultsBackend: NameObservingBackend {
     /// Observes the names that a store uses, which need not be stored yet.
-    package func noteUsed(_ names: [String]) {
-        shared.noteUsed(names)
+    package func addUsed(_ names: [String]) {
+        shared.addUsed(names)
     }
 }
 

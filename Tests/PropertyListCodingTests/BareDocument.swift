@@ -9,11 +9,11 @@ import Foundation
 struct BareDocument {
     private var text = "".unicodeScalars
     private let source: [Unicode.Scalar]
-    private var place = 0
+    private var position = 0
 
     init(_ bytes: Data) {
         source = Array(Self.text(of: bytes).unicodeScalars)
-        while place < source.count, !String(text).hasSuffix("</plist>") { copy() }
+        while position < source.count, !String(text).hasSuffix("</plist>") { copy() }
     }
 
     /// The document.
@@ -51,54 +51,56 @@ struct BareDocument {
         } else if begins("<!DOCTYPE") {
             skipDocumentType()
         } else if begins("<![CDATA[") {
-            let start = place
+            let start = position
             skip(to: "]]>", from: 9)
-            text.append(contentsOf: source[start..<place])
+            text.append(contentsOf: source[start..<position])
         } else if begins("<") {
             copyTag()
         } else {
-            text.append(source[place])
-            place += 1
+            text.append(source[position])
+            position += 1
         }
     }
 
     private mutating func copyTag() {
-        let start = place
-        place += begins("</") ? 2 : 1
-        while place < source.count, source[place] != ">", source[place] != "/", !source[place].properties.isWhitespace { place += 1 }
-        text.append(contentsOf: source[start..<place])
+        let start = position
+        position += begins("</") ? 2 : 1
+        while position < source.count, source[position] != ">", source[position] != "/", !source[position].properties.isWhitespace {
+            position += 1
+        }
+        text.append(contentsOf: source[start..<position])
         skip(to: ">", from: 0)
-        if !source[start...].starts(with: "</".unicodeScalars), source[place - 2] == "/" { text.append("/") }
+        if !source[start...].starts(with: "</".unicodeScalars), source[position - 2] == "/" { text.append("/") }
         text.append(">")
     }
 
     private mutating func skipDocumentType() {
-        while place < source.count, source[place] != ">", source[place] != "[" { place += 1 }
+        while position < source.count, source[position] != ">", source[position] != "[" { position += 1 }
         if begins("[") {
             var quote: Unicode.Scalar?
-            while place < source.count, quote != nil || source[place] != "]" {
+            while position < source.count, quote != nil || source[position] != "]" {
                 if quote == nil, begins("<!--") || begins("<?") {
                     skip(to: begins("<?") ? "?>" : "-->", from: 2)
                     continue
                 }
-                if source[place] == quote {
+                if source[position] == quote {
                     quote = nil
-                } else if quote == nil, "\"'".unicodeScalars.contains(source[place]) {
-                    quote = source[place]
+                } else if quote == nil, "\"'".unicodeScalars.contains(source[position]) {
+                    quote = source[position]
                 }
-                place += 1
+                position += 1
             }
         }
         skip(to: ">", from: 0)
     }
 
     private func begins(_ start: String) -> Bool {
-        source[place...].starts(with: start.unicodeScalars)
+        source[position...].starts(with: start.unicodeScalars)
     }
 
     private mutating func skip(to end: String, from offset: Int) {
-        place += offset
-        while place < source.count, !begins(end) { place += 1 }
-        place = min(source.count, place + end.unicodeScalars.count)
+        position += offset
+        while position < source.count, !begins(end) { position += 1 }
+        position = min(source.count, position + end.unicodeScalars.count)
     }
 }

@@ -156,19 +156,19 @@ import Testing
         let later = list([0xD2, 1, 2, 3, 3])
         #expect(failure(of: later)?.reason.contains("much larger") == true)
         for root in [[0xD2, 1, 2, 3, 5], [0xD2, 1, 2, 5, 5], [0xD1, 1, 3], [0xD0]] as [[UInt8]] {
-            #expect(try told(later, since: list(root)) == nil)
+            #expect(try changes(in: later, since: list(root)) == nil)
         }
-        #expect(try told(list([0xD1, 1, 3]), since: list([0xD0]))?.keys.sorted() == ["a"])
+        #expect(try changes(in: list([0xD1, 1, 3]), since: list([0xD0]))?.keys.sorted() == ["a"])
     }
 
     @Test("A repeated new key requires reading everything")
     func repeatedKey() throws {
         let earlier = BinaryList([0xD1, 1, 2], Array("Qa".utf8), [0x09]).data
         let later = BinaryList([0xD3, 1, 3, 3, 2, 2, 2], Array("Qa".utf8), [0x09], Array("Qb".utf8)).data
-        #expect(try told(later, since: earlier) == nil)
+        #expect(try changes(in: later, since: earlier) == nil)
     }
 
-    private func told(_ later: Data, since earlier: Data) throws -> [String: PropertyListValue?]? {
+    private func changes(in later: Data, since earlier: Data) throws -> [String: PropertyListValue?]? {
         guard case .dictionary(let old) = try PropertyListValue.decode(earlier).value else { return nil }
         return PropertyListValue.changes(in: later, since: earlier, of: { old[$0] })
     }
@@ -179,7 +179,7 @@ import Testing
     func randomEdits(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         var old: Entries = [:]
-        var told = 0
+        var reported = 0
         for number in 0..<50 { old["key \(number)"] = .random(depth: 2, using: &generator) }
         for _ in 0..<50 {
             await Task.yield()
@@ -188,24 +188,24 @@ import Testing
                 let key = "key \(Int.random(in: 0..<60, using: &generator))"
                 new[key] = Bool.random(using: &generator) ? .random(depth: 2, using: &generator) : nil
             }
-            if try check(from: old, to: try PropertyListValue.dictionary(new).encoded(as: .binary)) { told += 1 }
+            if try check(from: old, to: try PropertyListValue.dictionary(new).encoded(as: .binary)) { reported += 1 }
             old = new
         }
-        #expect(told > 10)
+        #expect(reported > 10)
     }
 
     @Test("For damaged bytes, a difference is reported only if reading everything gives the same result")
     func damaged() throws {
         let good = try PropertyListValue.dictionary(entries).encoded(as: .binary)
-        var told = 0
-        for place in good.indices {
-            for byte in [0, 1, 0x7F, 0xFF, good[place] &+ 1, good[place] ^ 0x10] as [UInt8] {
+        var reported = 0
+        for offset in good.indices {
+            for byte in [0, 1, 0x7F, 0xFF, good[offset] &+ 1, good[offset] ^ 0x10] as [UInt8] {
                 var bad = good
-                bad[place] = byte
-                if try check(from: entries, to: bad) { told += 1 }
+                bad[offset] = byte
+                if try check(from: entries, to: bad) { reported += 1 }
             }
         }
-        #expect(told > 100)
+        #expect(reported > 100)
     }
 
     /// Whether a difference was reported, which must equal the result of reading everything.

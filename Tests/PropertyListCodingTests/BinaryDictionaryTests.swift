@@ -46,9 +46,9 @@ import Testing
         try check(Self.keys)
         try check(Self.keys.reversed())
         try check(Self.plain)
-        for place in 1..<Self.plain.count {
+        for position in 1..<Self.plain.count {
             var swapped = Self.plain
-            swapped.swapAt(place - 1, place)
+            swapped.swapAt(position - 1, position)
             try check(swapped)
         }
         for seed in 0..<100 {

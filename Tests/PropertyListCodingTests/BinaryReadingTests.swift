@@ -65,18 +65,18 @@ import Testing
         let value = try PropertyListValue.decode(list.data).value
         #expect(value == [inner, inner, inner, inner, ["k": true]])
         guard case .array(let elements) = value else { return }
-        let places = elements.prefix(4).map { element -> UnsafeRawPointer? in
+        let addresses = elements.prefix(4).map { element -> UnsafeRawPointer? in
             guard case .array(let children) = element else { return nil }
             return children.withUnsafeBytes { $0.baseAddress }
         }
-        #expect(Set(places).count == 2)
+        #expect(Set(addresses).count == 2)
     }
 
     @Test("A malformed leaf is an error with an offset and a reason", arguments: leaves)
-    func malformedLeaf(bytes: [UInt8], place: Int, reason: String) throws {
+    func malformedLeaf(bytes: [UInt8], offset: Int, reason: String) throws {
         let list = BinaryList.entry(bytes)
         let error = try #require(failure(of: list.data))
-        #expect(error.offset == list.offset(of: 2) + place, "\(error)")
+        #expect(error.offset == list.offset(of: 2) + offset, "\(error)")
         #expect(error.reason.contains(reason), "\(error)")
     }
 
@@ -118,10 +118,10 @@ import Testing
             let list = BinaryList([0xD1, 1, 1], head + text, behind)
             let string = String(decoding: text, as: UTF8.self)
             #expect(try PropertyListValue.decode(list.data).value == [string: .string(string)])
-            for place in text.indices {
+            for index in text.indices {
                 var damaged = list
-                damaged.objects[1][head.count + place] |= 0x80
-                #expect(failure(of: damaged.data)?.offset == list.offset(of: 1) + head.count + place)
+                damaged.objects[1][head.count + index] |= 0x80
+                #expect(failure(of: damaged.data)?.offset == list.offset(of: 1) + head.count + index)
             }
         }
     }

@@ -104,9 +104,9 @@ import Testing
         }
         // The root, and for each child the node and a hundred times 32 bytes; a reference is one byte of the input.
         let bytes = list(0).count
-        let most = try #require((1...10_000).first { 1 + ($0 + 1) * 101 > 262_144 + 16 * (bytes + $0 + 1) })
-        #expect(failure(of: list(most)) == nil)
-        #expect(failure(of: list(most + 1))?.reason.contains("much larger") == true)
+        let maximum = try #require((1...10_000).first { 1 + ($0 + 1) * 101 > 262_144 + 16 * (bytes + $0 + 1) })
+        #expect(failure(of: list(maximum)) == nil)
+        #expect(failure(of: list(maximum + 1))?.reason.contains("much larger") == true)
     }
 
     @Test("Cycles of any length are an error")
@@ -156,8 +156,8 @@ import Testing
         let small = try short.encoded(as: .binary)
         #expect(small.count < 5_000 * 14)
         #expect(try PropertyListValue.decode(small).value == short)
-        let few = PropertyListValue.array(Array(repeating: .string(long), count: 50))
-        #expect(try few.encoded(as: .binary).count < 2 * long.utf8.count)
+        let array = PropertyListValue.array(Array(repeating: .string(long), count: 50))
+        #expect(try array.encoded(as: .binary).count < 2 * long.utf8.count)
     }
 
     @Test("A stack of 512 kilobytes suffices at the maximum depth")

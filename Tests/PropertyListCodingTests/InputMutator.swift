@@ -29,34 +29,34 @@ struct InputMutator {
     }
 
     private mutating func damage(_ bytes: inout [UInt8]) {
-        let place = place(in: bytes)
+        let offset = randomOffset(in: bytes)
         switch number(below: 12) {
-        case 0: bytes[place] ^= 1 << UInt8(number(below: 8))
-        case 1: bytes[place] = pick(Self.tellingBytes)
-        case 2: bytes[place] = UInt8(number(below: 256))
-        case 3: bytes.removeSubrange(place..<min(bytes.count, place + 1 + number(below: 8)))
-        case 4: bytes.insert(contentsOf: bytes[place..<min(bytes.count, place + 16)], at: place)
-        case 5: bytes.insert(UInt8(number(below: 256)), at: place)
-        case 6: put(pick(Self.tellingNumbers), in: &bytes, at: place, size: pick([1, 2, 4, 8]))
-        case 7: bytes.insert(contentsOf: pick(Self.words), at: place)
-        case 8: bytes.replaceSubrange(place..<min(bytes.count, place + 4), with: pick(Self.words))
+        case 0: bytes[offset] ^= 1 << UInt8(number(below: 8))
+        case 1: bytes[offset] = pick(Self.boundaryBytes)
+        case 2: bytes[offset] = UInt8(number(below: 256))
+        case 3: bytes.removeSubrange(offset..<min(bytes.count, offset + 1 + number(below: 8)))
+        case 4: bytes.insert(contentsOf: bytes[offset..<min(bytes.count, offset + 16)], at: offset)
+        case 5: bytes.insert(UInt8(number(below: 256)), at: offset)
+        case 6: put(pick(Self.boundaryNumbers), in: &bytes, at: offset, size: pick([1, 2, 4, 8]))
+        case 7: bytes.insert(contentsOf: pick(Self.words), at: offset)
+        case 8: bytes.replaceSubrange(offset..<min(bytes.count, offset + 4), with: pick(Self.words))
         case 9:
             let other = pick(files)
             let start = number(below: max(other.count, 1))
-            bytes.insert(contentsOf: other[start..<min(other.count, start + 40)], at: place)
-        case 10: bytes.removeSubrange(place...)
-        default: for index in place..<min(bytes.count, place + 1 + number(below: 64)) { bytes[index] = 0 }
+            bytes.insert(contentsOf: other[start..<min(other.count, start + 40)], at: offset)
+        case 10: bytes.removeSubrange(offset...)
+        default: for index in offset..<min(bytes.count, offset + 1 + number(below: 64)) { bytes[index] = 0 }
         }
     }
 
     /// Anywhere, but equally often among the last bytes, where a binary list has its tables.
-    private mutating func place(in bytes: [UInt8]) -> Int {
+    private mutating func randomOffset(in bytes: [UInt8]) -> Int {
         let start = Bool.random(using: &generator) ? max(0, bytes.count - 60) : 0
         return start + number(below: bytes.count - start)
     }
 
-    private func put(_ number: UInt64, in bytes: inout [UInt8], at place: Int, size: Int) {
-        for (index, byte) in zip(place..<bytes.count, BinaryList.bytes(number, size)) { bytes[index] = byte }
+    private func put(_ number: UInt64, in bytes: inout [UInt8], at offset: Int, size: Int) {
+        for (index, byte) in zip(offset..<bytes.count, BinaryList.bytes(number, size)) { bytes[index] = byte }
     }
 
     private mutating func number(below bound: Int) -> Int {
@@ -69,12 +69,12 @@ struct InputMutator {
 }
 
 extension InputMutator {
-    private static let tellingBytes: [UInt8] = [
+    private static let boundaryBytes: [UInt8] = [
         0, 1, 8, 9, 0x0F, 0x10, 0x13, 0x14, 0x22, 0x23, 0x26, 0x33, 0x3C, 0x3E, 0x41, 0x4F, 0x51, 0x5F, 0x61, 0x6F, 0x7F, 0x80, 0xA1, 0xAF,
         0xB1, 0xD1, 0xDF, 0xFF,
     ]
 
-    private static let tellingNumbers: [UInt64] = [
+    private static let boundaryNumbers: [UInt64] = [
         0, 1, 2, 7, 8, 9, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x7FFF_FFFF, 0xFFFF_FFFF, 1 << 32, 1 << 61, 1 << 62, 1 << 63, .max,
         .max - 1, .max - 8, 0x7FF0_0000_0000_0000, 0x7FF8_0000_0000_0001, 0xFFF0_0000_0000_0000, 0x43E0_0000_0000_0000,
     ]

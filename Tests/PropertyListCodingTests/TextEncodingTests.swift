@@ -50,9 +50,9 @@ import Testing
     func offsets(encoding: String.Encoding, mark: [UInt8]) throws {
         let start = "<array><string>é中🙂</string>"
         let data = try #require((start + "<wrong/></array>").data(using: encoding))
-        let place = try #require(start.data(using: encoding)).count
-        #expect(failure(of: Data(mark) + data)?.offset == mark.count + place)
-        #expect(failure(of: data)?.offset == place)
+        let size = try #require(start.data(using: encoding)).count
+        #expect(failure(of: Data(mark) + data)?.offset == mark.count + size)
+        #expect(failure(of: data)?.offset == size)
         #expect(failure(of: data.dropLast(mark.count / 2)) != nil)
     }
 

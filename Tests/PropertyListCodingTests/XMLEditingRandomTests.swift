@@ -41,8 +41,8 @@ import Testing
             let text = String(decoding: data, as: UTF8.self).unicodeScalars
             var rest = Substring.UnicodeScalarView(text)
             for entry in document.entries where edits[entry.key] == nil {
-                let place = try #require(rest.firstRange(of: entry.text.unicodeScalars), "seed \(firstSeed), document \(number)")
-                rest = rest[place.upperBound...]
+                let range = try #require(rest.firstRange(of: entry.text.unicodeScalars), "seed \(firstSeed), document \(number)")
+                rest = rest[range.upperBound...]
             }
         }
     }

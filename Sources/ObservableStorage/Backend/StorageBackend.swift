@@ -119,10 +119,10 @@ public enum StorageEvent: Sendable, Hashable {
 
 /// A storage that observes its entries one by one, as user defaults do, and therefore needs to know which ones are used.
 package protocol NameObservingBackend: StorageBackend {
-    /// Notes names that a store reads, writes or observes for the first time, which need not be stored yet.
+    /// Adds names that a store reads, writes or observes for the first time, which need not be stored yet.
     ///
-    /// Called on the store's queue, some time after the first use; a name may be noted more than once.
-    func noteUsed(_ names: [String])
+    /// Called on the store's queue, some time after the first use; a name may be added more than once.
+    func addUsed(_ names: [String])
 }
 
 // MARK: - Nested edits

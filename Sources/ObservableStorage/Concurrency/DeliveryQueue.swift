@@ -40,7 +40,7 @@ final class DeliveryQueue: Sendable {
         /// The index of the first delivery that was not begun.
         var next = 0
         var appended: UInt64 = 0
-        var made: UInt64 = 0
+        var completed: UInt64 = 0
         /// Whether a thread makes deliveries of the queue, or is going to.
         var isTaken = false
         var waiters: [(position: UInt64, wake: @Sendable () -> Void)] = []
@@ -88,14 +88,14 @@ final class DeliveryQueue: Sendable {
         state.withLock { state in
             state.deliveries.append(delivery)
             state.appended += 1
-            return (self, state.appended, state.appended - state.made > UInt64(Self.capacity))
+            return (self, state.appended, state.appended - state.completed > UInt64(Self.capacity))
         }
     }
 
     /// Makes deliveries up to a position on this thread, unless another one is making them.
     func deliver(upTo position: UInt64, on thread: DeliveryThread) {
         let first = state.withLock { state -> Delivery? in
-            guard !state.isTaken, state.made < position, let first = state.popFirst() else { return nil }
+            guard !state.isTaken, state.completed < position, let first = state.popFirst() else { return nil }
             state.isTaken = true
             return first
         }
@@ -142,19 +142,19 @@ final class DeliveryQueue: Sendable {
 
     private func next(upTo position: UInt64, ifAny goesOn: Bool) -> Step {
         let (step, woken) = state.withLock { state -> (Step, [@Sendable () -> Void]) in
-            state.made += 1
+            state.completed += 1
             var woken: [@Sendable () -> Void] = []
             if !state.waiters.isEmpty {
-                let made = state.made
-                woken = state.waiters.filter { $0.position <= made }.map(\.wake)
-                state.waiters.removeAll { $0.position <= made }
+                let completed = state.completed
+                woken = state.waiters.filter { $0.position <= completed }.map(\.wake)
+                state.waiters.removeAll { $0.position <= completed }
             }
             guard !state.isEmpty else {
                 state.isTaken = false
                 return (.done, woken)
             }
-            guard goesOn, state.made < position, let delivery = state.popFirst() else {
-                return (.left(isReached: state.made >= position), woken)
+            guard goesOn, state.completed < position, let delivery = state.popFirst() else {
+                return (.left(isReached: state.completed >= position), woken)
             }
             return (.make(delivery), woken)
         }
@@ -169,7 +169,7 @@ extension DeliveryQueue {
         guard case .listeningOn(let queue) = kind else { return }
         let ticket = append(delivery)
         if take() { deliverLater(on: queue) }
-        if ticket.isExcess { thread.noteExcess(ticket) }
+        if ticket.isExcess { thread.recordExcess(ticket) }
     }
 
     private func deliverLater(on queue: DispatchQueue) {
@@ -204,7 +204,7 @@ extension DeliveryQueue {
 
     private func wake(after position: UInt64, _ wake: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            guard state.made < position else { return false }
+            guard state.completed < position else { return false }
             state.waiters.append((position, wake))
             return true
         }

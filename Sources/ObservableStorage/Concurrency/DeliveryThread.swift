@@ -61,7 +61,7 @@ final class DeliveryThread {
     }
 
     /// Records that the deliveries to a listener with its own queue exceed the capacity.
-    func noteExcess(_ ticket: DeliveryQueue.Ticket) {
+    func recordExcess(_ ticket: DeliveryQueue.Ticket) {
         excess = ticket
     }
 

@@ -53,37 +53,34 @@ extension Lock where Value: Sendable {
 
 /// A lock as announced to the thread sanitizer; there is none in a process that does not run under it.
 final class SanitizerAnnotation: Sendable {
-    typealias Note = @convention(c) (_ lock: UnsafeMutableRawPointer) -> Void
-
-    private let notes: (acquired: Note, releases: Note)
+    typealias Announcement = @convention(c) (_ lock: UnsafeMutableRawPointer) -> Void
 
     init?() {
-        guard let notes = Self.notes else { return nil }
-        self.notes = notes
+        if Self.functions == nil { return nil }
     }
 
     /// Announces that everything done before the lock was last released happens before this point.
     func acquired() {
-        notes.acquired(Unmanaged.passUnretained(self).toOpaque())
+        Self.functions?.acquired(Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Announces that everything done up to this point happens before the lock is acquired next.
     func releases() {
-        notes.releases(Unmanaged.passUnretained(self).toOpaque())
+        Self.functions?.releases(Unmanaged.passUnretained(self).toOpaque())
     }
 }
 
 #if os(Linux)
     extension SanitizerAnnotation {
         /// The functions of the sanitizer's interface for locks, in a process that runs under it.
-        fileprivate static let notes: (acquired: Note, releases: Note)? = {
+        fileprivate static let functions: (acquired: Announcement, releases: Announcement)? = {
             guard let acquired = dlsym(nil, "__tsan_acquire"), let releases = dlsym(nil, "__tsan_release") else { return nil }
-            return (unsafeBitCast(acquired, to: Note.self), unsafeBitCast(releases, to: Note.self))
+            return (unsafeBitCast(acquired, to: Announcement.self), unsafeBitCast(releases, to: Announcement.self))
         }()
     }
 #else
     extension SanitizerAnnotation {
         /// On other platforms the sanitizer observes all locks.
-        fileprivate static let notes: (acquired: Note, releases: Note)? = nil
+        fileprivate static let functions: (acquired: Announcement, releases: Announcement)? = nil
     }
 #endif

@@ -29,7 +29,7 @@ final class MainActorQueue: Sendable {
         let ticket = queue.append(delivery)
         if Self.isCurrent { return deliver(on: thread) }
         if queue.take() { deliverLater() }
-        if ticket.isExcess { thread.noteExcess(ticket) }
+        if ticket.isExcess { thread.recordExcess(ticket) }
     }
 
     private func deliverLater() {

@@ -2,48 +2,59 @@ import Dispatch
 
 /// A value that is created on first access, once, by any number of threads.
 final class Once<Value: Sendable>: Sendable {
-    // The closure that creates the value, until it is called; the group for which other threads wait, while it runs; and the value.
-    private let state: Lock<(make: (@Sendable () -> Value)?, waiting: DispatchGroup?, made: Value?)>
+    private enum State {
+        case pending(create: @Sendable () -> Value)
+        /// Other threads wait for the group.
+        case creating(DispatchGroup)
+        case created(Value)
+    }
 
-    init(_ make: @escaping @Sendable () -> Value) {
-        state = Lock((make, nil, nil))
+    private let state: Lock<State>
+
+    init(_ create: @escaping @Sendable () -> Value) {
+        state = Lock(.pending(create: create))
     }
 
     /// The value; accessing it inside the closure that creates it deadlocks.
     var value: Value {
         let found = state.take { state in
             let found = state
-            if state.make != nil {
-                state = (nil, DispatchGroup(), nil)
-                state.waiting?.enter()
+            if case .pending = found {
+                let group = DispatchGroup()
+                group.enter()
+                state = .creating(group)
             }
-            return (found, state.waiting)
+            return found
         }
-        let (before, group) = found
-        if let made = before.made { return made }
-        guard let make = before.make else {
-            group?.wait()
+        switch found {
+        case .created(let value): return value
+        case .creating(let group):
+            group.wait()
             return self.value
+        case .pending(let create):
+            // User code, which must not run under the lock.
+            let value = create()
+            let before = state.withLock { state in
+                defer { state = .created(value) }
+                return state
+            }
+            if case .creating(let group) = before { group.leave() }
+            return value
         }
-        // The closure is user code: it runs outside the lock, and other threads wait for the group.
-        let made = make()
-        state.withLock { $0 = (nil, nil, made) }
-        group?.leave()
-        return made
     }
 }
 
 extension Lock {
-    /// The object of a key, created outside the lock if there is none; all callers get the same one, also if several create it at once.
+    /// The object of a key, created outside the lock if there is none; concurrent callers all get the same one.
     package borrowing func object<Key: Hashable & Sendable, Object: Sendable>(of key: Key, or make: () -> Object) -> Object
     where Value == [Key: Object] {
         if let known = withLock({ $0[key] }) { return known }
-        let made = make()
+        let object = make()
         return withLock { objects in
             // Another thread may have been faster.
             if let known = objects[key] { return known }
-            objects[key] = made
-            return made
+            objects[key] = object
+            return object
         }
     }
 }

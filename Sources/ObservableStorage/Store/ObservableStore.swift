@@ -148,7 +148,7 @@ public actor ObservableStore {
         StoreRegistry.all.add(self)
         LifeCycleObserver.start()
         if let backend = backend as? any NameObservingBackend {
-            let names = UsedNames(queue: executor.queue) { backend.noteUsed($0) }
+            let names = UsedNames(queue: executor.queue) { backend.addUsed($0) }
             cache.update { $0.entries.usedNames = names }
         }
         let token = backend.watch(since: entries.revision, on: executor.queue) { [weak self] event in self?.receive(event) }

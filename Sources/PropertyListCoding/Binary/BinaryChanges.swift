@@ -16,9 +16,9 @@ extension BinaryReader {
         // Keys come first, then values.
         let (oldCount, newCount) = (old.count / 2, new.count / 2)
         var comparison = BinaryComparison(of: self, since: earlier)
-        let fewest = min(oldCount, newCount)
-        let front = try comparison.countOfEqual(old, from: 0, to: new, from: 0, count: fewest)
-        let back = try comparison.countOfEqual(old, from: oldCount - 1, to: new, from: newCount - 1, count: fewest - front, step: -1)
+        let common = min(oldCount, newCount)
+        let front = try comparison.countOfEqual(old, from: 0, to: new, from: 0, count: common)
+        let back = try comparison.countOfEqual(old, from: oldCount - 1, to: new, from: newCount - 1, count: common - front, step: -1)
         var changed: [Int] = []
         for (range, shift) in [(0..<front, 0), (newCount - back..<newCount, oldCount - newCount)] {
             var position = range.lowerBound

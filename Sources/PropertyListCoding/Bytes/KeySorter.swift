@@ -13,7 +13,7 @@ struct KeySorter: ~Copyable {
 
     // Smaller groups, and those with longer common prefixes, are sorted by comparison.
     // If all were, binary.write would take 1.5 times as long, and xml.write 1.3 times.
-    private static let fewestToDistribute = 65
+    private static let minimumDistributed = 65
     private static let maximumDepth = 8
 
     /// Creates a sorter in an arena with space for a number of keys; it may grow larger.
@@ -77,7 +77,7 @@ extension KeySorter {
         _ keys: UnsafeMutableBufferPointer<Key>, spare: UnsafeMutableBufferPointer<Key>, depth: Int, text: (Key) -> UnsafeRawBufferPointer
     ) {
         readWords(of: keys, text)
-        guard keys.count >= fewestToDistribute, depth < maximumDepth else {
+        guard keys.count >= minimumDistributed, depth < maximumDepth else {
             var keys = keys
             return keys.sort { left, right in
                 if left.word != right.word { return left.word < right.word }
@@ -129,7 +129,7 @@ extension UnsafeMutableBufferPointer<KeySorter.Key> {
         let differences = reduce(0) { $0 | ($1.word ^ first) }
         var shifts = stride(from: UInt64(0), to: 64, by: 8).filter { differences >> $0 & 0xFF != 0 }
         // Without: binary.write 1.05, as one key that begins with another letter costs eight passes over all.
-        if shifts.count > Self.mostPasses { shifts = shifts.suffix(1) }
+        if shifts.count > Self.maximumPasses { shifts = shifts.suffix(1) }
         for shift in shifts {
             keys.distribute(into: spare, byByteAt: shift)
             swap(&keys, &spare)
@@ -138,7 +138,7 @@ extension UnsafeMutableBufferPointer<KeySorter.Key> {
         return shifts.first.map { .max << $0 } ?? .max
     }
 
-    private static var mostPasses: Int { 4 }
+    private static var maximumPasses: Int { 4 }
 
     /// Moves the keys in the order of one byte of their words; keys with the same byte keep their order.
     private func distribute(into output: Self, byByteAt shift: UInt64) {

@@ -20,16 +20,16 @@ struct DefaultsObservationTests {
     @Test("Names that are stored or used are observed while there is a watch, each once")
     func watches() {
         var observation = DefaultsObservation()
-        #expect(observation.noteStored(["b", "a", "x.y"]) == Actions())
+        #expect(observation.setStored(["b", "a", "x.y"]) == Actions())
         #expect(observation.beginWatch() == Actions(added: ["a", "b"]))
         #expect(observation.beginWatch() == Actions())
-        #expect(observation.noteUsed(["c", "b", "@d", "e.f", "c"]) == Actions(added: ["c"]))
-        #expect(observation.noteStored(["a", "b", "c"]) == Actions())
+        #expect(observation.addUsed(["c", "b", "@d", "e.f", "c"]) == Actions(added: ["c"]))
+        #expect(observation.setStored(["a", "b", "c"]) == Actions())
         #expect(observation.endWatch() == Actions())
         #expect(observation.endWatch() == Actions(removed: ["a", "b", "c"]))
         #expect(observation.observed.isEmpty)
         // What was used is known again when it is used by the next store.
-        #expect(observation.noteStored(["a"]) == Actions())
+        #expect(observation.setStored(["a"]) == Actions())
         #expect(observation.beginWatch() == Actions(added: ["a"]))
     }
 
@@ -37,20 +37,20 @@ struct DefaultsObservationTests {
     func names() {
         var observation = DefaultsObservation()
         _ = observation.beginWatch()
-        _ = observation.noteStored(["kept", "gone"])
-        _ = observation.noteUsed(["kept"])
-        #expect(observation.noteStored(["new"]) == Actions(removed: ["gone"], added: ["new"]))
+        _ = observation.setStored(["kept", "gone"])
+        _ = observation.addUsed(["kept"])
+        #expect(observation.setStored(["new"]) == Actions(removed: ["gone"], added: ["new"]))
         #expect(observation.observed == ["kept", "new"])
-        #expect(observation.noteStored(["gone"]) == Actions(removed: ["new"], added: ["gone"]))
+        #expect(observation.setStored(["gone"]) == Actions(removed: ["new"], added: ["gone"]))
     }
 
     @Test("An observer is removed with the bytes with which it was added, whatever the normalization of the name is later")
     func normalization() {
         var observation = DefaultsObservation()
         _ = observation.beginWatch()
-        #expect(observation.noteStored(["e\u{301}"]).added.map { Array($0.utf8) } == [Array("e\u{301}".utf8)])
-        #expect(observation.noteStored(["\u{e9}"]) == Actions())
-        #expect(observation.noteStored([]).removed.map { Array($0.utf8) } == [Array("e\u{301}".utf8)])
+        #expect(observation.setStored(["e\u{301}"]).added.map { Array($0.utf8) } == [Array("e\u{301}".utf8)])
+        #expect(observation.setStored(["\u{e9}"]) == Actions())
+        #expect(observation.setStored([]).removed.map { Array($0.utf8) } == [Array("e\u{301}".utf8)])
     }
 
     @Test("Beyond a thousand names without a value, further ones are observed when they are stored")
@@ -58,11 +58,11 @@ struct DefaultsObservationTests {
         var observation = DefaultsObservation()
         _ = observation.beginWatch()
         let names = (0..<1500).map { "name \($0)" }
-        #expect(observation.noteUsed(names).added.count == DefaultsObservation.maximumUnstored)
-        #expect(observation.noteStored(Set(names)).added.count == 500)
+        #expect(observation.addUsed(names).added.count == DefaultsObservation.maximumUnstored)
+        #expect(observation.setStored(Set(names)).added.count == 500)
         // Used names that are stored do not count.
-        _ = observation.noteUsed(names)
-        #expect(observation.noteUsed(["unset"]).added == ["unset"])
+        _ = observation.addUsed(names)
+        #expect(observation.addUsed(["unset"]).added == ["unset"])
     }
 
     @Test("After any sequence of events, exactly the wanted names are observed, and no observer was added or removed twice")
@@ -85,10 +85,10 @@ struct DefaultsObservationTests {
                     actions = observation.endWatch()
                 case 2:
                     used.formUnion(some)
-                    actions = observation.noteUsed(some)
+                    actions = observation.addUsed(some)
                 default:
                     stored = Set(some)
-                    actions = observation.noteStored(stored)
+                    actions = observation.setStored(stored)
                 }
                 #expect(active.isSuperset(of: actions.removed) && active.isDisjoint(with: actions.added))
                 active.subtract(actions.removed)

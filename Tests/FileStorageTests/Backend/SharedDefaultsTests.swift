@@ -47,12 +47,12 @@ struct SharedDefaultsTests {
 
     init() throws {
         other = try domain.defaults
-        var made: FakeObservers?
+        var created: FakeObservers?
         shared = SharedDefaults(try domain.defaults) { report in
-            made = FakeObservers(report)
-            return made?.observer
+            created = FakeObservers(report)
+            return created?.observer
         }
-        observers = try #require(made)
+        observers = try #require(created)
         backend = UserDefaultsBackend(shared.defaults, domain: domain.name, shared: shared)
     }
 
@@ -79,7 +79,7 @@ struct SharedDefaultsTests {
         let token = shared.watch { first.record(1) }
         let ended = shared.watch { second.record(1) }
         observers.change("volume")
-        shared.noteUsed(["volume", "dotted.name"])
+        shared.addUsed(["volume", "dotted.name"])
         #expect(try await first.elements(count: 1).count == 1)
         #expect(try await second.elements(count: 1).count == 1)
         ended.cancel()

@@ -224,18 +224,18 @@ struct UserDefaultsBackendTests {
 
     @Test("Observers of user defaults receive edits, and can edit")
     func notification() async throws {
-        let told = Recorder<Bool>()
+        let notified = Recorder<Bool>()
         let name = domain.name
         let observer = NotificationCenter.default.addObserver(forName: UserDefaults.didChangeNotification, object: defaults, queue: nil) {
             _ in
             guard let other = UserDefaultsBackend(suiteName: name) else { return }
-            if told.elements.isEmpty {
-                told.record(true)
+            if notified.elements.isEmpty {
+                notified.record(true)
                 _ = try? other.edit { $0["more"] = 2 }
             }
         }
         _ = try UserDefaultsBackend(defaults, domain: domain.name).edit { $0["count"] = 1 }
-        #expect(told.elements == [true])
+        #expect(notified.elements == [true])
         #expect(try backend.load().values == ["count": 1, "more": 2])
         NotificationCenter.default.removeObserver(observer)
     }

@@ -90,7 +90,7 @@ struct FileWatcherFileTests {
     }
 
     @Test("A thousand changes of a file on a busy queue cause one or two notifications")
-    func fewNotices() async throws {
+    func combinedNotices() async throws {
         try Disk.write(path, "one")
         let probe = try await WatchProbe(path, .withoutQuiet)
         let gate = DispatchSemaphore(value: 0)

@@ -20,24 +20,24 @@
         @Test("A thousand watchers share one instance, are notified of their own file only, and leave nothing open")
         func thousandWatchers() async throws {
             let count = 1000
-            let told = Inbox<Int>()
+            let reported = Inbox<Int>()
             for number in 0..<count { try Disk.makeFolder(folder.path("\(number)")) }
             let queue = DispatchQueue(label: "test")
             var watchers = (0..<count).map { number in
-                FileWatcher(path: folder.path("\(number)/app.plist"), queue: queue) { _ in told.put(number) }
+                FileWatcher(path: folder.path("\(number)/app.plist"), queue: queue) { _ in reported.put(number) }
             }
             #expect(Kernel.instances(watching: folder.url.path) == 1)
             #expect(watchers.allSatisfy { $0.mechanism == .inotify })
             let last = try await WatchProbe(path)
             // The first checks, which are on another queue than those of the last watcher.
             await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
-            told.takeAll()
+            reported.takeAll()
             for number in stride(from: 0, to: count, by: 100) { try Disk.replace(folder.path("\(number)/app.plist"), "one") }
             try await last.passAll()
             await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
-            #expect(Set(told.takeAll()) == Set(stride(from: 0, to: count, by: 100)))
+            #expect(Set(reported.takeAll()) == Set(stride(from: 0, to: count, by: 100)))
             #expect(Kernel.isWatched(folder.path("100")))
-            while !Kernel.isWatched(folder.path("100/app.plist")) { _ = await told.first { $0 == 100 } }
+            while !Kernel.isWatched(folder.path("100/app.plist")) { _ = await reported.first { $0 == 100 } }
             watchers = []
             await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
             last.watcher.cancel()
@@ -183,8 +183,8 @@
             try Disk.hardLink(folder.path("other"), to: path)
             let countdown = Lock<Int?>(nil)
             var calls = InotifyCalls.system
-            calls.watch = { [path] instance, place, mask in
-                let result = InotifyCalls.system.watch(instance, place, mask)
+            calls.watch = { [path] instance, watched, mask in
+                let result = InotifyCalls.system.watch(instance, watched, mask)
                 let isDue = countdown.withLock { left in
                     left = left.map { $0 - 1 }
                     return left == -1
@@ -221,8 +221,8 @@
             let isFull = Lock(false)
             var calls = pipe.calls
             let watch = calls.watch
-            calls.watch = { [path] instance, place, mask in
-                isFull.withLock { $0 } && place == path ? -ENOSPC : watch(instance, place, mask)
+            calls.watch = { [path] instance, watched, mask in
+                isFull.withLock { $0 } && watched == path ? -ENOSPC : watch(instance, watched, mask)
             }
             let hub = InotifyHub(calls: calls)
             let (arming, other) = (try hub.register(path) { _ in }, try hub.register(path) { _ in })
@@ -241,8 +241,8 @@
             let pipe = try FakeInotify()
             var calls = pipe.calls
             let watch = calls.watch
-            calls.watch = { [folder] instance, place, mask in
-                guard place == folder.path("one/deep") else { return watch(instance, place, mask) }
+            calls.watch = { [folder] instance, watched, mask in
+                guard watched == folder.path("one/deep") else { return watch(instance, watched, mask) }
                 try? Disk.relink(folder.path("link"), to: "two")
                 return -ENOENT
             }

@@ -184,9 +184,9 @@
         ) -> FileWatcher {
             var (calls, options) = (pipe.calls, options)
             let watch = calls.watch
-            let place = folder.url.path
+            let failingPath = folder.url.path
             calls.watch = { instance, path, mask in
-                failing.flag.withLock { $0 } && path == place ? -code : watch(instance, path, mask)
+                failing.flag.withLock { $0 } && path == failingPath ? -code : watch(instance, path, mask)
             }
             options.service = InotifyHub(calls: calls).service
             return FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options, handler: handler)

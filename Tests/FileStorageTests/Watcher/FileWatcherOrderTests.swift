@@ -22,7 +22,7 @@ struct FileWatcherOrderTests {
         system.signal(signals)
         for step in steps { #expect(await system.next() == step) }
         queue.sync {}
-        #expect(system.seen.takeAll() == [])
+        #expect(system.steps.takeAll() == [])
         watcher.cancel()
     }
 
@@ -71,14 +71,14 @@ struct FileWatcherOrderTests {
             system.failures.withLock { $0 = 5 }
             options.service = system.service
             return FileWatcher(path: "/file", queue: queue, options: options) { event in
-                if case .recovered = event { recovered.put(number) } else { system.seen.put(.look) }
+                if case .recovered = event { recovered.put(number) } else { system.steps.put(.look) }
             }
         }
         // Both have failed so often that the next delay would exceed a second.
         let first = await recovered.first { _ in true }
         #expect(await recovered.first { $0 != first } != nil)
         // On the queue, after the reports that a recovery consists of.
-        queue.sync { for system in systems { system.seen.takeAll() } }
+        queue.sync { for system in systems { system.steps.takeAll() } }
         systems[1].signal(.rerouted)
         for step in [Step.arm, .look] { #expect(await systems[1].next() == step) }
         queue.sync {
@@ -100,7 +100,7 @@ struct FileWatcherOrderTests {
         let watcher = FileWatcher(path: "/file", queue: queue, options: options) { _ in
             // Done before the check is recorded, so that the test's next step is not part of this one.
             onLook()
-            system.seen.put(.look)
+            system.steps.put(.look)
         }
         #expect(await system.next() == .look)
         return watcher
@@ -114,7 +114,7 @@ struct FileWatcherOrderTests {
 
 /// A service that sends the events of a test, and records when the path is watched again.
 private final class ScriptedService: WatchRegistration {
-    let seen = Inbox<FileWatcherOrderTests.Step>()
+    let steps = Inbox<FileWatcherOrderTests.Step>()
     /// The number of further attempts to watch that fail.
     let failures = Lock(0)
     private let armed = Lock(false)
@@ -135,7 +135,7 @@ private final class ScriptedService: WatchRegistration {
 
     /// The next state that it reports.
     func next() async -> FileWatcherOrderTests.Step? {
-        await seen.first { _ in true }
+        await steps.first { _ in true }
     }
 
     func signal(_ events: PathEvents) {
@@ -145,7 +145,7 @@ private final class ScriptedService: WatchRegistration {
     func update(after events: PathEvents) throws(WatchError) -> TargetState {
         try failIfAsked()
         armed.withLock { $0 = true }
-        seen.put(.arm)
+        steps.put(.arm)
         return .ready
     }
 

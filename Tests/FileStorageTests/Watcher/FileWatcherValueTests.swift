@@ -96,8 +96,8 @@ struct FileWatcherValueTests {
         let other = PollComparison.FileState.success(FileIdentity(device: 1, inode: 2, size: 3, modified: 4, changed: 5))
         var comparison = PollComparison(.success(nil))
         let none = PollComparison.FileState.success(nil)
-        let seen = [none, none, none, other, other, other, none, other, other, other]
-        let news = seen.map { comparison.isChanged($0, at: Date(timeIntervalSince1970: 3)) }
+        let states = [none, none, none, other, other, other, none, other, other, other]
+        let news = states.map { comparison.isChanged($0, at: Date(timeIntervalSince1970: 3)) }
         #expect(news == [true, false, false, true, true, false, true, true, true, false])
     }
 
@@ -110,11 +110,11 @@ struct FileWatcherValueTests {
 
     @Test("A file that cannot be checked is not a missing one, and is reported once for each error") func unreadable() {
         var comparison = PollComparison(.success(nil))
-        let seen: [PollComparison.FileState] = [
+        let states: [PollComparison.FileState] = [
             .success(nil), .failure(SystemError(ELOOP)), .failure(SystemError(ELOOP)), .failure(SystemError(ELOOP)),
             .failure(SystemError(EACCES)), .failure(SystemError(EACCES)), .failure(SystemError(EACCES)), .success(nil),
         ]
-        let changes = seen.map { comparison.isChanged($0, at: Date(timeIntervalSince1970: 3)) }
+        let changes = states.map { comparison.isChanged($0, at: Date(timeIntervalSince1970: 3)) }
         #expect(changes == [true, true, true, false, true, true, false, true])
     }
 }
