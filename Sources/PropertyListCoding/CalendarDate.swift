@@ -20,9 +20,9 @@ package struct CalendarDate: Equatable {
         (self.year, self.month, self.day, self.hour, self.minute, self.second) = (year, month, day, hour, minute, second)
     }
 
-    // Days and seconds are counted in 64 bits: where `Int` has 32, as on watches, it holds the seconds of 68 years.
+    // Days and seconds have 64 bits: an `Int` of 32, as on watches, holds the seconds of 68 years only.
 
-    /// Creates the date a number of seconds after 2001-01-01 00:00:00, of a year that `Int32` can hold.
+    /// Creates the date a number of seconds after 2001-01-01 00:00:00. Its year must fit into `Int32`.
     package init(secondsSinceReference seconds: Int64) {
         let (days, secondOfDay) = seconds.flooredQuotientAndRemainder(by: Self.secondsPerDay)
         let time = Int(secondOfDay)

@@ -1,21 +1,20 @@
 /// The limits on every property list that both readers and both writers enforce.
 ///
-/// The expansion cost of a value is its size with everything shared in it written out: one for each value, and one more for each 32 bytes
-/// of text or data.
+/// The expansion cost of a value is its size without sharing: one for each value, and one more for each 32 bytes of text or data.
 enum DecodingLimits {
     /// The number of containers that may be nested.
     static let depth = 512
 
-    /// The largest text or data for which the cost of each reference is covered by the one byte that the reference takes at least.
+    /// The largest text or data whose cost is covered by the one byte that a reference to it takes at least.
     static let freelySharedSize = 15 * 32
 
-    /// The largest expansion cost of a property list read from so many bytes: 16 for each of them, and some for small ones.
+    /// The largest expansion cost of a property list of a number of bytes: 16 for each byte, and a base for small ones.
     static func maximumCost(forInput bytes: Int) -> Int {
         let (cost, overflow) = bytes.multipliedReportingOverflow(by: 16)
         return overflow ? .max : cost.saturatingSum(262_144)
     }
 
-    /// The expansion cost of a leaf with so many bytes of text or data.
+    /// The expansion cost of a leaf with a number of bytes of text or data.
     static func cost(ofLeafSize bytes: Int) -> Int {
         1 + bytes / 32
     }

@@ -33,7 +33,7 @@ extension PropertyListError {
     }
 
     static func repeatedKey(_ key: String, at offset: Int) -> PropertyListError {
-        PropertyListError(offset: offset, reason: "the key \(key.debugDescription) stands twice in a dictionary")
+        PropertyListError(offset: offset, reason: "the key \(key.debugDescription) occurs twice in a dictionary")
     }
 
     static func equivalentKey(_ key: String, at offset: Int) -> PropertyListError {

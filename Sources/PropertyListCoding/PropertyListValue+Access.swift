@@ -1,6 +1,6 @@
 public import FoundationSubset
 
-// What a value contains, if it is of the type. Nothing is converted: an integer is not a real, and a string with digits is not a number.
+// Accessors convert nothing: an integer is not a real, and a string with digits is not a number.
 extension PropertyListValue {
     /// The text of a string; nil if the value is of another type.
     public var string: String? {
@@ -43,8 +43,8 @@ extension PropertyListValue {
     }
 }
 
-// `_modify` changes nested values in place; with `get` and `set`, each change would copy every container around it.
-// The payload is moved out of `self` during the access, so that nothing else refers to it.
+// `_modify` changes nested values in place; with `get` and `set`, each change would copy all enclosing containers.
+// The payload is moved out of `self` during the access, so that it is uniquely referenced.
 extension PropertyListValue {
     private static let placeholder = PropertyListValue.boolean(false)
 

@@ -76,16 +76,16 @@ extension PropertyListValue {
         }
     }
 
-    /// Writes a dictionary in which some entries were set or, with nil, removed; in binary without copying it.
+    /// Writes a dictionary with edits, of which nil removes an entry; in binary without copying it.
     ///
     /// If an XML property list is edited, all bytes remain as they are except those of changed elements:
     /// - A changed value replaces its element. In a dictionary that replaces another one only the changed entries are replaced, and in an
     ///   array the changed elements, provided that elements were added or removed only at its end.
-    /// - A removed entry is removed with everything between its key and its value, and with its lines if nothing else stands on them. A
+    /// - A removed entry is removed with everything between its key and its value, and with its lines if they contain nothing else. A
     ///   comment before the key or after the value remains.
     /// - A new entry is added at the end of its dictionary, with the indentation and line endings of the others.
     ///
-    /// It is written anew if its encoding is not UTF-8 or ASCII, if a key is repeated in a changed dictionary, if a nested key is replaced by
+    /// It is rewritten if its encoding is not UTF-8 or ASCII, if a key is repeated in a changed dictionary, if a nested key is replaced by
     /// the same one in another Unicode normalization, or if ASCII cannot represent a new text.
     ///
     /// - Parameter document: the XML property list that is edited; the entries must be those that ``decode(_:)`` has read from it.
@@ -98,10 +98,10 @@ extension PropertyListValue {
         let edited = PropertyListValue.dictionary(edits.reduce(into: entries) { $0[$1.key] = $1.value })
         if let document {
             do throws(PropertyListError) {
-                // The comparison takes longer than the edit itself, but a defect there must not damage a file.
+                // The comparison takes longer than the edit itself, but guards files against defects of the editor.
                 if let text = try text(of: document, after: edits, of: entries), try decode(text).value == edited { return text }
             } catch {
-                // Writing it anew throws the same error if a new value is the reason.
+                // Rewriting it throws the same error if a new value is the reason.
             }
         }
         return try XMLWriter.write(edited)
@@ -116,7 +116,7 @@ extension PropertyListValue {
     }
 
     /// The text of an XML property list after edits, as ``encode(_:with:as:editing:)`` writes it if it is read as the edited entries; nil
-    /// if it has to be written anew.
+    /// if it has to be rewritten.
     package static func text(
         of document: Data, after edits: [String: PropertyListValue?], of entries: [String: PropertyListValue]
     ) throws(PropertyListError) -> Data? {

@@ -13,7 +13,7 @@ extension PropertyListValue: CustomStringConvertible {
         return text
     }
 
-    /// Appends containers only to some levels, so that no depth exhausts the stack.
+    /// Appends containers up to a depth, because deep recursion could exhaust the stack.
     private func append(to text: inout String, levels: Int) {
         switch self {
         case .string(let string): text += string.debugDescription
@@ -58,7 +58,7 @@ extension PropertyListValue: CustomStringConvertible {
     private static func text(of date: Date) -> String {
         let seconds = date.timeIntervalSinceReferenceDate
         let whole = seconds.rounded(.down)
-        // Where a double does not distinguish seconds there is no time of day.
+        // Beyond the precision of seconds there is no time of day.
         guard whole.magnitude < 9e15 else { return "date(\(seconds))" }
         let fraction = seconds == whole ? "" : ".\(Int((seconds - whole) * 1_000).padded(to: 3))"
         return "\(CalendarDate(secondsSinceReference: Int64(whole)).text)\(fraction)Z"

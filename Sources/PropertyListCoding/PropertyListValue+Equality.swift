@@ -4,7 +4,7 @@ extension PropertyListValue: Equatable {
     /// Whether two values are the same property list, bit for bit.
     public static func == (left: PropertyListValue, right: PropertyListValue) -> Bool {
         guard left.isContainer else { return left.isSameLeaf(as: right) }
-        // An explicit list of the values still to be compared: recursion could exhaust the stack for deep values.
+        // An explicit stack, because recursion could exhaust that of the thread.
         var pending = [(left: left, right: right)]
         while let (left, right) = pending.popLast() {
             switch (left, right) {
@@ -54,7 +54,7 @@ extension PropertyListValue: Hashable {
         feed(&hasher, levels: 8)
     }
 
-    /// Feeds only counts below some levels, so that no depth exhausts the stack.
+    /// Feeds only counts below a depth, because deep recursion could exhaust the stack.
     private func feed(_ hasher: inout Hasher, levels: Int) {
         switch self {
         case .string(let string): hasher.combine(string)

@@ -63,7 +63,7 @@ extension PropertyListValue {
     }
 }
 
-/// A container of which some children are rounded.
+/// A container whose children are being rounded.
 private struct Frame {
     /// nil for an array.
     let keys: [String]?

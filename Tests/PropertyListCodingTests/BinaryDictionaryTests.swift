@@ -72,7 +72,7 @@ import Testing
                     keys.insert(keys[first], at: second)
                     let list = list(keys)
                     let error = try #require(failure(of: list.data))
-                    #expect(error.reason.contains("stands twice"))
+                    #expect(error.reason.contains("occurs twice"))
                     #expect(error.offset == list.offset(of: second + 1))
                 }
             }

@@ -132,8 +132,8 @@ import Testing
         let cases: [(BinaryList, Int, String)] = [
             (BinaryList([0xD1, 1, 2], [0x10, 1], value), 1, "not a string"),
             (BinaryList([0xD1, 1, 2], [0x41, 0x6B], value), 1, "not a string"),
-            (BinaryList([0xD2, 1, 1, 2, 2], Array("Qk".utf8), value), 1, "stands twice"),
-            (BinaryList([0xD2, 1, 3, 2, 2], Array("Qk".utf8), value, Array("Qk".utf8)), 3, "stands twice"),
+            (BinaryList([0xD2, 1, 1, 2, 2], Array("Qk".utf8), value), 1, "occurs twice"),
+            (BinaryList([0xD2, 1, 3, 2, 2], Array("Qk".utf8), value, Array("Qk".utf8)), 3, "occurs twice"),
             (BinaryList([0xD2, 1, 3, 2, 2], [0x61, 0, 0xE9], value, [0x62, 0, 0x65, 3, 1]), 3, "Unicode normalization"),
         ]
         for (list, object, reason) in cases {

@@ -92,13 +92,13 @@ extension BinaryReader {
 
 /// Compares objects of two versions of a binary property list in their encoded form.
 ///
-/// Most bytes of both are equal, and at the same distance from the beginning or the end. Objects there are not compared again.
+/// Objects at the same offset in the common prefix, or at the same distance from the end in the common suffix, are equal.
 private struct BinaryComparison {
     private let earlier: BinaryReader
     private let later: BinaryReader
-    /// The number of bytes with which both begin.
+    /// The length of the common prefix.
     private let prefix: Int
-    /// The number of bytes with which the objects of both end.
+    /// The length of the common suffix of the objects.
     private let suffix: Int
     /// The expansion cost of the objects found equal, or more, since UTF-16 grows by half when it becomes UTF-8.
     private(set) var cost = 1
@@ -114,7 +114,7 @@ private struct BinaryComparison {
         suffix = prefix == min(old.count, new.count) ? 0 : old.commonSuffixLength(with: new)
     }
 
-    /// The number of consecutive references, from two positions on, that refer to equal objects.
+    /// The number of consecutive references, starting at two positions, that refer to equal objects.
     ///
     /// An object that equals a valid one is valid. Shared objects are compared at each reference; the limit on the cost of the earlier
     /// version also limits this.
@@ -122,7 +122,7 @@ private struct BinaryComparison {
     /// - Parameters:
     ///   - count: the number of references to compare.
     ///   - step: 1 to go forward, -1 to go backward.
-    ///   - depth: the number of containers around them.
+    ///   - depth: their nesting depth.
     mutating func countOfEqual(
         _ old: PackedIntegers, from oldStart: Int, to new: PackedIntegers, from newStart: Int, count: Int, step: Int = 1, depth: Int = 0
     ) throws(PropertyListError) -> Int {

@@ -19,7 +19,7 @@ extension OutputBuffer {
         }
     }
 
-    /// Appends a text, as ASCII if it is or else as big-endian UTF-16, and returns its hash.
+    /// Appends a string, as ASCII if possible and otherwise as big-endian UTF-16, and returns its hash.
     @inline(__always)
     mutating func append(utf8 text: UnsafeRawBufferPointer, isASCII: Bool, _ hash: LeafHash) -> UInt32 {
         if isASCII { return append(marker: 0x50, text, hash) }
@@ -74,16 +74,16 @@ extension OutputBuffer {
 extension UInt64 {
     /// The number of bytes, 1, 2, 4 or 8, that hold the integer.
     var minimumSize: Int {
-        // Without a branch: the order of sizes is not predictable for a processor.
+        // Branch-free, because the sizes are unpredictable.
         1 << ((self > 0xFF ? 1 : 0) + (self > 0xFFFF ? 1 : 0) + (self > 0xFFFF_FFFF ? 1 : 0))
     }
 }
 
 /// Hashes the bytes of leaves, several times as fast as `Hasher`.
 ///
-/// Each word is multiplied by a secret and folded, so that leaves with the same hash cannot be prepared.
+/// Each word is multiplied by a secret and folded, so that collisions cannot be crafted.
 struct LeafHash {
-    // From `Hasher`, which has another seed in every process.
+    // From `Hasher`, which is seeded per process.
     private let seed = UInt64(truncatingIfNeeded: Hasher().finalize())
     private let factor: UInt64 = {
         var hasher = Hasher()
@@ -115,17 +115,17 @@ struct LeafHash {
     }
 }
 
-/// Finds the object that has the same bytes as a leaf, so that equal leaves are written once: a hash table with open addressing.
+/// Finds the object with the same bytes as a leaf, so that equal leaves are written once: a hash table with open addressing.
 ///
-/// It refers to the output and copies nothing. The bytes of a leaf determine its end, so that an equal prefix is an equal leaf.
+/// It refers to the output and copies nothing. The bytes of a leaf determine its end, so an equal prefix is an equal leaf.
 struct LeafTable: ~Copyable {
-    /// The hash makes most comparisons of bytes unnecessary, also when growing; the object is its number plus 1, or 0 for a free slot.
+    /// The hash avoids most comparisons of bytes; the object is its number plus 1, or 0 for a free slot.
     private typealias Slot = (hash: UInt32, object: UInt32)
 
     private var slots: ScratchArray<Slot>
     private var count = 0
 
-    /// Creates a table in an arena that takes so many leaves without growing.
+    /// Creates a table in an arena with space for a number of leaves; it may grow larger.
     init(capacity: Int, in arena: ScratchArena) {
         let size = Self.slotCount(for: capacity)
         slots = ScratchArray(capacity: size, in: arena)
@@ -142,7 +142,7 @@ struct LeafTable: ~Copyable {
         return size
     }
 
-    /// The object with these bytes and this hash, or nil after adding `object` as the one that has them.
+    /// Returns the object with these bytes; if there is none, adds `object` for them and returns nil.
     mutating func find(
         _ bytes: UnsafeRawBufferPointer, hash: UInt32, in output: UnsafeRawBufferPointer, offsets: borrowing ScratchArray<Int>,
         orAdd object: Int

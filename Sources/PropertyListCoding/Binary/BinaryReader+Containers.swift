@@ -20,7 +20,7 @@ extension BinaryReader {
     /// A value, with its expansion cost and the number of containers nested in it.
     typealias Node = (value: PropertyListValue, cost: Int, height: Int32)
 
-    /// A container of which some children are read.
+    /// A container whose children are being read.
     private struct Frame {
         let object: Int
         let offset: Int
@@ -28,16 +28,16 @@ extension BinaryReader {
         let count: Int
         let references: PackedIntegers
         let isDictionary: Bool
-        /// Whether the container was read before, so that its value is shared this time.
+        /// Whether the container was read before, so that its value is shared now.
         let wasVisited: Bool
         var height: Int32 = 1
-        /// Counts 1 for each key and child until more is known.
+        /// Initially 1 for each key and child.
         var cost: Int
         var next = 0
         var elements: [PropertyListValue] = []
         var entries: [String: PropertyListValue] = [:]
 
-        /// Moves the value out, because a copy would cost as much as a child.
+        /// Moves the value out, without a copy.
         mutating func takeValue() -> PropertyListValue {
             if isDictionary {
                 var taken: [String: PropertyListValue] = [:]
@@ -55,7 +55,7 @@ extension BinaryReader {
         try value(of: root, depth: 0).value
     }
 
-    /// Decodes an object that is inside so many containers.
+    /// Decodes an object at a nesting depth.
     mutating func value(of object: Int, depth outerDepth: Int) throws(PropertyListError) -> Node {
         if let node = sharedNode(object) { return node }
         let offset = try offset(of: object)
@@ -74,7 +74,7 @@ extension BinaryReader {
             } else {
                 let (value, cost, height) = (close(&frame), frame.cost, frame.height)
                 if parents.isEmpty { return (value, cost, height) }
-                // Moved, not bound to a name first: a second reference would make each further child copy those before it.
+                // Moved: with a second reference, adding a child would copy the others.
                 frame = parents.removeLast()
                 try add(value, cost: cost, height: height, to: &frame, depth: depth - 1)
             }
@@ -122,7 +122,7 @@ extension BinaryReader {
         return value
     }
 
-    /// Reads children until there are none left, or until one holds a container itself, and returns that child to be read first.
+    /// Reads children up to the end, or to one that itself has a container as child, which is returned to be read first.
     private mutating func fill(_ frame: inout Frame, depth: Int) throws(PropertyListError) -> Frame? {
         while let object = try fillLeaves(of: &frame, depth: depth) {
             guard states[object] != .open else { throw PropertyListError(offset: frame.offset, reason: "a container contains itself") }
@@ -134,7 +134,7 @@ extension BinaryReader {
         return nil
     }
 
-    /// Reads children until there are none left, or until one is a container that is not shared, and returns that one.
+    /// Reads children up to the end, or to a container that is not shared, which is returned.
     private mutating func fillLeaves(of frame: inout Frame, depth: Int) throws(PropertyListError) -> Int? {
         let firstValue = frame.references.count - frame.count
         var container: Int?

@@ -120,8 +120,8 @@ extension BinaryReader {
         return data
     }
 
-    /// Marks a text or data as visited, or shares its value if it was visited before: few are, and to share all of them would cost more
-    /// than to decode some twice.
+    /// Marks a text or data as visited, or shares its value if it was visited before: sharing all of them would cost more than decoding
+    /// some twice.
     private mutating func markVisited(_ object: Int, _ leaf: PropertyListValue, size: Int, at offset: Int) throws(PropertyListError) {
         addCost(ofLeafSize: size)
         if states[object] == .unvisited {

@@ -13,12 +13,12 @@ struct BinaryReader {
     let objectsEnd: Int
 
     // State of decoding.
-    /// The bytes of text, data and references that may still be read; only objects that overlap have more of them.
+    /// The bytes of text, data and references that may still be read; only overlapping objects exceed it.
     var byteBudget: Int
     var states: [ObjectState]
     /// The values of containers, texts and data that were visited twice.
     var shared: [Node] = []
-    /// The cost of texts and data beyond 1 for each, not yet added to the container that they belong to.
+    /// The cost of texts and data beyond 1 for each, not yet added to their container.
     var longLeafCost = 0
     /// The largest expansion cost that a value may have.
     let maximumCost: Int

@@ -9,7 +9,7 @@ struct BinaryWriter: ~Copyable {
     private var output: OutputBuffer
     /// The offset at which each object begins; those of containers are set at the end.
     private var offsets: ScratchArray<Int>
-    /// The containers whose children are written, with their part of the references: keys first, if there are any, then values.
+    /// The containers whose children are written, with their range of the references: keys first, if there are any, then values.
     private var containers: [(object: Int, isDictionary: Bool, references: Range<Int>)] = []
     private var references: ScratchArray<UInt32>
     /// The containers whose children are still to be written.
@@ -23,7 +23,7 @@ struct BinaryWriter: ~Copyable {
     static func write(_ value: PropertyListValue, with edits: [String: PropertyListValue?] = [:]) throws(PropertyListError) -> Data {
         var writer = try BinaryWriter(of: value, with: edits, maximumSharedSize: .max)
         if writer.cost > DecodingLimits.maximumCost(forInput: writer.output.count) {
-            // A reader would reject so much sharing as an attack; the references to shorter texts cover their cost.
+            // Readers reject so much sharing; references to shorter texts cover the cost of these.
             writer = try BinaryWriter(of: value, with: edits, maximumSharedSize: DecodingLimits.freelySharedSize)
         }
         return writer.output.data()
@@ -33,7 +33,7 @@ struct BinaryWriter: ~Copyable {
         of value: PropertyListValue, with edits: [String: PropertyListValue?], maximumSharedSize: Int
     ) throws(PropertyListError) {
         self.maximumSharedSize = maximumSharedSize
-        // An estimate of the size: growing by doubling costs as much as all the rest.
+        // Estimated, because growing by doubling would double the time.
         let count = value.childCount + edits.count
         let entryCount = value.isDictionary ? count : 0
         output = OutputBuffer(capacity: 1024 + count * 64)
@@ -112,7 +112,7 @@ extension BinaryWriter {
         return (key, value.isContainer ? try object(forContainer: value, depth: depth) : try object(for: value, depth: depth))
     }
 
-    /// Writes a key and its value, both encoded already, unless there are equal ones.
+    /// Writes an encoded key and its value, unless there are equal objects.
     @inline(__always)
     private mutating func objects(for entry: EncodedEntries.Entry) -> (key: Int, value: Int) {
         let value = entries.bytes(from: entry.middle, to: entry.end)
@@ -132,7 +132,7 @@ extension BinaryWriter {
         return (key, key + 1)
     }
 
-    /// Writes a leaf that is encoded already, unless there is an equal one.
+    /// Writes an encoded leaf, unless there is an equal object.
     private mutating func object(for bytes: UnsafeRawBufferPointer, hash: UInt32) -> Int {
         if let known = known(bytes, hash: hash) { return known }
         offsets.append(output.count)
@@ -141,7 +141,7 @@ extension BinaryWriter {
     }
 
     // Inlined: see BinaryLeaves, binary.write 1.08.
-    /// Counts a leaf, and returns the object that already has its bytes, or nil after recording that the next object has them.
+    /// Counts a leaf, and returns the object with its bytes; if there is none, records the next object for them and returns nil.
     @inline(__always)
     private mutating func known(_ bytes: UnsafeRawBufferPointer, hash: UInt32) -> Int? {
         // UTF-16 grows by half when a reader converts it to UTF-8.

@@ -1,8 +1,8 @@
 import FoundationSubset
 
-/// The entries of a dictionary as encoded leaves: encoded in their order in memory, read in the order of their keys.
+/// The entries of a dictionary as encoded leaves: encoded in memory order, read in key order.
 ///
-/// Looking each entry up in the dictionary in the order of the keys would wait for memory every time.
+/// Looking entries up in the dictionary in key order would cause a cache miss for each.
 struct EncodedEntries: ~Copyable {
     /// A key and its value, one after the other.
     struct Entry: BitwiseCopyable {
@@ -10,10 +10,10 @@ struct EncodedEntries: ~Copyable {
         var middle = 0
         var end = 0
         var keyHash: UInt32 = 0
-        /// The hash of the value; for one that is not encoded here, its index among those.
+        /// The hash of the value, or the index of a deferred one.
         var valueHash: UInt32 = 0
 
-        /// Whether the value is not encoded here, because it is a container or costs more to copy than to look up.
+        /// Whether the value is not encoded yet, because it is a container, or long enough that copying it costs more than looking it up.
         var isDeferred: Bool { middle == end }
     }
 
@@ -23,7 +23,7 @@ struct EncodedEntries: ~Copyable {
     private var deferred: [PropertyListValue] = []
     private let hash: LeafHash
 
-    /// Creates room in an arena for so many entries; a dictionary may have more.
+    /// Reserves space in an arena for a number of entries; a dictionary may have more.
     init(capacity: Int, in arena: ScratchArena, hash: LeafHash) {
         sorter = KeySorter(capacity: capacity, in: arena)
         entries = ScratchArray(capacity: capacity, in: arena)
@@ -46,14 +46,14 @@ struct EncodedEntries: ~Copyable {
         bytes.bytes(from: start, to: end)
     }
 
-    /// Moves out the value of an entry that is not encoded.
+    /// Moves out the value of a deferred entry.
     mutating func takeValue(of entry: Entry) -> PropertyListValue {
         var value = PropertyListValue.boolean(false)
         swap(&deferred[Int(entry.valueHash)], &value)
         return value
     }
 
-    /// Encodes the entries of a dictionary in which some were set or removed, in place of those of the one before.
+    /// Encodes the entries of a dictionary with edits, and discards the previous ones.
     mutating func encode(_ dictionary: [String: PropertyListValue], with edits: [String: PropertyListValue?]) {
         let capacity = dictionary.count + edits.count
         sorter.removeAll(reserving: capacity)
@@ -70,7 +70,7 @@ struct EncodedEntries: ~Copyable {
         sorter.sort(in: bytes.bytes)
     }
 
-    /// Appends the entries of a copy with the edits, without making the copy; an entry that was set keeps its key.
+    /// Appends the entries with the edits, without copying the dictionary; an entry that is set keeps its key.
     private mutating func append(_ dictionary: [String: PropertyListValue], with edits: [String: PropertyListValue?]) {
         var replaced: [(index: Dictionary<String, PropertyListValue>.Index, value: PropertyListValue?)] = []
         for (key, value) in edits {

@@ -39,9 +39,9 @@ struct ByteView {
 
     /// A string of up to 15 ASCII bytes, or nil if one of them is not ASCII. At least 15 bytes have to follow the offset.
     ///
-    /// A string of that size is stored without an allocation. Decoding it like a longer one, binary.parse takes 1.05 times as long.
+    /// Strings of that size need no allocation. If they are decoded like longer ones, binary.parse takes 1.05 times as long.
     func shortASCII(count: Int, at offset: Int) -> String? {
-        // The first 8 bytes, and the 8 from the last of those on, with zeros after the end of the text.
+        // Bytes 0 to 7 and 7 to 14, with zeros after the end of the text.
         let low = word(at: offset) & .mask(bytes: count)
         let high = word(at: offset + 7) & .mask(bytes: count - 7)
         guard (low | high) & 0x8080_8080_8080_8080 == 0 else { return nil }
@@ -129,7 +129,7 @@ extension UInt64 {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether the same bytes are found in another buffer at an offset.
+    /// Whether another buffer has the same bytes at an offset.
     func isRepeated(in other: UnsafeRawBufferPointer, at offset: Int) -> Bool {
         precondition(offset >= 0 && offset <= other.count)
         guard count <= other.count - offset else { return false }
@@ -137,7 +137,7 @@ extension UnsafeRawBufferPointer {
         return memcmp(start, otherStart + offset, count) == 0
     }
 
-    /// The number of bytes with which both buffers begin, of at most `limit`.
+    /// The length of the common prefix of both buffers, at most `limit`.
     func commonPrefixLength(with other: UnsafeRawBufferPointer, limit: Int = .max) -> Int {
         let limit = Swift.min(limit, count, other.count)
         var length = 0
@@ -151,7 +151,7 @@ extension UnsafeRawBufferPointer {
         return length
     }
 
-    /// The number of bytes with which both buffers end.
+    /// The length of the common suffix of both buffers.
     func commonSuffixLength(with other: UnsafeRawBufferPointer) -> Int {
         let limit = Swift.min(count, other.count)
         var length = 0

@@ -6,9 +6,9 @@ struct KeySorter: ~Copyable {
     private typealias Text = (start: Int, count: Int)
 
     private var texts: ScratchArray<Text>
-    /// Separate from the texts, because they are moved several times: with both in one, binary.write takes 1.1 times as long.
+    /// Separate from the texts, because they are moved several times: with both in one array, binary.write takes 1.1 times as long.
     private var keys: ScratchArray<Key>
-    /// Space into which the keys are distributed.
+    /// The destination of a distribution pass.
     private var spare: ScratchArray<Key>
 
     // Smaller groups, and those with longer common prefixes, are sorted by comparison.
@@ -64,7 +64,7 @@ struct KeySorter: ~Copyable {
 extension KeySorter {
     struct Key: BitwiseCopyable {
         let index: Int
-        /// The 8 bytes after the common prefix of a group of keys, most significant first: they determine nearly every comparison.
+        /// The 8 bytes after the common prefix of a group of keys, big-endian: they decide nearly every comparison.
         var word: UInt64 = 0
 
         func byte(at shift: UInt64) -> Int {
@@ -107,7 +107,7 @@ extension KeySorter {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The 8 bytes from an offset on as a number, the first most significant, padded with zeros.
+    /// The 8 bytes at an offset as a big-endian number, padded with zeros.
     fileprivate func word(from offset: Int) -> UInt64 {
         let size = count - offset
         if size >= 8 { return UInt64(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
@@ -119,16 +119,15 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeMutableBufferPointer<KeySorter.Key> {
-    /// Sorts by word, byte by byte from the last one; by the first byte only, if the words differ in many.
+    /// Radix sort by word, least significant byte first; by the most significant byte only, if the words differ in many.
     ///
     /// Returns the bits of the words by which the keys are sorted.
     fileprivate func distribute(with spare: Self) -> UInt64 {
         var (keys, spare) = (self, spare)
         let first = self[0].word
-        // The parentheses are necessary: both operators have the same precedence.
         let differences = reduce(0) { $0 | ($1.word ^ first) }
         var shifts = stride(from: UInt64(0), to: 64, by: 8).filter { differences >> $0 & 0xFF != 0 }
-        // Without: binary.write 1.05, as one key that begins with another letter costs eight passes over all.
+        // Without, binary.write takes 1.05 times as long: one key with another first letter causes eight passes.
         if shifts.count > Self.maximumPasses { shifts = shifts.suffix(1) }
         for shift in shifts {
             keys.distribute(into: spare, byByteAt: shift)

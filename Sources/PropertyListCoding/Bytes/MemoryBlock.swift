@@ -1,14 +1,14 @@
 package import FoundationSubset
 
-/// Memory for bytes, of which a large block is a mapping of its own, and is given back to the system when it is released.
+/// A block of memory; a large one is a separate mapping, which is returned to the system when it is released.
 ///
-/// An allocator keeps a released block for other blocks of the same arena. There is one for each thread, and each commit may run on another
-/// thread: a store of 28 MB would keep several times that for each of them.
+/// An allocator keeps released blocks in an arena for each thread, and each commit may run on another thread: a store of 28 MB would keep
+/// several times that in each arena.
 package struct MemoryBlock: ~Copyable {
     package private(set) var start: UnsafeMutableRawPointer
     package private(set) var size: Int
 
-    // The pages of a mapping are cleared at their first use: with 1 MB, binary.write takes 1.8 times as long.
+    // The system clears the pages of a mapping on first use: with 1 MB, binary.write takes 1.8 times as long.
     static let smallestMapping = 4 << 20
 
     package init(size: Int) {
@@ -20,7 +20,7 @@ package struct MemoryBlock: ~Copyable {
         Self.release(start, size)
     }
 
-    /// Changes the size, and keeps the bytes up to it.
+    /// Changes the size, and keeps the bytes that fit.
     mutating func resize(to newSize: Int) {
         let newSize = max(newSize, 1)
         guard newSize != size else { return }

@@ -23,7 +23,7 @@ struct OutputBuffer: ~Copyable {
         return UnsafeRawBufferPointer(start: self.start + start, count: end - start)
     }
 
-    /// Turns the buffer into data, whose spare memory was never used: it is either small, or not there yet.
+    /// Turns the buffer into data. Its unused capacity is small, or has never been written and takes no memory.
     consuming func data() -> Data {
         block.data(count: count)
     }

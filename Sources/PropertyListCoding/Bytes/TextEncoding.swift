@@ -103,7 +103,7 @@ struct UTF16Text {
         var size = 0
         for index in 0..<count {
             let unit = unit(index)
-            // Each half of a pair stands for two of the four bytes.
+            // Each surrogate counts for two of the four bytes of its pair.
             size += unit < 0x80 ? 1 : unit < 0x800 || unit & 0xF800 == 0xD800 ? 2 : 3
         }
         return size
@@ -152,7 +152,7 @@ extension UnsafeMutableBufferPointer<UInt8> {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The offset at which the run of ASCII from an offset on ends.
+    /// The end of the run of ASCII that begins at an offset.
     func endOfASCII(from offset: Int = 0) -> Int {
         var end = offset
         while end + 8 <= count, loadUnaligned(fromByteOffset: end, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 { end += 8 }

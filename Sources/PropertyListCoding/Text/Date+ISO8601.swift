@@ -2,7 +2,7 @@ package import FoundationSubset
 
 // Dates as ISO 8601 text in UTC, with the shortest fraction of a second that parses to the same date.
 extension Date {
-    // 2^53 rounded down: beyond it a double does not distinguish seconds, so that there is no time of day.
+    // 2^53 rounded down: beyond the precision of seconds there is no time of day.
     private static let largestMagnitude = 9e15
     private static let reference = "2001-01-01T00:00:00Z"
 
@@ -97,9 +97,9 @@ extension Substring.UTF8View {
 
 // MARK: - Seconds and their fraction
 
-/// All of this works on decimal digits, so that the only rounding is that of the standard library's conversions, which are exact.
+// Decimal digits, so that the only conversions are the exact ones of the standard library.
 extension Date {
-    /// Splits seconds into a whole number, rounded down, and the fewest digits of a fraction that join to the same seconds.
+    /// Splits seconds into a whole number, rounded down, and the shortest fraction from which ``seconds(whole:fraction:)`` restores them.
     private static func parts(of seconds: Double) -> (whole: Int64, fraction: String) {
         let (digits, fraction) = decimal(seconds.magnitude)
         let whole = Int64(digits) ?? 0

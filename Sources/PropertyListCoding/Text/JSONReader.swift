@@ -2,8 +2,8 @@ import FoundationSubset
 
 /// Reads JSON as a property list, strictly: whole numbers are integers and others reals, and nesting is limited as in a property list.
 ///
-/// An object whose only key is `CF$UID`, with a whole number, is a reference of an archive, as in XML property lists. In typed JSON, an
-/// object whose only key is a ``JSONTag`` is a value of that type.
+/// An object whose only key is `CF$UID`, with a whole number, is a uid, as in XML property lists. In typed JSON, an object whose only key
+/// is a ``JSONTag`` is a value of that type.
 package struct JSONReader {
     private let bytes: [UInt8]
     private let isTyped: Bool
@@ -38,7 +38,7 @@ package struct JSONReader {
         case UInt8(ascii: "t") where skip("true"): return .boolean(true)
         case UInt8(ascii: "f") where skip("false"): return .boolean(false)
         case UInt8(ascii: "n") where skip("null"): throw error("a property list has no null")
-        default: throw error("this is no value")
+        default: throw error("this is not a value")
         }
     }
 }
@@ -142,7 +142,7 @@ extension JSONReader {
             case UInt8(ascii: "\\"):
                 text += Array(String(try escapedScalar()).utf8)
             case 0..<0x20:
-                throw error("a control character stands in a string")
+                throw error("a control character in a string")
             default:
                 text.append(next)
                 offset += 1

@@ -86,7 +86,7 @@ extension PropertyListError {
             let position = try encoding.utf8(of: before, at: markSize)?.withUnsafeBytes { $0.endPosition } ?? before.endPosition
             return PropertyListError(offset: offset, line: position.line, column: position.column, reason: reason)
         } catch {
-            // The bytes before it are no text in this encoding.
+            // The bytes before it are not valid in this encoding.
             return self
         }
     }

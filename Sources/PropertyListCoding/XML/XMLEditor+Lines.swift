@@ -1,6 +1,6 @@
 import FoundationSubset
 
-// Lines and their indentation: removing children with their lines, and adding others in the manner of those that are there.
+// Lines and their indentation: children are removed with their lines, and added in the style of the existing ones.
 extension XMLEditor {
     /// A line of the document.
     struct Line {
@@ -11,10 +11,10 @@ extension XMLEditor {
         var ending: Range<Int>
     }
 
-    // White space beyond it is not repeated: the document could grow by a multiple of its size.
+    // Longer white space is not repeated, because the document could grow to a multiple of its size.
     private static var longestWhiteSpace: Int { 256 }
 
-    /// Goes on to a tag, and returns whether a line begins between it and an earlier offset.
+    /// Moves to a tag, and returns whether a line begins between it and an earlier offset.
     @discardableResult
     mutating func move(to tag: Int, after end: Int) -> Bool {
         guard let start = reader.bytes.startOfLine(at: tag, after: end) else { return false }
@@ -32,7 +32,7 @@ extension XMLEditor {
         return XMLLayout(depth: depth, margin: bytes(line.indentation), unit: unit(in: frame), lineEnding: lineEnding)
     }
 
-    /// The white space by which the last child of a container is indented further than the container.
+    /// The indentation of the last child of a container, relative to the container.
     func unit(in frame: Frame) -> [UInt8] {
         let (margin, indentation) = (bytes(frame.margin), bytes(frame.line.indentation))
         guard frame.beginsLine, indentation.count > margin.count, indentation.starts(with: margin) else { return frame.unit }
@@ -47,7 +47,7 @@ extension XMLEditor {
         range.isEmpty ? [] : Array(reader.bytes[range])
     }
 
-    /// Removes the last child of a container, and its lines if nothing else stands on them.
+    /// Removes the last child of a container, and its lines if they contain nothing else.
     mutating func remove(_ child: Range<Int>, from frame: Frame) {
         guard frame.beginsLine, frame.line.indentation.upperBound == child.lowerBound else {
             return replace(frame.separator.lowerBound..<child.upperBound, with: Data())
@@ -80,14 +80,14 @@ extension XMLEditor {
         }
         if frame.tag.isEmpty {
             var end = reader.bytes.startOfSpaces(before: frame.end - 2, after: frame.tag.offset)
-            // The reader accepts several slashes, of which each would make the tag an empty one.
+            // The reader accepts several slashes, each of which makes the tag empty.
             while reader.bytes[end - 1] == 0x2F { end = reader.bytes.startOfSpaces(before: end - 1, after: frame.tag.offset) }
             text = Data(reader.bytes[frame.tag.offset..<end]) + Data([0x3E]) + text
             text += (isInline ? [] : layout.lineEnding + bytes(frame.margin)) + Array("</\(frame.tag.element.name)>".utf8)
             return replace(frame.tag.offset..<frame.end, with: text)
         }
         if !isInline, beginsLine, line.indentation.upperBound == close.offset {
-            // The new lines go before that of the closing tag, after the line of the last child, which may have been removed.
+            // New lines precede that of the closing tag; the line of the last child may have been removed.
             return replace(line.start..<line.start, with: text.dropFirst(layout.lineEnding.count) + layout.lineEnding)
         }
         if isFirst, !isInline, !beginsLine { text += layout.lineEnding + bytes(frame.margin) }
@@ -95,10 +95,10 @@ extension XMLEditor {
         replace(end..<end, with: text)
     }
 
-    /// What stands between the last key and its value, if it is white space.
-    private func gap(in frame: Frame, or usual: [UInt8]) -> [UInt8] {
+    /// The text between the last key and its value if it is white space, and otherwise the given one.
+    private func gap(in frame: Frame, or other: [UInt8]) -> [UInt8] {
         let gap = short(frame.gap)
-        return gap.count == frame.gap.count && gap.allSatisfy { $0.isXMLSpace } ? gap : usual
+        return gap.count == frame.gap.count && gap.allSatisfy { $0.isXMLSpace } ? gap : other
     }
 
     private func short(_ range: Range<Int>) -> [UInt8] {

@@ -2,13 +2,13 @@ import FoundationSubset
 
 /// Replaces the changed elements of an XML property list in its text, and leaves all other bytes as they are.
 ///
-/// Walks over bytes that ``XMLReader`` has accepted, decodes keys only, and copies what lies between the changes.
+/// Scans bytes that ``XMLReader`` has accepted, decodes keys only, and copies everything between the changes.
 struct XMLEditor: ~Copyable {
     var reader: XMLReader
     private var output: OutputBuffer
     /// The offset up to which the bytes were copied, replaced or removed.
     private var done = 0
-    /// The line on which the last tag stands.
+    /// The line of the last tag.
     var line: Line
 
     /// The text of a document after edits of the dictionary at its root: the value of each entry that is set, nil for one that is removed.
@@ -81,7 +81,7 @@ struct XMLEditor: ~Copyable {
         return tag
     }
 
-    /// Notes where a child begins whose first tag was read; if it is an entry, reads its key and the tag of its value.
+    /// Records the start of a child, given its first tag; for an entry, reads its key and the tag of its value.
     private mutating func open(_ tag: XMLTag, in frame: inout Frame) throws(PropertyListError) -> (value: XMLTag, key: String?) {
         frame.separator = reader.bytes.startOfSpaces(before: tag.offset, after: frame.end)..<tag.offset
         frame.beginsLine = move(to: tag.offset, after: frame.end)
@@ -123,14 +123,14 @@ struct XMLEditor: ~Copyable {
 }
 
 extension XMLEditor {
-    /// A container in which something may change, and of which some children were read.
+    /// A container that may change, and whose children are being read.
     struct Frame {
         let tag: XMLTag
-        /// The indentation of the line on which its tag stands.
+        /// The indentation of the line of its tag.
         let margin: Range<Int>
-        /// The white space by which its children are indented further, if they do not show it.
+        /// The additional indentation of its children, if it cannot be derived from them.
         var unit: [UInt8] = [0x09]
-        /// Whether it stands on the line on which the container around it begins.
+        /// Whether it begins on the same line as its parent.
         var isOnLineOfParent = false
         /// The entries, and the edits that remain to be made.
         var entries: [String: PropertyListValue] = [:]
@@ -145,7 +145,7 @@ extension XMLEditor {
         /// The line on which the last child begins, and whether it begins the line.
         var line: Line
         var beginsLine = false
-        /// What stands before the last child, and what between its key and its value.
+        /// The text before the last child, and that between its key and its value.
         var separator = 0..<0
         var gap = 0..<0
 

@@ -36,7 +36,7 @@ struct XMLReader {
 }
 
 extension XMLReader {
-    /// A container of which some children are read.
+    /// A container whose children are being read.
     private struct Frame {
         let tag: XMLTag
         var elements: [PropertyListValue] = []

@@ -27,7 +27,7 @@ struct XMLWriter: ~Copyable {
     /// The keys of a dictionary, one after the other, to be sorted.
     private var keys = OutputBuffer()
 
-    // Indenting every line of a deep container would increase the size of the file by a factor of its depth.
+    // Full indentation would multiply the size of a deep container by its depth.
     private static let maximumTabs = 16
 
     private static let header: StaticString = """
@@ -66,7 +66,7 @@ struct XMLWriter: ~Copyable {
     private init(for value: PropertyListValue, in layout: XMLLayout) {
         self.layout = layout
         indentation = layout.margin + (0..<Self.maximumTabs).flatMap { _ in layout.unit }
-        // An estimate of the size: growing by doubling costs as much as all the rest.
+        // Estimated, because growing by doubling would double the time.
         output = OutputBuffer(capacity: 1024 + value.childCount * 96)
         let count = value.isDictionary ? value.childCount : 0
         sorter = KeySorter(capacity: count, in: ScratchArena(size: KeySorter.scratchSize(for: count)))
@@ -75,7 +75,7 @@ struct XMLWriter: ~Copyable {
 
 // Containers.
 extension XMLWriter {
-    /// A container of which some children are written.
+    /// A container whose children are being written.
     private struct Frame {
         let isDictionary: Bool
         var elements: [PropertyListValue] = []
