@@ -1,7 +1,7 @@
-/// Determines which names of a domain of user defaults are observed one by one, and when that changes.
+/// Determines which names of a domain of user defaults are observed individually.
 ///
-/// It makes no calls itself: it receives what happens, and returns the observers to add and to remove. An observer is added at most once,
-/// and only one that was added is removed, with the same bytes: anything else is an exception in key-value observing.
+/// A state machine without calls: it receives events, and returns the observers to add and to remove. Each observer is added at most once,
+/// and removed with the same bytes, or key-value observing would raise an exception.
 struct DefaultsObservation: Sendable {
     /// The observers to remove, and then those to add.
     struct Actions: Sendable, Equatable {
@@ -9,7 +9,7 @@ struct DefaultsObservation: Sendable {
         var added: [String] = []
     }
 
-    /// The number of names without a stored value that are observed at most: a program may read any number of names.
+    /// The maximum number of observed names without a stored value: a program may read any number of names.
     static let maximumUnstored = 1000
 
     private var watches = 0
@@ -19,9 +19,9 @@ struct DefaultsObservation: Sendable {
 
     /// Whether a name can be observed by its key path.
     ///
-    /// A dot separates the keys of a path, and a leading at sign stands for an operator: neither is ever reported
-    /// (pointfreeco/swift-composable-architecture#3487, ReactiveX/RxSwift#1478). Changes of these names by other processes are found when
-    /// anything else leads to reading the domain.
+    /// A dot separates the keys of a path, and a leading at sign is an operator: changes of such names are never reported
+    /// (pointfreeco/swift-composable-architecture#3487, ReactiveX/RxSwift#1478). Those by other processes are found when the domain is read
+    /// for another reason.
     static func isObservable(_ name: String) -> Bool {
         let bytes = name.utf8
         return !bytes.isEmpty && bytes.first != UInt8(ascii: "@") && !bytes.contains(UInt8(ascii: "."))
@@ -40,7 +40,7 @@ struct DefaultsObservation: Sendable {
         return update()
     }
 
-    /// Records the names that are stored now. A name that is not stored any more is observed as long as the program uses it.
+    /// Records the names that are stored now. A name that is no longer stored is observed as long as the program uses it.
     mutating func setStored(_ names: Set<String>) -> Actions {
         stored = names.filter(Self.isObservable)
         return update()

@@ -7,10 +7,10 @@
         /// `UserDefaults.didChangeNotification` is posted for changes inside this process only (Apple's documentation of it).
         init?(observing defaults: UserDefaults, report: @escaping @Sendable () -> Void) {
             let target = KeyObserverTarget(report)
-            // Safe because user defaults may be used on any thread. The closures retain both, so that neither is released while observed.
+            // Safe because user defaults may be used on any thread. The closures retain both while they are in use.
             nonisolated(unsafe) let defaults = defaults
             self.init(
-                // Without `.initial`, inside whose call removing an observer is an exception (openradar 34307466).
+                // Without `.initial`, during whose call removing an observer raises an exception (openradar 34307466).
                 add: { defaults.addObserver(target, forKeyPath: $0, options: [], context: target.context) },
                 remove: { defaults.removeObserver(target, forKeyPath: $0, context: target.context) })
         }

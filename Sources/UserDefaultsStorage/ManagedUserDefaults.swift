@@ -2,7 +2,7 @@ public import Dispatch
 public import ObservableStorage
 import PropertyListCoding
 
-/// The entries of a domain of `UserDefaults` that an administrator has prescribed, as in a configuration profile: the mandatory layer of a
+/// The entries of a domain of `UserDefaults` that an administrator enforces, as with a configuration profile: the mandatory layer of a
 /// store. There are none on Linux.
 ///
 /// It can only be read. `ObservableStore(userDefaultsSuite:)` opens a domain together with these entries.
@@ -11,7 +11,7 @@ public final class ManagedUserDefaults: BlockingStorageBackend, @unchecked Senda
     private let backend: UserDefaultsBackend
     private let source: DefaultsSource
 
-    /// Creates a backend for the prescribed entries of the domain of another backend.
+    /// Creates a backend for the enforced entries of the domain of another backend.
     public convenience init(of backend: UserDefaultsBackend) {
         self.init(of: backend, source: DefaultsSource(backend.defaults))
     }
@@ -26,14 +26,14 @@ public final class ManagedUserDefaults: BlockingStorageBackend, @unchecked Senda
         "managed \(backend.name)"
     }
 
-    /// Reads the prescribed entries.
+    /// Reads the enforced entries.
     ///
     /// - Throws: `StorageError` if one is not a property list.
     public func load() throws -> StorageEntries {
         StorageEntries(try source.forcedValues(of: name))
     }
 
-    /// Throws an error: only an administrator changes these entries.
+    /// Always throws: only an administrator can change these entries.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         throw StorageError.unwritable(file: name, reason: "an administrator prescribes these values")
     }
@@ -46,7 +46,7 @@ public final class ManagedUserDefaults: BlockingStorageBackend, @unchecked Senda
     }
 }
 
-/// What is read from user defaults to find the entries that an administrator has prescribed. Tests use other sources.
+/// The part of user defaults from which enforced entries are read, which tests replace.
 struct DefaultsSource {
     /// The names of all entries, of any domain that is searched.
     let names: () -> [String]
@@ -57,7 +57,7 @@ struct DefaultsSource {
     func forcedValues(of file: String) throws(StorageError) -> [String: PropertyListValue] {
         var values: [String: PropertyListValue] = [:]
         for name in names() where isForced(name) {
-            // Removed by the administrator meanwhile.
+            // The administrator has just removed it.
             guard let object = object(name) else { continue }
             guard let value = PropertyListValue(foundation: object) else {
                 throw .unreadable(file: file, reason: "what is prescribed for \"\(name)\" is no property list")
@@ -71,7 +71,7 @@ struct DefaultsSource {
 extension ObservableStore {
     /// Opens the user defaults of the application, or of a suite, such as an application group.
     ///
-    /// Values that an administrator has prescribed are mandatory: see ``init(backend:defaults:mandatory:)`` and `StoredValue.isMandatory`.
+    /// Values that an administrator enforces are mandatory: see ``init(backend:defaults:mandatory:)`` and `StoredValue.isMandatory`.
     ///
     /// - Parameter suiteName: the name of the suite; nil for the application's own user defaults.
     /// - Throws: ``StorageError`` if Foundation has no suite of that name, or the domain cannot be read.

@@ -3,7 +3,7 @@ import Foundation
 import ObservableStorage
 import PropertyListCoding
 
-/// Adds and removes the observer of one name. Called on one thread at a time.
+/// Adds and removes observers of names. Called on one thread at a time.
 struct KeyObserver: Sendable {
     let add: @Sendable (_ name: String) -> Void
     let remove: @Sendable (_ name: String) -> Void
@@ -45,7 +45,7 @@ final class SharedDefaults: @unchecked Sendable {
 
     /// Calls a closure after any observed entry was changed, by any process, until the token is cancelled or released.
     ///
-    /// The closure may be called inside Foundation, while it holds locks: it must do no more than signal.
+    /// Foundation may call the closure while it holds locks: it must only signal.
     func watch(_ report: @escaping @Sendable () -> Void) -> ObservationToken {
         let number = reports.withLock { reports in
             reports.next += 1
@@ -70,15 +70,15 @@ final class SharedDefaults: @unchecked Sendable {
         change { $0.addUsed(names) }
     }
 
-    // Observers are added and removed in the order of the decisions, and not on the thread that reads or writes, which may hold a lock that
-    // an observer of the program waits for inside Foundation.
+    // Observers are added and removed in order, and not on the thread that reads or writes: it may hold a lock for which an observer of the
+    // program waits inside Foundation.
     private func change(_ body: @escaping @Sendable (inout DefaultsObservation) -> DefaultsObservation.Actions) {
         guard observer != nil else { return }
         queue.async { [self] in
             let actions = body(&observation)
             for name in actions.removed { observer?.remove(name) }
             for name in actions.added { observer?.add(name) }
-            // What changed before it was observed is found by reading once more.
+            // Changes before the names were observed are found by reading once more.
             if !actions.added.isEmpty { report() }
         }
     }

@@ -13,7 +13,7 @@ extension UserDefaultsBackend {
         let (old, new) = (before.values, after.values)
         var edits: [Edit] = []
         for edited in after.editedKeys.sorted() {
-            // A key with other bytes, but canonically equivalent, is the same key here, but another one in Foundation.
+            // A canonically equivalent key with other bytes is the same key here, but another one in Foundation.
             let key = old.index(forKey: edited).map { old[$0].key } ?? edited
             if let value = new[key] {
                 let (object, held) = try object(value, key: key)
@@ -37,7 +37,7 @@ extension UserDefaultsBackend {
             throw .unencodable(key: key, reason: "UserDefaults cannot hold the UIDs of archives")
         }
         do {
-            // Foundation writes some text as XML that cannot be read back: this library's writer rejects it.
+            // Foundation writes some text as unreadable XML, which this library's writer rejects.
             _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
             let bytes = try PropertyListSerialization.data(fromPropertyList: [key: object], format: format.foundation, options: 0)
             let read = try PropertyListSerialization.propertyList(from: bytes, options: [], format: nil)

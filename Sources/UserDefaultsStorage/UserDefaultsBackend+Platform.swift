@@ -9,8 +9,8 @@
         /// Does nothing: Foundation posts a notification when user defaults are changed.
         func announce(_ defaults: UserDefaults, _ userInfo: [String: String]) {}
 
-        /// Whether the stored object is equal to one that is set, and may have another type. Otherwise it must not be removed first: other
-        /// processes would see that.
+        /// Whether the stored object equals one that is set, and may have another type. If not, it must not be removed first, which other
+        /// processes would see.
         static func isHiddenByEquality(_ object: Any, of stored: Any?) -> Bool {
             (stored as? NSObject)?.isEqual(object) == true
         }
@@ -39,9 +39,9 @@
     import PropertyListCoding
 
     extension UserDefaultsBackend {
-        /// Makes Foundation read the domain again: it reads a file again only on request.
+        /// Makes Foundation reload the domain, which it does only on request.
         ///
-        /// The result false means that an edit, by any process, could not be stored, which does not prevent reading.
+        /// The result is false if an edit, by any process, could not be stored, which does not prevent reading.
         func refresh(_ defaults: UserDefaults) {
             defaults.synchronize()
         }

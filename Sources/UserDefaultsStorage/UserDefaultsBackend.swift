@@ -26,13 +26,13 @@ public import PropertyListCoding
 ///   like that of an archive's UID, if another program wrote one, makes the whole domain read as empty.
 /// - All domains of the process are written together: if one cannot be written, edits of the others fail as well.
 public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Sendable {
-    // Invariant of the unchecked conformance: nothing here changes after initialization, and the only calls made on `defaults` are
-    // reading, setting and removing values, `synchronize`, and observing, which may be made from any thread and lock inside.
+    // Invariant of the unchecked conformance: nothing here changes after initialization, and `defaults` is used only for reading, setting
+    // and removing values, `synchronize`, and observing, which are thread-safe.
     let defaults: UserDefaults
     private let domain: String
     private let shared: SharedDefaults
 
-    /// Foundation may call observers inside an edit, and uses one lock for all domains: so does this, while no user code runs.
+    /// One queue for all domains, as Foundation has one lock for all and may call observers inside an edit. No user code runs on it.
     private static let queue = DispatchQueue(label: "ObservableStorage.UserDefaultsBackend")
     private static let owner = LockOwner<Void>()
     /// The key in a notification's `userInfo` for the name of the changed domain.
@@ -66,7 +66,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
 
     /// Creates a backend for the user defaults of a suite; returns nil if Foundation has none of that name.
     public convenience init?(suiteName: String) {
-        // Foundation distinguishes the application's domain from a suite of the same name, although both use one file.
+        // Foundation has separate instances for the application's domain and a suite of the same name, although both use one file.
         let isOwn = suiteName == Bundle.applicationDomain
         guard
             let shared = SharedDefaults.of(suiteName, orWith: { isOwn ? .standard : UserDefaults(suiteName: suiteName) })
@@ -81,7 +81,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
         try Self.synchronized { try entries() }
     }
 
-    /// Runs an edit on the domain, again if anything in it changed meanwhile, and stores only the changes of the edit.
+    /// Runs an edit on the domain, again if the domain changed meanwhile, and stores only the changes of the edit.
     ///
     /// - Returns: the entries as Foundation stores them, which truncates dates to whole seconds on Linux.
     /// - Throws: the error of the edit; `StorageError` if Foundation cannot represent a value, or store the domain. Then nothing changes.
@@ -92,33 +92,33 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
             try body(&entries)
             guard !entries.editedKeys.isEmpty else { return before }
             let edits = try Self.edits(from: before, to: entries)
-            // The edit is user code and ran outside the queue: it runs again if the domain was changed meanwhile.
+            // The edit is user code, which ran outside the queue: it runs again if the domain has changed.
             guard let stored = try Self.synchronized({ try store(edits, over: before) }) else { continue }
             announce(defaults, [Self.changedDomain: domain])
             return stored
         }
     }
 
-    /// The value as Foundation will give it back, after encoding and decoding it as Foundation stores it.
+    /// The value as Foundation reads it back, after encoding and decoding it as Foundation stores it.
     ///
     /// - Throws: `StorageError.unencodable` if Foundation cannot represent the value.
     public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
         try Self.object(value, key: key).value
     }
 
-    /// True: an edit inside another one is made separately.
+    /// True: a nested edit is stored separately.
     public var allowsNestedEdits: Bool { true }
 
     /// Reports that user defaults have changed, as far as Foundation or another backend of this type reports it.
     public func watch(
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
     ) -> ObservationToken {
-        // Combines notifications that are posted while the queue is busy, and reports nothing after it is cancelled. Safe because a source
-        // may be used on any thread.
+        // Combines notifications while the queue is busy, and reports nothing after it is cancelled. Safe because a source may be used on
+        // any thread.
         nonisolated(unsafe) let source = DispatchSource.makeUserDataAddSource(queue: queue)
         source.setEventHandler { report(.changed) }
         source.activate()
-        // Safe because it is only passed back to the notification center, which is allowed on any thread.
+        // Safe because it is only passed to the notification center, which is allowed on any thread.
         nonisolated(unsafe) let observer = NotificationCenter.default.addObserver(
             forName: UserDefaults.didChangeNotification, object: nil, queue: nil
         ) { [domain] notification in
@@ -139,14 +139,14 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
         }
     }
 
-    /// The notifications after which names are compared that cannot be observed one by one: an application, or the host of an extension,
-    /// became active. Named here because their frameworks differ between Apple's systems; nothing posts them on Linux.
+    /// The notifications after which unobservable names are compared: an application, or the host of an extension, became active. As
+    /// strings, because their frameworks differ between Apple's systems; they are not posted on Linux.
     static let activations = [
         "NSApplicationDidBecomeActiveNotification", "UIApplicationDidBecomeActiveNotification",
         "UIApplicationWillEnterForegroundNotification", "NSExtensionHostDidBecomeActiveNotification",
     ].map { Notification.Name($0) }
 
-    /// Runs a closure after all earlier ones have returned, or immediately if this thread is running one of them.
+    /// Runs a closure after all earlier ones, or immediately if this thread is running one of them.
     private static func synchronized<Result>(_ body: () throws -> Result) rethrows -> Result {
         if owner.resource != nil { return try body() }
         return try queue.sync { try owner.own(()) { try body() } }
@@ -171,7 +171,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
         for edit in edits { set(edit.object, for: edit.key) }
         guard defaults.synchronize() else {
             revert(edits, to: before.values)
-            // Foundation may have stored these edits and failed in another domain: the earlier values have to be stored again.
+            // Foundation may have stored these edits and failed in another domain, so the earlier values are stored again.
             defaults.synchronize()
             throw .unwritable(file: name, reason: "Foundation could not store it, or another domain of this process")
         }
@@ -184,14 +184,14 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
     /// Sets an object, or removes the entry.
     func set(_ object: Any?, for key: String) {
         guard let object else { return defaults.removeObject(forKey: key) }
-        // The number 1 might be kept if true or 1.0 is set, since they are equal to it.
+        // Foundation might keep the number 1 if true or 1.0 is set, since they are equal.
         if Self.isHiddenByEquality(object, of: defaults.object(forKey: key)) { defaults.removeObject(forKey: key) }
         defaults.set(object, forKey: key)
     }
 }
 
 extension UserDefaultsBackend: NameObservingBackend {
-    /// Observes the names that a store uses, which need not be stored yet.
+    /// Observes names that a store uses, which need not be stored yet.
     package func addUsed(_ names: [String]) {
         shared.addUsed(names)
     }

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// The delay before a failed operation is tried again: doubled after each failure, up to half a minute.
+/// The delay before a failed operation is retried: doubled after each failure, up to half a minute.
 struct Backoff: Sendable {
     /// The number of consecutive failures.
     private(set) var failures = 0
@@ -20,7 +20,7 @@ struct Backoff: Sendable {
 
     /// Records a hint that another attempt may succeed, and returns the delay before it; nil if nothing has failed.
     ///
-    /// The delays of hints start again after each regular attempt: an attempt that itself causes a hint does not repeat endlessly.
+    /// The delays of hints increase too, until the next regular attempt, so that an attempt that causes a hint does not repeat endlessly.
     mutating func hint() -> DispatchTimeInterval? {
         guard failures > 0 else { return nil }
         defer { hints += 1 }

@@ -1,26 +1,26 @@
 import Dispatch
 
-/// Deliveries made in the order in which they were appended, by one thread at a time, without holding a lock.
+/// Runs deliveries in the order in which they were appended, on one thread at a time, without holding a lock.
 ///
-/// The thread that appended a delivery makes it, with a few queued before it, unless another thread is already making deliveries of the
-/// queue. The remaining ones are passed to ``DeliveryThreads``, so that no thread delivers for others endlessly.
+/// The thread that appended a delivery runs it, after a limited number of earlier ones, unless another thread is already delivering from
+/// the queue. The rest is passed to ``DeliveryThreads``, so that no thread delivers for others endlessly.
 final class DeliveryQueue: Sendable {
     typealias Delivery = @Sendable () -> Void
 
-    /// The maximum number of queued deliveries. A thread that appends another one waits for space, but not longer than ``patience``.
+    /// The maximum number of queued deliveries. A thread that appends more waits for space, at most for ``patience``.
     static let capacity = 256
-    /// The number of deliveries that a thread makes before it passes the rest to another one.
+    /// The number of deliveries that a thread runs before it passes the rest to another one.
     static let turn = 64
-    /// The maximum time to wait: the listener may be waiting for a lock that the caller holds.
+    /// The maximum time to wait, because the listener may be waiting for a lock that the caller holds.
     static let patience: DispatchTimeInterval = .milliseconds(100)
 
-    /// The kind of the deliveries, which determines where they may be made.
+    /// The kind of the deliveries, which determines where they may run.
     enum Kind {
         /// They fill the buffers of readers. Creating the element may run user code.
         case reading(runsUserCode: Bool)
         /// They call listeners.
         case listening
-        /// They call one listener, on a queue of its own.
+        /// They call one listener, on its own queue.
         case listeningOn(DispatchQueue)
     }
 
@@ -29,19 +29,19 @@ final class DeliveryQueue: Sendable {
 
     private enum Step {
         case make(Delivery)
-        /// No deliveries are left, and no thread has the queue.
+        /// No deliveries are left, and the queue is free.
         case done
-        /// Deliveries are left, and the caller still has the queue.
+        /// Deliveries are left, and the caller still owns the queue.
         case left(isReached: Bool)
     }
 
     private struct State {
         var deliveries: [Delivery?] = []
-        /// The index of the first delivery that was not begun.
+        /// The index of the next delivery.
         var next = 0
         var appended: UInt64 = 0
         var completed: UInt64 = 0
-        /// Whether a thread makes deliveries of the queue, or is going to.
+        /// Whether a thread owns the queue: it delivers from it, or is about to.
         var isTaken = false
         var waiters: [(position: UInt64, wake: @Sendable () -> Void)] = []
 
@@ -63,7 +63,7 @@ final class DeliveryQueue: Sendable {
         }
     }
 
-    /// Identifies the queues of one store, or one publisher: a delivery of a group is made after the one that caused it.
+    /// Identifies the queues of one store, or one publisher: a delivery of a group follows the one that caused it.
     let group: UInt64
     let kind: Kind
     private let state = Lock(State())
@@ -78,12 +78,12 @@ final class DeliveryQueue: Sendable {
         if case .reading = kind { true } else { false }
     }
 
-    /// Whether making the deliveries runs user code.
+    /// Whether the deliveries run user code.
     var runsUserCode: Bool {
         if case .reading(runsUserCode: false) = kind { false } else { true }
     }
 
-    /// Appends a delivery. May be called under the lock that determines the order; runs no delivery.
+    /// Appends a delivery without running it; may be called under the lock that determines the order.
     func append(_ delivery: @escaping Delivery) -> Ticket {
         state.withLock { state in
             state.deliveries.append(delivery)
@@ -92,7 +92,7 @@ final class DeliveryQueue: Sendable {
         }
     }
 
-    /// Makes deliveries up to a position on this thread, unless another one is making them.
+    /// Delivers up to a position on this thread, unless another one owns the queue.
     func deliver(upTo position: UInt64, on thread: DeliveryThread) {
         let first = state.withLock { state -> Delivery? in
             guard !state.isTaken, state.completed < position, let first = state.popFirst() else { return nil }
@@ -100,23 +100,23 @@ final class DeliveryQueue: Sendable {
             return first
         }
         guard let first, case (let isReached?, let isExhausted) = make(first, upTo: position, on: thread) else { return }
-        // Deliveries that a listener has caused meanwhile follow its other ones, in whichever queues they are.
+        // Deliveries that a listener caused meanwhile come after its pending ones in other queues.
         if !isReached, !isExhausted { thread.postpone((self, position, false)) }
         if isExhausted || !thread.hasPostponed(self) { return DeliveryThreads.shared.add([self]) }
         state.withLock { $0.isTaken = false }
         DeliveryThreads.shared.offer([self])
     }
 
-    /// Makes a limited number of deliveries for a caller that has taken the queue, up to one after which the thread has to wait for space in
-    /// the queue of a listener.
+    /// Runs a limited number of deliveries for a caller that owns the queue, or until the thread has to wait for space in the queue of a
+    /// listener.
     ///
-    /// - Returns: whether deliveries are left, and the caller still has the queue.
+    /// - Returns: whether deliveries are left, and the caller still owns the queue.
     func takeTurn(on thread: DeliveryThread) -> Bool {
         guard let first = state.withLock({ $0.popFirst() }) else { return false }
         return make(first, upTo: .max, on: thread).isReached != nil
     }
 
-    /// Takes the queue, unless it is empty or taken.
+    /// Takes ownership of the queue, unless it is empty or taken.
     func take() -> Bool {
         state.withLock { state in
             guard !state.isTaken, !state.isEmpty else { return false }
@@ -188,7 +188,7 @@ extension DeliveryQueue {
         _ = semaphore.wait(timeout: .now() + patience)
     }
 
-    /// Waits until the delivery at a position was made, or until a deadline.
+    /// Waits until the delivery at a position has run, or until a deadline.
     func waitForDelivery(at position: UInt64, until deadline: DispatchTime) async {
         let end = AsyncStream<Never> { continuation in
             guard wake(after: position, { continuation.finish() }) else { return continuation.finish() }

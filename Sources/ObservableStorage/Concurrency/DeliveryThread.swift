@@ -1,9 +1,9 @@
 import Dispatch
 import FoundationSubset
 
-/// The deliveries in progress on a thread, so that a change made by a listener is delivered after the one that the listener is receiving.
+/// The deliveries in progress on a thread: a change made by a listener is delivered after the one that the listener is receiving.
 final class DeliveryThread {
-    // The deliveries caused by deliveries of a group, in that order, and the index of the next one.
+    // The deliveries caused by those of a group, in order, and the index of the next one.
     private typealias Frame = (group: UInt64, postponed: [DeliveryQueue.Ticket], next: Int)
 
     private static let key: pthread_key_t = {
@@ -13,13 +13,13 @@ final class DeliveryThread {
         return key
     }()
 
-    /// Identifies the thread among all of the process, also after it has ended: the address of this object may be used again.
+    /// Identifies the thread even after it has ended, unlike the address of this object, which may be reused.
     let number = UniqueNumber.next()
     private var frames: [Frame] = []
     private var excess: DeliveryQueue.Ticket?
-    /// Whether the thread waits for space when it has made its deliveries.
+    /// Whether the thread has to wait for space after its deliveries.
     var hasExcess: Bool { excess != nil }
-    /// Whether the thread is delivering a change that reading a value has made.
+    /// Whether the thread is delivering a change that was made by reading a value.
     private(set) var isReading = false
 
     /// The instance of the calling thread.
@@ -34,28 +34,28 @@ final class DeliveryThread {
         if let pointer { Unmanaged<DeliveryThread>.fromOpaque(pointer).release() }
     }
 
-    /// Whether deliveries are postponed until after the present one.
+    /// Whether deliveries are postponed until after the current one.
     var hasPostponed: Bool {
         frames.last.map { $0.next < $0.postponed.count } ?? false
     }
 
-    /// Whether a delivery of the queue is postponed until after the present one.
+    /// Whether a delivery of the queue is postponed until after the current one.
     func hasPostponed(_ queue: DeliveryQueue) -> Bool {
         frames.last.map { $0.postponed[$0.next...].contains { $0.queue === queue } } ?? false
     }
 
-    /// Postpones a delivery until after the present one.
+    /// Postpones a delivery until after the current one.
     func postpone(_ ticket: DeliveryQueue.Ticket) {
         frames[frames.count - 1].postponed.append(ticket)
     }
 
-    /// Postpones deliveries until after the present one of the same group, if there is one.
+    /// Postpones deliveries until after the current one of the same group, if there is one.
     func postpone(_ tickets: some Sequence<DeliveryQueue.Ticket>, group: UInt64) {
         guard let index = frames.lastIndex(where: { $0.group == group }) else { return }
         frames[index].postponed.append(contentsOf: tickets)
     }
 
-    /// Whether a delivery of a group is being made.
+    /// Whether a delivery of a group is in progress.
     func isDelivering(_ group: UInt64) -> Bool {
         frames.contains { $0.group == group }
     }
@@ -73,7 +73,7 @@ final class DeliveryThread {
         return try body()
     }
 
-    /// Makes deliveries of a group, and then those that they caused.
+    /// Runs deliveries of a group, and then those that they caused.
     func perform(group: UInt64, _ body: () -> Void) {
         frames.append((group, [], 0))
         body()
@@ -83,7 +83,7 @@ final class DeliveryThread {
             if rest > 0 {
                 ticket.queue.deliver(upTo: ticket.position, on: self)
             } else if ticket.queue.take() {
-                // Listeners that cause each other's deliveries endlessly are passed to other threads.
+                // Listeners may trigger each other endlessly, which other threads continue.
                 DeliveryThreads.shared.add([ticket.queue])
             }
         }
@@ -98,16 +98,16 @@ final class DeliveryThread {
         return frames[index].postponed[frames[index].next]
     }
 
-    /// Waits for space, if waiting is allowed: neither inside a listener nor on the queue of a store.
+    /// Waits for space, unless called inside a listener or on the queue of a store.
     func waitForRoom(_ tickets: some Sequence<DeliveryQueue.Ticket>) {
         guard frames.isEmpty, !DispatchQueueExecutor.isAnyCurrent else { return }
         for ticket in tickets where ticket.isExcess { ticket.queue.waitForRoom(at: ticket.position) }
     }
 }
 
-/// The deliveries of a change, to be made when no lock is held.
+/// The deliveries of a change, which must run without holding a lock.
 struct Deliveries: Sendable {
-    // At most one of each, rarely both: an array is not necessary.
+    // Usually one of these is enough, without an array.
     private var reading: DeliveryQueue.Ticket?
     private var listening: DeliveryQueue.Ticket?
     private var others: [DeliveryQueue.Ticket] = []
@@ -137,8 +137,7 @@ struct Deliveries: Sendable {
         (listening.map { [$0] } ?? []) + others.filter { !$0.queue.isForReaders }
     }
 
-    /// Makes the deliveries on this thread, unless another one is making them; deliveries caused by a listener are made after the present
-    /// one.
+    /// Runs the deliveries on this thread, unless another one owns their queues; those caused by a listener run after the current one.
     func deliver() {
         guard let group = (reading ?? listening)?.queue.group else { return }
         let thread = DeliveryThread.current
@@ -165,7 +164,7 @@ struct Deliveries: Sendable {
         }
     }
 
-    /// Makes the deliveries that run no user code, and passes the others to other threads.
+    /// Runs the deliveries without user code, and passes the others to other threads.
     func handOver() {
         guard let group = (reading ?? listening)?.queue.group else { return }
         let thread = DeliveryThread.current
@@ -176,7 +175,7 @@ struct Deliveries: Sendable {
         DeliveryThreads.shared.add((readers.filter(\.queue.runsUserCode) + listeners).map(\.queue).filter { $0.take() })
     }
 
-    /// Waits until the deliveries were made, by any thread, up to a short time limit.
+    /// Waits until the deliveries have run, on any thread, up to a short time limit.
     func wait() async {
         let deadline = DispatchTime.now() + DeliveryQueue.patience
         for ticket in readers + listeners { await ticket.queue.waitForDelivery(at: ticket.position, until: deadline) }

@@ -1,12 +1,12 @@
 import Dispatch
 
-/// Threads that make the deliveries of queues without a delivering thread: one at first, and another one when all are blocked.
+/// Threads that run the deliveries of queues without a delivering thread: one at first, and another one when all are blocked.
 final class DeliveryThreads: Sendable {
     private struct State {
         // Taken queues that wait for a thread.
         var ready: [DeliveryQueue] = []
         var next = 0
-        // Queues whose deliveries another thread is going to make, unless it takes long: recently offered ones, and those offered earlier.
+        // Queues that another thread is about to deliver from, unless it takes long: recently offered ones, and those offered earlier.
         var offered: [DeliveryQueue] = []
         var overdue: [DeliveryQueue] = []
         var isOfferTimed = false
@@ -42,12 +42,12 @@ final class DeliveryThreads: Sendable {
     /// The threads of the process.
     static let shared = DeliveryThreads()
 
-    // A thread that takes longer for one turn is in a slow listener.
+    // A thread that takes longer for one turn is blocked in a slow listener.
     private static let interval: DispatchTimeInterval = .milliseconds(2)
     private let watcher = DispatchQueue(label: "ObservableStorage delivery watcher")
     private let state = Lock(State())
 
-    /// Makes the deliveries of queues that the caller has taken.
+    /// Runs the deliveries of queues that the caller owns.
     func add(_ queues: [DeliveryQueue]) {
         guard !queues.isEmpty else { return }
         let (thread, watches) = state.withLock { state -> (Int?, Bool) in
@@ -58,7 +58,7 @@ final class DeliveryThreads: Sendable {
         if watches { watch(turns: nil) }
     }
 
-    /// Makes the deliveries of queues if the caller, which is going to make them, does not begin within some time.
+    /// Runs the deliveries of queues if the caller, which is about to, does not begin in time.
     func offer(_ queues: [DeliveryQueue]) {
         let isTimed = state.withLock { state in
             state.offered += queues
@@ -68,7 +68,7 @@ final class DeliveryThreads: Sendable {
         if !isTimed { takeOverdue() }
     }
 
-    /// Takes the queues that were offered and not begun within the time limit of waiting.
+    /// Takes the queues that were offered and not begun in time.
     private func takeOverdue() {
         watcher.asyncAfter(deadline: .now() + DeliveryQueue.patience) { [self] in
             let (overdue, isTimed) = state.withLock { state in
@@ -82,7 +82,7 @@ final class DeliveryThreads: Sendable {
     }
 
     private func start(_ number: Int) {
-        // A serial queue gets its own thread, even while the tasks of the process occupy all threads of the global queues.
+        // A serial queue gets its own thread, even while tasks occupy all threads of the global queues.
         DispatchQueue(label: "ObservableStorage deliveries").async { [self] in
             let thread = DeliveryThread.current
             while let queue = next(for: number) {

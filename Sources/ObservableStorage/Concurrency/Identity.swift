@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Numbers that are unique in the process, each greater than all before it; never 0.
+/// Increasing numbers that are unique in the process; never 0.
 enum UniqueNumber {
     private static let last = Atomic<UInt64>(0)
 
@@ -11,8 +11,8 @@ enum UniqueNumber {
 
 /// A weak reference to an object.
 struct WeakReference<Object: AnyObject>: @unchecked Sendable {
-    // Sendable even if the object is not: then the reference only shows whether the object exists, and an object without other references
-    // may be released on any thread.
+    // Sendable even if the object is not: the reference then only shows whether the object exists, and the last reference to it may be
+    // released on any thread.
 
     private(set) weak var object: Object?
 

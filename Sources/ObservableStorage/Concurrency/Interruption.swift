@@ -2,10 +2,10 @@ import Synchronization
 
 /// A request that calls end instead of taking, or waiting for, the lock of a file.
 ///
-/// A process that holds such a lock or waits for one while the system suspends it is ended, if other processes share the file
-/// (0xDEAD10CC; realm-swift#6671). What an interruption covers fails with ``StorageError/suspended(file:edits:)`` before it would lock.
+/// The system terminates a process that holds or waits for the lock of a shared file while it is being suspended (0xDEAD10CC;
+/// realm-swift#6671). Covered calls fail with ``StorageError/suspended(file:edits:)`` instead of locking.
 final class Interruption: Sendable {
-    /// Why calls have to end; there may be several reasons.
+    /// The reasons why calls have to end.
     struct Reason: OptionSet, Sendable {
         let rawValue: UInt8
 
@@ -19,12 +19,12 @@ final class Interruption: Sendable {
         fileprivate static let activity = Reason(rawValue: 8)
     }
 
-    /// The interruption that covers the present call; nil if nothing interrupts it.
+    /// The interruption that covers the current call, if any.
     @TaskLocal static var current: Interruption?
 
     private let reasons = Atomic<UInt8>(0)
 
-    /// Whether locks are neither taken nor waited for at present.
+    /// Whether locks are currently neither taken nor waited for.
     var isRequested: Bool {
         let reasons = Reason(rawValue: reasons.load(ordering: .acquiring))
         if !reasons.isDisjoint(with: [.suspension, .expiration]) { return true }
@@ -41,7 +41,7 @@ final class Interruption: Sendable {
         reasons.bitwiseAnd(~reason.rawValue, ordering: .acquiringAndReleasing)
     }
 
-    /// Lets covered calls go on in the background until ``endActivity()``: the system has granted an activity.
+    /// Lets covered calls continue in the background until ``endActivity()``: the system has granted an activity.
     func beginActivity() {
         request(.activity)
     }

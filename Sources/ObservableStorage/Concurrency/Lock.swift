@@ -3,8 +3,8 @@ import Synchronization
 
 /// A value protected by a `Mutex`, whose lock is also visible to the thread sanitizer.
 ///
-/// On Linux a `Mutex` waits inside a library that is not built for the sanitizer, which then does not see the synchronization and reports
-/// false races. Therefore the lock is announced to the sanitizer, in processes that run under it; in others this is a `Mutex`.
+/// On Linux, `Mutex` is part of a library without instrumentation, so that the sanitizer would report false races. In processes that run
+/// under it, the lock is announced to the sanitizer.
 package struct Lock<Value>: ~Copyable, Sendable {
     private let mutex: Mutex<Value>
     private let sanitizer = SanitizerAnnotation()
@@ -51,7 +51,7 @@ extension Lock where Value: Sendable {
     }
 }
 
-/// A lock as announced to the thread sanitizer; there is none in a process that does not run under it.
+/// A lock as announced to the thread sanitizer; nil in a process that does not run under it.
 final class SanitizerAnnotation: Sendable {
     typealias Announcement = @convention(c) (_ lock: UnsafeMutableRawPointer) -> Void
 
@@ -72,7 +72,7 @@ final class SanitizerAnnotation: Sendable {
 
 #if os(Linux)
     extension SanitizerAnnotation {
-        /// The functions of the sanitizer's interface for locks, in a process that runs under it.
+        /// The functions of the sanitizer for locks, in a process that runs under it.
         fileprivate static let functions: (acquired: Announcement, releases: Announcement)? = {
             guard let acquired = dlsym(nil, "__tsan_acquire"), let releases = dlsym(nil, "__tsan_release") else { return nil }
             return (unsafeBitCast(acquired, to: Announcement.self), unsafeBitCast(releases, to: Announcement.self))

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// The deliveries to one listener on the main actor: at once if they are posted there, otherwise soon afterwards; always in order.
+/// The deliveries to one listener on the main actor: immediate if posted there, and otherwise asynchronous; always in order.
 final class MainActorQueue: Sendable {
     private static let key = DispatchSpecificKey<Bool>()
     private static let isMarked: Void = DispatchQueue.main.setSpecific(key: key, value: true)
@@ -23,7 +23,7 @@ final class MainActorQueue: Sendable {
         isCurrent ? MainActor.assumeIsolated(body) : nil
     }
 
-    /// Makes a delivery, after those posted before it; after the present one if it is posted by a delivery.
+    /// Runs a delivery after those posted before it, and after the current one if it is posted by a delivery.
     func post(_ delivery: @escaping DeliveryQueue.Delivery) {
         let thread = DeliveryThread.current
         let ticket = queue.append(delivery)
@@ -36,7 +36,7 @@ final class MainActorQueue: Sendable {
         DispatchQueue.main.async { self.deliver(on: .current) }
     }
 
-    // On the main queue, one at a time, whether this or a later call was scheduled: each makes what is left.
+    // On the main queue, one call at a time; each runs the pending deliveries.
     private func deliver(on thread: DeliveryThread) {
         guard !isDelivering.exchange(true, ordering: .relaxed) else { return }
         var isLeft = false

@@ -3,7 +3,7 @@ import FoundationSubset
 /// Starts a thread that runs a closure, for calls that block without a time limit; all resources are released when the closure returns.
 ///
 /// - Parameter stackSize: in bytes, or nil for the system's default.
-/// - Returns: 0, or the error code of the system that no thread could be started; then the closure does not run.
+/// - Returns: 0, or the error code if no thread could be started; the closure does not run then.
 package func startThread(stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void) -> Int32 {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
@@ -33,7 +33,7 @@ private final class ThreadBody {
     }
 }
 
-// The type of a thread's identifier differs between C libraries.
+// The type of a thread identifier differs between C libraries.
 private func withUnsafeTemporaryPointer<Pointee, Result>(_ body: (UnsafeMutablePointer<Pointee>) -> Result) -> Result {
     withUnsafeTemporaryAllocation(of: Pointee.self, capacity: 1) { buffer in body(buffer.baseAddress.unsafelyUnwrapped) }
 }

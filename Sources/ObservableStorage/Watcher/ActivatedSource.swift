@@ -2,8 +2,8 @@ import Dispatch
 
 /// A Dispatch source that is activated when it is created and cancelled when it is released, as Dispatch requires.
 ///
-/// The unchecked conformance holds because the source is configured before other threads can use it. Afterwards it is only cancelled, which
-/// any thread may do any number of times.
+/// The unchecked conformance holds because the source is configured before it is shared. Afterwards it is only cancelled, which any thread
+/// may do any number of times.
 final class ActivatedSource: @unchecked Sendable {
     private let source: any DispatchSourceProtocol
 

@@ -1,6 +1,6 @@
-/// Determines when events are reported: immediately, or after an open writer has been quiet for long enough, or busy for too long.
+/// Determines when events are reported: immediately, or after a writer has been quiet for long enough, or busy for too long.
 ///
-/// It uses no clock: it receives the time, and returns the action.
+/// It has no clock: it receives the time, and returns the action.
 struct Debouncer: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -13,7 +13,7 @@ struct Debouncer: Sendable {
         case report
     }
 
-    // Events that are reported immediately: no writer has the file open that is at the path now.
+    // Events that are reported immediately, because no writer has the current file open.
     private static let immediate: PathEvents = [.closed, .replaced, .removed, .rerouted, .registered]
 
     private let quiet: Duration
@@ -30,7 +30,7 @@ struct Debouncer: Sendable {
         self.limit = limit
     }
 
-    /// Processes events, after the watches that they require were added.
+    /// Processes events, after adding the watches that they require.
     ///
     /// - Parameters:
     ///   - target: the state of the file at the path.

@@ -2,15 +2,16 @@ public import Dispatch
 
 /// Reports when the file at a path may have changed, by any process.
 ///
-/// A path is watched, not an inode: the file may be replaced, deleted, missing from the start, or reached through symbolic
-/// links, and so may any folder above it. Compare the file with its earlier state, because an event may be delivered
-/// without a change. Some changes are not reported immediately: writes through a memory map, and the end of a write in place, which is
-/// reported after a short quiet time of 50 ms on Apple's systems. On Linux, the same holds for writes to a file, or changes at the target
-/// of a link, that was renamed to the path just before. Mounting over, or unmounting from, the file or a folder of the path is detected on
-/// Linux with `/proc/self/mountinfo`; without `/proc`, a timer compares the file every other second as well.
+/// A path is watched, not an inode: the file, and any folder above it, may be replaced, deleted, missing from the start, or reached
+/// through symbolic links. Compare the file with its earlier state, because an event may be delivered without a change.
 ///
-/// If the system cannot report changes, a timer compares the file. Watching is tried again when the file changes, or the file or folder
-/// that prevents it from being watched, and otherwise after a delay that increases to half a minute.
+/// Some changes are not reported immediately: writes through a memory map, and, on Apple's systems, writes in place, which are reported
+/// after 50 ms without further writes. On Linux, the same applies to writes to a file that was just renamed to the path, and to changes at
+/// the target of a link that was. Mounts and unmounts at the file or a folder of the path are detected on Linux with
+/// `/proc/self/mountinfo`; without `/proc`, a timer also compares the file every other second.
+///
+/// If the system cannot report changes, a timer compares the file. Watching is retried when the file changes, or the file or folder that
+/// prevents watching, and otherwise after a delay that increases to half a minute.
 public final class FileWatcher: Sendable {
     /// How changes are detected.
     public enum Mechanism: Sendable, Hashable {
@@ -26,8 +27,8 @@ public final class FileWatcher: Sendable {
     public enum Event: Sendable, Hashable {
         /// The file may have been replaced, modified or removed.
         case changed
-        /// The system cannot report changes, for the reason in ``StorageError/unwatchable(file:reason:)``; from now on a timer compares the
-        /// file. Reported once for each fallback.
+        /// The system cannot report changes, for the reason in ``StorageError/unwatchable(file:reason:)``; a timer now compares the file.
+        /// Reported once for each fallback.
         case fallback(StorageError)
         /// After a fallback, the system reports changes again, by this mechanism; ``changed`` follows.
         case recovered(Mechanism)
@@ -43,7 +44,7 @@ public final class FileWatcher: Sendable {
     /// - Parameters:
     ///   - path: the path of the file, which need not exist; a relative path is resolved against the current working folder.
     ///   - queue: a serial queue, on which the path is resolved and the handler called.
-    ///   - handler: called for each event; many consecutive changes cause few calls, and the last change is always followed by one.
+    ///   - handler: called for each event; consecutive changes are combined, and the last change is always followed by a call.
     public convenience init(path: String, queue: DispatchQueue, handler: @escaping @Sendable (Event) -> Void) {
         self.init(path: path, queue: queue, options: FileWatcherOptions(), handler: handler)
     }
@@ -83,7 +84,7 @@ extension FileWatcher {
         events { FileWatcher(path: path, queue: DispatchQueue(label: "ObservableStorage.FileWatcher"), handler: $0) }
     }
 
-    /// The events of the watcher that a closure creates with a handler.
+    /// The events of a watcher that the closure creates.
     static func events(of makeWatcher: (_ handler: @escaping @Sendable (Event) -> Void) -> FileWatcher) -> AsyncStream<Event> {
         let unread = Lock<[Int: Event]>([:])
         let arrival = LatestValue<Void>()
@@ -100,7 +101,7 @@ extension FileWatcher {
                 guard await iterator.next() != nil else { return nil }
             }
         } onCancel: {
-            // This closure also retains the watcher while the stream exists.
+            // Also retains the watcher while the stream exists.
             watcher.cancel()
             arrival.finish()
         }
@@ -130,9 +131,9 @@ struct FileWatcherOptions: Sendable {
     var limit: Duration = .milliseconds(500)
     /// How often the file is compared if the system does not report changes.
     var pollInterval: Duration = .milliseconds(500)
-    /// How often the file is also compared if a layer of the file system may be changed underneath, or mounts are not reported.
+    /// How often the file is also compared if a lower layer of the file system may change, or mounts are not reported.
     var layerInterval: Duration = .seconds(2)
-    /// Whether a registration that failed is tried again after a delay, and not only when something changes.
+    /// Whether a failed registration is also retried after a delay, not only after a change.
     var retriesWithBackoff = true
     /// The calls by which files are compared.
     var calls = FileSystemCalls.live

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// The state of one watcher: it receives events on any thread, and on its queue watches the path again, waits for writers, and reports.
+/// The state of one watcher: it receives events on any thread; on its queue it updates the watches, waits for writers, and reports.
 final class FileWatcherSession: Sendable {
     private struct State {
         /// Nil once cancelled.
@@ -9,14 +9,14 @@ final class FileWatcherSession: Sendable {
         var registration: (any WatchRegistration)?
         var poll: ActivatedSource?
         var debouncer: Debouncer
-        /// Whether the file at the end of the path has to be watched after its writers are quiet.
+        /// Whether the file has to be watched again after its writers are quiet.
         var isUpdateDue = false
         /// Events to deliver before the next ``FileWatcher/Event/changed``.
         var notices: [FileWatcher.Event] = []
         var mountedFile: String?
         var backoff = Backoff()
         var isRetryScheduled = false
-        // Processing is scheduled from the start, so that nothing is reported before the first event.
+        // Scheduled from the start, so that nothing is reported before the first event.
         var events: PathEvents = .registered
         var isScheduled = true
     }
@@ -77,7 +77,7 @@ final class FileWatcherSession: Sendable {
         }
         registration?.cancel()
         poll?.cancel()
-        // The captures of the handler are released here, after the lock.
+        // The captures of the handler are released after unlocking.
         _ = handler
     }
 }
@@ -134,11 +134,11 @@ extension FileWatcherSession {
             return (state.notices, state.isUpdateDue)
         }
         for event in notices + [.changed] {
-            // Read for each event, because the handler may cancel the watcher.
+            // Loaded for each event, because the handler may cancel the watcher.
             let handler = state.withLock { $0.handler }
             handler?(event)
         }
-        // After the new file is watched there is another report, for earlier writes that caused no event.
+        // The new file is then watched and reported again, for writes before it was watched.
         if isUpdateDue, case .wake(let instant) = state.withLock({ $0.debouncer.modified(at: .now) }) { wake(at: instant) }
     }
 }
@@ -146,7 +146,7 @@ extension FileWatcherSession {
 // MARK: - Registration
 
 extension FileWatcherSession {
-    /// Watches the path for the first time, or again after it was polled.
+    /// Watches the path for the first time, or after polling.
     private func register(_ service: WatchService) throws(WatchError) {
         let registration = try service.register(path) { [weak self] in self?.receive($0) }
         let (isLate, poll) = state.withLock { state -> (Bool, ActivatedSource?) in
@@ -160,7 +160,7 @@ extension FileWatcherSession {
         registered(registration)
     }
 
-    /// Watches the path as it resolves now, and returns the state of its file.
+    /// Updates the watches to the current resolution of the path, and returns the state of its file.
     private func update(after events: PathEvents) -> TargetState {
         let registration = state.withLock { state in
             state.isUpdateDue = false
@@ -169,7 +169,7 @@ extension FileWatcherSession {
         guard let registration else { return .ready }
         do throws(WatchError) {
             let target = try registration.update(after: events)
-            // Not after the first registration: otherwise one that fails at each update would be tried again without a delay.
+            // Not after the first registration: one that fails at each update would be retried without a delay.
             state.withLock { $0.backoff.succeed() }
             registered(registration)
             return target
@@ -180,7 +180,7 @@ extension FileWatcherSession {
         }
     }
 
-    /// Also polls for changes that the registration does not report, and records those that are never visible.
+    /// Starts polling for changes that the registration does not report, and records a mounted file, whose changes are not all visible.
     private func registered(_ registration: any WatchRegistration) {
         if registration.isPartial { poll(every: options.layerInterval) }
         let mountedFile = registration.mountedFile
@@ -238,7 +238,7 @@ extension FileWatcherSession {
 // MARK: - Polling
 
 extension FileWatcherSession {
-    /// Polls from now on, unless the path is polled already.
+    /// Starts polling, unless the path is polled already.
     private func poll(every interval: Duration, cause: String? = nil) {
         guard state.withLock({ $0.poll == nil && $0.handler != nil }) else { return }
         let poll = ActivatedSource.polling(
@@ -254,7 +254,7 @@ extension FileWatcherSession {
 
     private func polled(isFile: Bool) {
         if state.withLock({ $0.registration != nil }) {
-            // The path may resolve in another way, which was not reported.
+            // The path may resolve to another file without an event.
             receive(.rerouted)
         } else if options.service == nil || !recover(), isFile {
             report()

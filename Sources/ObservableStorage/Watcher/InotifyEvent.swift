@@ -12,14 +12,13 @@
         /// The name in the folder; nil if the event concerns the watched file or folder itself.
         let name: String?
 
-        /// The mask for the folder of a name that exists: events of its names, not of writes to its files. New names are not included,
-        /// because writers of files beside it create temporary ones each time, and no other file gets this name unless it is removed or
-        /// replaced.
+        /// The mask for the folder of a name that exists: events of its names, not of writes to its files. Not of new names, because
+        /// writers of other files create temporary ones each time, and the watched name cannot be created before it is removed.
         static let folder = UInt32(
             IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_MASK_ADD | IN_ONLYDIR | IN_DONT_FOLLOW)
         /// The mask for the folder of a name that is missing.
         static let folderOfMissing = folder | UInt32(IN_CREATE)
-        /// The mask for the file itself: all writes, including those through its other names.
+        /// The mask for the file itself: all writes, also through other hard links.
         static let file = UInt32(
             IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_MASK_ADD | IN_DONT_FOLLOW)
 
@@ -44,8 +43,7 @@
             mask & UInt32(flags) != 0
         }
 
-        /// The events of a path, if the event concerns its file or its last name; if it concerns neither, it concerns a folder or link on
-        /// the path.
+        /// The events of a path, for an event of its file or its last name, or else of a folder or link on the path.
         func events(isFile: Bool, isLast: Bool) -> PathEvents {
             if contains(IN_Q_OVERFLOW | IN_UNMOUNT) || !(isFile || isLast) { return .rerouted }
             var events: PathEvents = []
@@ -59,9 +57,9 @@
         }
     }
 
-    /// The subscribers of each watch and name. Finding them takes constant time, regardless of their number.
+    /// The subscribers of each watch and name, found in constant time.
     ///
-    /// The kernel returns the same watch for an inode by any path, so it is kept while it has a subscriber.
+    /// The kernel returns one watch for an inode, whatever the path, so it is kept while it has a subscriber.
     struct InotifyTable<Registration: AnyObject> {
         /// A name in a watched folder, or a watched file if there is no name.
         struct WatchKey: Sendable, Hashable {

@@ -41,7 +41,7 @@
 
         /// Watches a path; the handler is called on the hub's queue.
         func register(_ path: String, handler: @escaping @Sendable (PathEvents) -> Void) throws(WatchError) -> InotifyRegistration {
-            // Before the path is resolved, so that no mount in between is missed.
+            // Before the path is resolved, so that no mount is missed.
             watchMounts()
             let registration = InotifyRegistration(hub: self, path: path, handler: handler)
             try registration.start()
@@ -50,14 +50,13 @@
 
         /// Watches a folder for a name, or a file itself, for a subscriber.
         ///
-        /// After it returns, no event of the mask is missed; events of masks with which the same inode is already watched are reported as
-        /// well.
+        /// After it returns, no event of the mask is missed; events of other masks for the same inode are reported as well.
         ///
-        /// - Returns: nil if the file or folder does not exist any more, or is not a folder any more.
+        /// - Returns: nil if the file or folder no longer exists, or is no longer a folder.
         func add(
             _ subscriber: InotifyRegistration, path: String, name: String?, for mask: UInt32
         ) throws(WatchError) -> WatchKey? {
-            // The kernel's result and the subscription are one step, or an event in between would find no subscriber.
+            // One critical section, because an event in between would find no subscriber.
             let result = state.withLock { state -> Int32 in
                 let instance = open(&state.instance)
                 guard instance >= 0 else { return instance }
@@ -99,7 +98,7 @@
             if let instance { return instance.descriptor }
             let descriptor = calls.open()
             guard descriptor >= 0 else { return descriptor }
-            // If it were closed before the source is released, its number could be reused and Dispatch would miss those events.
+            // Closed only after the source is released: Dispatch would miss events of a reused descriptor.
             instance = ActivatedSource(
                 DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue), released: { [files] in files.discard(descriptor) },
                 handler: { [weak self] _ in self?.readEvents(from: descriptor) })
@@ -134,7 +133,7 @@
     struct InotifyCalls: Sendable {
         /// Creates an instance and returns its descriptor.
         var open: @Sendable () -> Int32
-        /// Watches a path, in addition to the events of its inode that are already watched, and returns the watch.
+        /// Adds events to the watch of the inode at a path, and returns the watch.
         var watch: @Sendable (_ instance: Int32, _ path: String, _ mask: UInt32) -> Int32
         /// Ends a watch.
         var unwatch: @Sendable (_ instance: Int32, _ watch: Int32) -> Int32

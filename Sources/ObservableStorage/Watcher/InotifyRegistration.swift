@@ -1,6 +1,6 @@
 #if os(Linux)
 
-    /// The watches that one path needs: each folder on the path, for the name that is looked up in it, and the file.
+    /// The watches that one path needs: each folder on the path, for the name looked up in it, and the file.
     final class InotifyRegistration: WatchRegistration {
         private typealias WatchKey = InotifyHub.WatchKey
 
@@ -13,28 +13,27 @@
             var fileKey: WatchKey?
             var isPartial = false
             var target = TargetState.ready
-            /// Each link that was followed, and the name that was looked up last: all names that were looked up are on the path to one of
-            /// them.
+            /// Each link that was followed, and the last name looked up: every other name is on the path to one of these.
             var ends: [String] = []
             /// The file, if it is a mount point.
             var mountedFile: String?
 
             /// The keys that this route needs and the other one does not.
             func keys(beyond other: Route) -> Set<WatchKey> {
-                // Usually only the file differs, and comparing a set with itself takes no time.
+                // Usually only the file differs, and the sets share their storage.
                 var keys = folderKeys == other.folderKeys ? [] : folderKeys.subtracting(other.folderKeys)
                 if let fileKey, fileKey != other.fileKey { keys.insert(fileKey) }
                 return keys
             }
         }
 
-        // The number of times a path may change while it is resolved before it is considered unwatchable.
+        // A path that changes more often while it is resolved is unwatchable.
         private static let maximumAttempts = 64
 
         private let hub: InotifyHub
         private let path: String
         private let handler: @Sendable (PathEvents) -> Void
-        /// The current route, whether a new one is being created, which may miss mounts made meanwhile, and whether watching has ended.
+        /// The current route, whether a new one is being created, which may miss concurrent mounts, and whether watching has ended.
         private let state = Lock<(route: Route, isUpdating: Bool, isCancelled: Bool)>((Route(), false, false))
 
         init(hub: InotifyHub, path: String, handler: @escaping @Sendable (PathEvents) -> Void) {
@@ -106,12 +105,11 @@
             return route.target
         }
 
-        /// Watches the file that has the name now; returns nil if the name is that of a link or a folder, or does not exist, so that the
-        /// path has to be resolved again.
+        /// Watches the current file; returns nil if it is a link or a folder, or does not exist, so that the path has to be resolved again.
         private func watchFileAgain(_ current: Route) throws(WatchError) -> Route? {
             guard let last = current.last else { return nil }
             return try attempt(from: current) { route throws(WatchError) in
-                // Looked up first: its folder reports a later removal, but new names only if it is watched for them.
+                // Looked up first: its folder reports a later removal, but may not be watched for new names.
                 guard let status = try hub.files.watchedEntry(at: last.path)?.status, status.isTarget else { return false }
                 try watchFile(last, in: &route)
                 route.target = TargetState(of: status)
@@ -119,7 +117,7 @@
             }
         }
 
-        /// Resolves and watches the whole path, as often as necessary.
+        /// Resolves and watches the whole path, until it does not change meanwhile.
         private func watchPath() throws(WatchError) -> Route {
             for _ in 0..<Self.maximumAttempts {
                 if let route = try attempt(from: Route(), walk) { return route }
@@ -156,8 +154,7 @@
                     entry = try hub.files.watchedEntry(at: step.path)
                 }
                 guard folder.key != nil || folder.isForbidden else { return false }
-                // A folder that may be searched but not read cannot be watched, which only matters if it contains anything but a folder of
-                // the path.
+                // A folder without read permission cannot be watched, which matters unless the name in it is that of a folder.
                 if folder.isForbidden, entry?.status.kind != .folder {
                     throw WatchError(reason: "\(step.folder): not readable", path: step.folder)
                 }

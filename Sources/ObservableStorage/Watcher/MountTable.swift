@@ -8,21 +8,21 @@
 
     /// The mounted file systems of this process, and a thread that waits for changes of them until the process ends.
     ///
-    /// For each open descriptor of `/proc/self/mountinfo` the kernel reports a change once, to the first poll for `POLLPRI`, which Dispatch
-    /// cannot make. An `epoll` descriptor in between, which Dispatch can read, is polled twice each time Dispatch arms its source again, so
-    /// that a change just before is reported to the first poll and is lost. Hence a thread that waits, one of Dispatch's.
+    /// For each descriptor of `/proc/self/mountinfo`, the kernel reports a change once, to the first poll for `POLLPRI`, which Dispatch
+    /// does not support. A nested `epoll` descriptor would lose changes, because Dispatch polls it twice each time it rearms its source.
+    /// Hence a waiting thread, one of Dispatch's.
     final class MountTable: Sendable {
         /// Receives the paths of mounts and unmounts, and returns whether it has to be called again.
         typealias Listener = @Sendable (_ points: Set<String>) -> Bool
 
         static let shared = MountTable()
 
-        // If containers start and end all the time, the table is read at most twenty times a second.
+        // Limits how often the table is read while containers start and end.
         private static let interval = Duration.milliseconds(50)
 
         private let calls: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.MountTable")
-        /// Read again only after a mount or unmount, which its descriptor reports: that remains open until the process ends.
+        /// Read again only after the descriptor, which is never closed, has reported a mount or unmount.
         private let known = Lock<(descriptor: Int32?, types: [UInt64: String], points: Set<String>)>((nil, [:], []))
         /// Whether a thread waits for changes, and the listeners that it calls.
         private let listening = Lock<(isRunning: Bool, listeners: [Listener])>((false, []))
@@ -64,7 +64,7 @@
 
         // MARK: Listening
 
-        /// Calls a listener from now on, on a queue of the table; returns false if the system does not report mounts, as without `/proc`.
+        /// Adds a listener, called on the table's queue; returns false if the system does not report mounts, as without `/proc`.
         func add(_ listener: @escaping Listener) -> Bool {
             listening.withLock { state in
                 if !state.isRunning {
@@ -124,12 +124,12 @@
             "smbfs", "vboxsf", "virtiofs", "vmhgfs",
         ]
 
-        /// Whether a file system of a type can be changed remotely, which inotify never reports.
+        /// Whether a type of file system can be changed remotely, which inotify never reports.
         static func isRemote(_ type: String) -> Bool {
             remoteFamilies.contains(family(of: type))
         }
 
-        /// Whether a file system of a type has layers that can be changed underneath, which inotify does not report.
+        /// Whether a type of file system has lower layers, whose changes inotify does not report.
         static func isLayered(_ type: String) -> Bool {
             family(of: type) == "overlay"
         }

@@ -6,7 +6,7 @@ extension ActivatedSource {
     ///
     /// - Parameters:
     ///   - path: the file; links are followed.
-    ///   - cause: the file or folder because of which the file cannot be watched, if there is one.
+    ///   - cause: the file or folder that prevents the file from being watched, if there is one.
     ///   - queue: the queue on which the files are compared.
     ///   - interval: the interval of the comparisons.
     ///   - changed: called on the queue if either may have changed, with whether the file may have.
@@ -36,11 +36,11 @@ extension ActivatedSource {
 
 /// Compares the observations of a timer with the previous ones.
 struct PollComparison: Sendable {
-    /// The identity of the file, nil if there is none, or the error: a file whose status is unavailable is not a missing one.
+    /// The identity of the file, nil if it is missing, or the error: a file whose status is unavailable is not missing.
     typealias FileState = Result<FileIdentity?, SystemError>
 
     private var last: FileState
-    // A write of the same length within one tick of the file system's clock is not detectable, so a file that is new, or existed at the
+    // A write of the same length within one tick of the file system's clock is undetectable, so a file that is new, or existed at the
     // start, is reported once more, and until such a write would be detectable.
     private var repeats = true
 
@@ -48,7 +48,7 @@ struct PollComparison: Sendable {
         last = observation
     }
 
-    /// Whether the file may have changed, by an observation that was made after a time.
+    /// Whether the file may have changed, according to an observation made after a time.
     mutating func isChanged(_ observation: FileState, at time: Date) -> Bool {
         let isDifferent = observation != last
         defer {

@@ -5,14 +5,14 @@
     extension VnodeCalls {
         /// The system's own calls.
         static let live = VnodeCalls(
-            // A descriptor for events only does not prevent its volume from being unmounted; without O_NONBLOCK, opening a pipe would wait.
+            // O_EVTONLY does not prevent the volume from being unmounted; without O_NONBLOCK, opening a pipe would block.
             openFlags: O_EVTONLY | O_NONBLOCK,
             makeSource: { DispatchSource.makeFileSystemObjectSource(fileDescriptor: $0, eventMask: $1, queue: $2) },
             isLocal: { path in
                 do {
                     return try URL(fileURLWithPath: path).resourceValues(forKeys: [.volumeIsLocalKey]).volumeIsLocal ?? true
                 } catch {
-                    // The file is just being replaced.
+                    // The file is being replaced.
                     return true
                 }
             })

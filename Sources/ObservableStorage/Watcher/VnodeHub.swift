@@ -1,9 +1,8 @@
 import Dispatch
 
-/// The open files and folders that watched paths have in common: each is opened once, for all paths that need it, because a process may
-/// have few descriptors.
+/// The open files and folders of watched paths: each is opened once for all paths, because a process may have few descriptors.
 final class VnodeHub: Sendable {
-    /// What one path needs of an open file or folder.
+    /// A path's use of an open file or folder.
     struct Subscription: Sendable {
         let role: VnodeWatch.Role
         let identity: FileIdentity
@@ -36,16 +35,16 @@ final class VnodeHub: Sendable {
         (self.vnodes, self.calls) = (vnodes, calls)
     }
 
-    /// Watches the file or folder that was found at a path; returns nil if it is not there any more.
+    /// Watches the file or folder that was found at a path; returns nil if it is no longer there.
     ///
-    /// After the watch has taken effect, the handler is called with ``PathEvents/rerouted``, as there may have been changes before. Not called
-    /// by a handler.
+    /// Once the watch has taken effect, the handler is called with ``PathEvents/rerouted``, for earlier changes. Must not be called by a
+    /// handler.
     func subscribe(
         to path: String, as role: VnodeWatch.Role, found identity: FileIdentity, handler: @escaping @Sendable (PathEvents) -> Void
     ) throws(WatchError) -> Subscription? {
         let key = Key(path: path, device: identity.device, inode: identity.inode)
         let subscription = Subscription(role: role, identity: identity, key: key)
-        // On the queue, so that no event arrives before its subscriber is known, and nobody else opens the same.
+        // On the queue, so that no event precedes its subscriber, and no file is opened twice.
         let result = queue.sync { () -> Result<Bool, WatchError> in
             Result { () throws(WatchError) in
                 if entries.withLock({ $0[key].map { $0.watch.role.rawValue < role.rawValue } ?? true }) {

@@ -13,14 +13,14 @@ extension WatchService {
     }
 }
 
-/// The open folders and file that one path needs, which it has in common with other paths.
+/// The open folders and file that one path needs, shared with other paths.
 ///
-/// A watch takes effect some time after it was requested, and reports when: then the path is resolved again, until no changes are found.
+/// A watch takes effect asynchronously, and reports when: then the path is resolved again, until no changes are found.
 final class VnodeRegistration: WatchRegistration {
     /// The role of the watch at each path, and the identity of its file.
     private typealias Survey = [String: (role: VnodeWatch.Role, identity: FileIdentity?)]
 
-    // The number of times a path may change while it is resolved before it is considered unwatchable.
+    // A path that changes more often while it is resolved is unwatchable.
     private static let maximumAttempts = 64
 
     private let path: String
@@ -69,7 +69,7 @@ final class VnodeRegistration: WatchRegistration {
             let entry = try calls.watchedEntry(at: step.path)
             if let device = entry?.status.identity.device, devices.insert(device).inserted { try requireLocal(step.path) }
             let folder = try calls.watchedEntry(at: step.folder)
-            // A folder with the path's last name may give way to a file.
+            // A folder with the path's last name may be replaced by a file.
             let isPassage = entry?.status.kind == .folder && walk.last == nil
             add(step.folder, isPassage ? .passage : .directory, folder?.status.identity)
             walk.found(entry?.status.kind, target: entry?.target)
@@ -86,7 +86,7 @@ final class VnodeRegistration: WatchRegistration {
         let (current, oldFile) = state.withLock { ($0.watches, $0.file) }
         var watches: [String: VnodeHub.Subscription] = [:]
         var isAdopted = false
-        // Those that were requested for nothing, because the path has changed, or cannot be watched.
+        // Ends new watches if the path has changed, or cannot be watched.
         defer { if !isAdopted { for (path, watch) in watches where current[path]?.number != watch.number { hub.cancel(watch) } } }
         var isNew = false
         for (path, (role, identity)) in survey {
@@ -99,8 +99,8 @@ final class VnodeRegistration: WatchRegistration {
                 isNew = true
                 watches[path] = watch
             } catch let error where error.isForbidden && (role == .passage || path == "/") {
-                // A folder that may be searched but not read cannot be watched, which only matters if it contains anything but a folder of
-                // the path. The links in the root, such as /var in the path of each container, are those of the system and fixed.
+                // A folder without read permission cannot be watched, which matters unless the name in it is that of a folder. The links in
+                // the root, such as /var in the path of each container, are those of the system and fixed.
             }
         }
         let isUnchanged = !isNew && watches.count == current.count && file?.identity == oldFile?.identity
@@ -121,7 +121,7 @@ final class VnodeRegistration: WatchRegistration {
         to path: String, _ role: VnodeWatch.Role, _ identity: FileIdentity
     ) throws(WatchError) -> VnodeHub.Subscription? {
         try hub.subscribe(to: path, as: role, found: identity) { [weak self] events in
-            // Dispatch may be about to call the handler of a source that has just been cancelled.
+            // Dispatch may still call the handler of a source that was just cancelled.
             guard let self, !state.withLock({ $0.isCancelled }) else { return }
             handler(events)
         }

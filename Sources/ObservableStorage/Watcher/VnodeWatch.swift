@@ -1,20 +1,20 @@
 import Dispatch
 import FoundationSubset
 
-/// The system's calls that watching an open file or folder needs, so that tests can watch by other means.
+/// The system calls for watching an open file or folder, which tests replace.
 struct VnodeCalls: Sendable {
-    /// The flags with which a file or folder is opened, without waiting, for its events only.
+    /// The flags that open a file or folder for its events only, without blocking.
     let openFlags: Int32
     /// Creates a source, not activated, whose data is the raw value of the events of an open file or folder.
     let makeSource:
         @Sendable (_ descriptor: Int32, _ mask: DispatchSource.FileSystemEvent, _ queue: DispatchQueue) -> any DispatchSourceProtocol
-    /// Whether the file system at a path is changed on this machine only; true if that cannot be determined.
+    /// Whether the file system at a path is local; true if that cannot be determined.
     let isLocal: @Sendable (_ path: String) -> Bool
 }
 
 /// A folder or file that is open and watched.
 final class VnodeWatch: Sendable {
-    /// The reason why a file or folder is watched. With several roles it has the last one, whose events include those of the others.
+    /// The reason why a file or folder is watched. The last of several roles applies, because its events include those of the others.
     enum Role: Int, Sendable, Hashable {
         /// A folder on the path, in which a folder is looked up: watched for being moved or removed.
         case passage
@@ -45,16 +45,16 @@ final class VnodeWatch: Sendable {
     let identity: FileIdentity
     private let source: ActivatedSource
 
-    /// Opens the file or folder at the path; returns nil if it does not exist any more.
+    /// Opens the file or folder at the path; returns nil if it no longer exists.
     ///
-    /// - Parameter handler: called on the queue with its events; first with nil, when the kernel reports them from then on.
+    /// - Parameter handler: called on the queue with its events; first with nil, when the watch takes effect.
     init?(
         path: String, role: Role, queue: DispatchQueue, vnodes: VnodeCalls, calls: FileSystemCalls,
         handler: @escaping @Sendable (_ events: DispatchSource.FileSystemEvent?) -> Void
     ) throws(WatchError) {
         let descriptor: Int32
         do throws(SystemError) {
-            // The path contains no links, so a link here has just been created.
+            // The path contains no links, so a link was created just now.
             descriptor = try calls.openFile(ResolvedPath(splitting: path), vnodes.openFlags | O_NOFOLLOW)
         } catch let error where error.isMissing || error.code == ELOOP {
             return nil
@@ -69,7 +69,7 @@ final class VnodeWatch: Sendable {
         }
         self.role = role
         let events = vnodes.makeSource(descriptor, role.mask, queue)
-        // Changes before the kernel has registered the source are found by resolving the path once more.
+        // Earlier changes are found by resolving the path once more.
         events.setRegistrationHandler { handler(nil) }
         source = ActivatedSource(events, released: { calls.discard(descriptor) }) { data in
             handler(DispatchSource.FileSystemEvent(rawValue: data))

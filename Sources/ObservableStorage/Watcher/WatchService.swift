@@ -3,7 +3,7 @@ import FoundationSubset
 /// A service of the system that reports changes along a path.
 struct WatchService: Sendable {
     let mechanism: FileWatcher.Mechanism
-    /// Watches every file and folder whose change can affect where the path leads or the content of its file.
+    /// Watches every file and folder whose changes can affect the resolution of the path or the content of its file.
     ///
     /// The handler is called on any thread, and must return quickly.
     let register:
@@ -35,10 +35,10 @@ protocol WatchRegistration: AnyObject, Sendable {
     /// The file, if it is a mount point, as a single file in a container is; nil if that cannot be determined.
     var mountedFile: String? { get }
 
-    /// Watches the path as it resolves now. Called on one thread at a time.
+    /// Updates the watches to the current resolution of the path. Called on one thread at a time.
     func update(after events: PathEvents) throws(WatchError) -> TargetState
 
-    /// Stops watching permanently, including watches that another thread is just adding.
+    /// Stops watching permanently, including watches that another thread is adding.
     func cancel()
 }
 
@@ -58,7 +58,7 @@ extension WatchRegistration {
 enum TargetState: Sendable, Hashable {
     /// Nothing on the path or at its end has changed.
     case unchanged
-    /// An empty file, whose writer is probably about to fill it.
+    /// An empty file, which is probably about to be written.
     case empty
     /// A file with content, or no file.
     case ready
@@ -74,7 +74,7 @@ struct PathEvents: OptionSet, Sendable, Hashable {
     static let closed = PathEvents(rawValue: 2)
     /// The file's name was created, or its permissions changed: it may be possible to watch it now, and it may still be written.
     static let created = PathEvents(rawValue: 4)
-    /// Another file was renamed to the file's name.
+    /// Another file was renamed to the path.
     static let replaced = PathEvents(rawValue: 8)
     /// A folder or link on the path changed, or events were lost: the path has to be resolved again.
     static let rerouted = PathEvents(rawValue: 16)
@@ -82,19 +82,19 @@ struct PathEvents: OptionSet, Sendable, Hashable {
     static let registered = PathEvents(rawValue: 32)
     /// The file's name was removed.
     static let removed = PathEvents(rawValue: 64)
-    /// The watched file itself was removed or renamed. Its folder reports that as well, unless the name is spelled differently there.
+    /// The watched file itself was removed or renamed, which its folder also reports, unless the name is spelled differently there.
     static let ended = PathEvents(rawValue: 128)
 
-    /// Events after which the path is watched again before they are reported: otherwise the following changes may not be reported.
+    /// Events after which the watches are updated before the report, because later changes could be missed otherwise.
     static let reregistering: PathEvents = [.created, .removed, .rerouted]
 
-    /// Whether the path has to be watched again before the events are reported.
+    /// Whether the watches have to be updated before the events are reported.
     var needsUpdate: Bool {
         !isDisjoint(with: Self.reregistering)
     }
 
-    /// Whether the file is a different one, to be watched after its writers are quiet: a writer that replaces whole files, as every store
-    /// does, replaces it again rather than modifying it, which the folder reports.
+    /// Whether there is a new file, to be watched after its writers are quiet: a writer that replaces files, such as a store, replaces it
+    /// again rather than modifying it, which the folder reports.
     var needsUpdateLater: Bool {
         !isDisjoint(with: [.replaced, .ended]) && !needsUpdate
     }
@@ -118,8 +118,8 @@ extension WatchError {
 }
 
 extension FileSystemCalls {
-    /// The status of the file at a path itself, with the target of a link; nil also while it is being replaced, and if this process has no
-    /// permission to see it: the watched folders already report when that changes.
+    /// The status of the file at a path, with the target of a link; nil also while it is being replaced, or without permission: the watched
+    /// folders report when that changes.
     func watchedEntry(at path: String) throws(WatchError) -> (status: FileStatus, target: String?)? {
         do throws(SystemError) {
             return try entry(at: ResolvedPath(splitting: path))
@@ -132,7 +132,7 @@ extension FileSystemCalls {
 }
 
 extension FileStatus {
-    /// Whether it can be the file at the end of a path: anything but a folder or a link.
+    /// Whether it can be the file of a watched path: anything but a folder or a link.
     var isTarget: Bool {
         kind != .folder && kind != .link
     }
