@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Damaged bytes that can be read have the same value in other readers. `OBSERVABLE_STORAGE_SEED` sets the seed.
-@Suite("Damaged files that are read", .timeLimit(.minutes(isLong ? 60 : 10)), .enabled(if: ProgramOracleTests.hasPython))
+@Suite("Damaged files that are accepted", .timeLimit(.minutes(isLong ? 60 : 10)), .enabled(if: ProgramOracleTests.hasPython))
 struct AcceptedFileTests {
     /// A file that was read, and its value.
     struct Accepted {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// An XML property list in UTF-8 without the parts that are ignored when it is read, so that stricter readers accept it.
+/// An XML property list in UTF-8 without the parts that the reader ignores, so that stricter readers accept it.
 ///
 /// Accepted here and rejected by others: UTF-16 and UTF-32 without a byte order mark or with another encoding in the declaration; anything
 /// after the name in a tag; anything in declarations, comments and document types; anything after `</plist>`; no `<plist>`, or white space

@@ -24,7 +24,7 @@ import Testing
                 + [UInt8](repeating: 0xFF, count: 8))
     }
 
-    @Test("Text is ASCII or big-endian UTF-16, and counts of 15 and more have an integer of their own")
+    @Test("Text is ASCII or big-endian UTF-16, and counts of 15 and more are separate integers")
     func text() throws {
         #expect(try object("ab") == [0x52, 0x61, 0x62])
         #expect(try object("é") == [0x61, 0, 0xE9])

@@ -2,9 +2,9 @@ import Foundation
 import PropertyListCoding
 import TestSupport
 
-/// An XML property list with comments, white space, line endings and spellings of text at random, which every reader accepts.
+/// An XML property list with random comments, white space, line endings and spellings of text, which every reader accepts.
 struct HandwrittenDocument {
-    /// An entry of the root, and what stands before it.
+    /// An entry of the root, and the text before it.
     struct Entry {
         let key: String
         let value: PropertyListValue
@@ -64,7 +64,7 @@ private struct Writer {
         texts[Int.random(in: 0..<texts.count, using: &generator)]
     }
 
-    /// White space and comments, such as may stand between tags.
+    /// Random white space and comments between tags.
     mutating func between() -> String {
         pick([
             "", "", " ", "\n", "\r\n", "\r", "\n\t", "\n    ", "\r\n\t\t", " \n\n  ", "<!-- <key>a</key> -->", " <!-- b -->\n",

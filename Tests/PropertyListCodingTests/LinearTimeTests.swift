@@ -20,8 +20,8 @@ import Testing
         }
     }
 
-    // The processor time of this thread, because other work on the machine must not count. Linear time would be a factor of 8,
-    // quadratic time 64. Other work still takes caches: a slow reading is repeated, and one in quadratic time stays slow.
+    // The processor time of this thread, which excludes other work on the machine. Linear time is a factor of 8, quadratic time 64.
+    // Other work still evicts caches: a slow reading is repeated, and remains slow in quadratic time.
     @Test("Eight times the input is read, or rejected, in about eight times the time", arguments: shapes)
     func eightfold(_ shape: Shape) throws {
         let (small, large) = (shape.make(2_000), shape.make(16_000))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Blocks of memory", .timeLimit(.minutes(1)))
 struct MemoryBlockTests {
-    @Test("A large block is a mapping of its own, and keeps its bytes when it grows", arguments: [5_000, 3 << 19, 5 << 20])
+    @Test("A large block is a separate mapping, and keeps its bytes when it grows", arguments: [5_000, 3 << 19, 5 << 20])
     func mappings(size: Int) {
         let count = size / 8
         var buffer = OutputBuffer()

@@ -2,7 +2,7 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@Suite("What is not a property list") struct OtherFormatTests {
+@Suite("Other formats") struct OtherFormatTests {
     @Test("Old-style lists, JSON and empty input are errors that name the format", arguments: others)
     func looks(text: String, offset: Int, reason: String) throws {
         let error = try #require(failure(of: Data(text.utf8)))

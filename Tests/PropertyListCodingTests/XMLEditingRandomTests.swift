@@ -3,7 +3,7 @@ import PropertyListCoding
 import TestSupport
 import Testing
 
-/// Random edits of random documents, which are written as no program would write them. `OBSERVABLE_STORAGE_SEED` sets the seed.
+/// Random edits of documents with random notation. `OBSERVABLE_STORAGE_SEED` sets the seed.
 @Suite("Random edits of the text of XML", .timeLimit(.minutes(isLong ? 60 : 10))) struct XMLEditingRandomTests {
     private static let count = isLong ? 100_000 : isOptimized ? 2_000 : 500
 

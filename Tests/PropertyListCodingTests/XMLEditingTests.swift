@@ -100,7 +100,7 @@ import Testing
         #expect(try edited(line, ["a": nil, "b": nil]) == "<dict> <!-- b --> </dict>")
     }
 
-    @Test("A removed entry of a nested dictionary, and removed elements at the end of an array, go with their lines")
+    @Test("A removed entry of a nested dictionary, and removed elements at the end of an array, are removed with their lines")
     func nestedRemoval() throws {
         let last = "        <key>a</key> <false></false>\n"
         #expect(try edited(Self.byHand, ["nested": ["b": true]]) == Self.byHand.replacing(last, with: ""))
@@ -204,7 +204,7 @@ import Testing
         #expect(try body(lines, ["a": [false]]) == "\t<key>a</key>\n\t<array>\n\t\t<false/>\n\t</array>\n")
     }
 
-    @Test("A document in another encoding, or with a repeated key in a changed dictionary, is written anew")
+    @Test("A document in another encoding, or with a repeated key in a changed dictionary, is rewritten")
     func anew() throws {
         let text = "<?xml version='1.0'?><!-- c --><dict><key>a</key><true/></dict>"
         let utf16 = try #require(text.data(using: .utf16LittleEndian))

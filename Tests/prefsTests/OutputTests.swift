@@ -6,9 +6,9 @@ import Testing
 
 @testable import prefs
 
-@Suite("Texts of others", .timeLimit(.minutes(10)))
+@Suite("Untrusted text", .timeLimit(.minutes(10)))
 struct TextOfOthersTests {
-    @Test("What controls a terminal or turns text round is escaped; line feeds, tabs and all other text stay")
+    @Test("Control characters and bidirectional formatting are escaped; line feeds, tabs and all other text are kept")
     func printable() {
         #expect(
             "\u{1b}]0;x\u{7}a\u{9b}2J\u{7f}\u{202e}b\u{2066}\u{61c}".printable == #"\u{1b}]0;x\u{7}a\u{9b}2J\u{7f}\u{202e}b\u{2066}\u{61c}"#
@@ -17,7 +17,7 @@ struct TextOfOthersTests {
         #expect("a\r\nb\u{2028}c\u{1b}".printableLine == #"a b c\u{1b}"#)
     }
 
-    @Test("A value is escaped on a terminal, and as it is for another program")
+    @Test("A value is escaped on a terminal, and unchanged for another program")
     func terminal() async throws {
         let folder = try TemporaryFolder()
         try PropertyListValue.dictionary(["k": "\u{1b}[2J"]).encoded(as: .binary).write(to: folder.file("list"))
@@ -39,7 +39,7 @@ struct TextOfOthersTests {
 
 @Suite("Colours", .timeLimit(.minutes(10)))
 struct OutputTests {
-    @Test("A terminal gets them, unless it has none or NO_COLOR is set to something")
+    @Test("Text is colored on a terminal that supports colors, unless NO_COLOR is set")
     func terminals() {
         #expect(Output.supportsColours(isTerminal: true, environment: [:]))
         #expect(Output.supportsColours(isTerminal: true, environment: ["NO_COLOR": ""]))

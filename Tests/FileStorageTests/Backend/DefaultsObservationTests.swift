@@ -2,7 +2,7 @@ import Testing
 
 @testable import UserDefaultsStorage
 
-/// Which names of user defaults are observed one by one.
+/// Which names of user defaults are observed individually.
 @Suite("User defaults: observed names", .timeLimit(.minutes(10)))
 struct DefaultsObservationTests {
     private typealias Actions = DefaultsObservation.Actions

@@ -7,7 +7,7 @@ import Testing
 
 @testable import UserDefaultsStorage
 
-/// Entries of user defaults that an administrator has prescribed.
+/// Entries of user defaults that an administrator enforces.
 @Suite("User defaults: managed entries", .timeLimit(.minutes(10)))
 struct ManagedUserDefaultsTests {
     private let domain = TemporaryDomain()
@@ -61,7 +61,7 @@ struct ManagedUserDefaultsTests {
         try await store.close()
     }
 
-    /// What an administrator forces at present.
+    /// The entries that an administrator currently enforces.
     private final class Forced: Sendable {
         let values = Lock<[String: Int]>(["volume": 9])
 

@@ -73,7 +73,7 @@ struct SharedDefaultsTests {
         #expect(try await observers.log.elements(count: 6) == ["+a", "+b", "-a", "+c", "-b", "-c"])
     }
 
-    @Test("A change of an observed name is reported to every watch until its end, and so is that a name is observed from now on")
+    @Test("A change of an observed name, and the beginning of its observation, are reported to every watch until its end")
     func reports() async throws {
         let (first, second) = (Recorder<Int>(), Recorder<Int>())
         let token = shared.watch { first.record(1) }

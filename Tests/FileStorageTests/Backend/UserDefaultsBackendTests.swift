@@ -127,7 +127,7 @@ struct UserDefaultsBackendTests {
         #expect(defaults.object(forKey: "a") == nil)
     }
 
-    @Test("A store refuses where it is set what Foundation cannot represent, and keeps the previous value")
+    @Test("Setting a value that Foundation cannot represent is rejected immediately, and keeps the previous value")
     func refusedBySet() async throws {
         let store = try ObservableStore(backend: backend)
         let failures = store.failures
@@ -147,7 +147,7 @@ struct UserDefaultsBackendTests {
         #expect(try backend.load().values == ["key": 1])
     }
 
-    @Test("A store has from the start what reading back gives, so that the write is not another change")
+    @Test("A value is set as it will be read back, so that writing it is not another change")
     func roundedBySet() async throws {
         let store = try ObservableStore(backend: backend)
         let (date, zero) = (StorageKey<PropertyListValue?>("date"), StorageKey<PropertyListValue?>("zero"))
@@ -195,7 +195,7 @@ struct UserDefaultsBackendTests {
         #expect(try backend.load().values.isEmpty)
     }
 
-    @Test("What another process stores is found when the domain is next read, and its entries are preserved")
+    @Test("Changes by another process are found when the domain is next read, and are preserved")
     func otherWriter() async throws {
         _ = try backend.edit { $0["ours"] = 1 }
         _ = try await Subprocess.finished("Peer", ["user-defaults", domain.name, "theirs", "7"])

@@ -87,7 +87,7 @@
                 watchMounts: { _ in true })
         }
 
-        /// Tells an event.
+        /// Sends an event.
         func send(watch: Int32, mask: UInt32, name: String? = nil) {
             let bytes = Self.event(watch: watch, mask: mask, name: name)
             _ = bytes.withUnsafeBytes { write(writing, $0.baseAddress, $0.count) }

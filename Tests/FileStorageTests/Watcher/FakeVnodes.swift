@@ -3,7 +3,7 @@ import Foundation
 
 @testable import ObservableStorage
 
-/// Stands in for the kernel's sources of Apple's systems: real files and folders are opened, and a test sends their events.
+/// Replaces the kernel's sources of Apple's systems: real files and folders are opened, and a test sends their events.
 final class FakeVnodes: Sendable {
     typealias Event = DispatchSource.FileSystemEvent
 

@@ -47,7 +47,7 @@ struct FileWatcherLifeTests {
         #expect(await second.sees("three"))
     }
 
-    @Test("Nothing is delivered after cancelling on the queue, whatever is in progress", arguments: FileWatcherOptions.all)
+    @Test("Nothing is delivered after cancelling on the queue, even if events are in progress", arguments: FileWatcherOptions.all)
     func cancelOnQueue(options: FileWatcherOptions) async throws {
         let probe = try await WatchProbe(path, options)
         let gate = DispatchSemaphore(value: 0)

@@ -7,7 +7,7 @@
     @testable import ObservableStorage
 
     /// The kernel sends no events, or not all events.
-    @Suite("FileWatcher: what cannot be watched", .timeLimit(.minutes(10)))
+    @Suite("FileWatcher: unwatchable paths", .timeLimit(.minutes(10)))
     struct FileWatcherLimitTests {
         let folder: TemporaryFolder
         let path: String
@@ -141,7 +141,7 @@
             watcher.cancel()
         }
 
-        @Test("A change of the file, or of what prevents watching, causes an immediate retry", arguments: [ENOSPC, EACCES])
+        @Test("A change of the file, or of the cause that prevents watching, causes an immediate retry", arguments: [ENOSPC, EACCES])
         func recoveryAfterChange(code: Int32) async throws {
             let pipe = try FakeInotify()
             let isFailing = Box(true)

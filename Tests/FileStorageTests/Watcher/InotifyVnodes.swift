@@ -5,7 +5,7 @@
 
     @testable import ObservableStorage
 
-    /// Reports the events that kqueue would report for open files and folders, as far as inotify tells them.
+    /// Reports the events that kqueue would report for open files and folders, as far as inotify reports them.
     ///
     /// A folder reports a write when a name in it is created, removed or renamed; a file reports every write, but no close; both report that
     /// they are renamed or removed.

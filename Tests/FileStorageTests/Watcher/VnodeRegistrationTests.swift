@@ -56,7 +56,7 @@ struct VnodeRegistrationTests {
         while !system.watched.isEmpty { await Task.yield() }
     }
 
-    @Test("A write in place is reported without another look at the path; the end of the file's name makes the path resolve again")
+    @Test("A write in place is reported without resolving the path; the removal of the file's name resolves it again")
     func eventsOfFile() async throws {
         try Disk.write(path, "one")
         let registration = try await register()
@@ -68,7 +68,7 @@ struct VnodeRegistrationTests {
         registration.cancel()
     }
 
-    @Test("What several paths need is opened once for all of them, and closed after the last one")
+    @Test("A file that several paths need is opened once for all of them, and closed after the last one")
     func sharing() async throws {
         try Disk.write(path, "one")
         let (service, journal) = (system.service, folder.path("a/.app.plist.journal"))
@@ -147,7 +147,7 @@ struct VnodeRegistrationTests {
         registration.cancel()
     }
 
-    @Test("Another look opens nothing again, and finds nothing changed until the file is")
+    @Test("Resolving the path again opens nothing, and finds no change until the file has changed")
     func keptWatches() async throws {
         try Disk.write(path, "one")
         let registration = try await register()
@@ -184,7 +184,7 @@ struct VnodeRegistrationTests {
         registration.cancel()
     }
 
-    @Test("A folder that is moved, removed or created again is watched as it is now")
+    @Test("A folder that is moved, removed or created again is watched in its new state")
     func lifeOfFolder() async throws {
         try Disk.write(path, "one")
         let registration = try await register()
@@ -278,7 +278,7 @@ struct VnodeRegistrationTests {
         #expect(system.opened.sorted() == system.closed.sorted())
     }
 
-    @Test("Nothing is reported after the end of watching, and a look at the path then watches nothing")
+    @Test("Nothing is reported after the end of watching, and a later update watches nothing")
     func end() async throws {
         try Disk.write(path, "one")
         let registration = try await register()

@@ -78,7 +78,7 @@ struct EntryPathTests {
     }
 
     @Test(
-        "A path into another type, or to a missing element, is an error that names place and reason",
+        "A path into another type, or to a missing element, is an error that names the path and the reason",
         arguments: [
             (
                 "text.a.b",

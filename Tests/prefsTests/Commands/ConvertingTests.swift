@@ -38,7 +38,7 @@ struct ConvertingTests {
         #expect(check.status == 0, "\(check.errors)")
     }
 
-    @Test("Converting to the present format changes nothing")
+    @Test("Converting to the same format changes nothing")
     func sameFormat() async throws {
         try write(["a": 1], as: .xml)
         let before = try Data(contentsOf: folder.file("settings.plist"))
@@ -59,7 +59,7 @@ struct ConvertingTests {
     }
 
     @Test(
-        "What the format cannot represent is an error that names the key and changes nothing, unless --lossy is given",
+        "A value that the format cannot represent is an error that names the key and changes nothing, unless --lossy is given",
         arguments: [
             ("xml", .date(Date(timeIntervalSinceReferenceDate: 0.25)), true), ("xml", "\u{1}", false),
             ("json", .date(Date(timeIntervalSinceReferenceDate: 1)), true), ("json", .data(Data([1])), true), ("json", .real(.nan), true),
@@ -86,7 +86,7 @@ struct ConvertingTests {
         #expect(try Data(contentsOf: folder.file("settings.plist")) == before)
     }
 
-    @Test("lint prints OK for any property list, and file, place and reason for anything else")
+    @Test("lint prints OK for any property list, and file, position and reason for anything else")
     func lint() async throws {
         try write([1, 2], as: .xml)
         let good = try await tool("lint", file)

@@ -70,7 +70,7 @@ struct EditingTests {
         #expect(try copies() == [])
     }
 
-    @Test("What others store meanwhile is kept, also in the same dictionary")
+    @Test("Concurrent changes by others are kept, also in the same dictionary")
     func concurrentEdits() async throws {
         let result = try await edit(#""$P" write "$F" nested.y 7 b.c 8 --int && "$P" write "$1" nested.x 5 --int"#)
         #expect(result.status == 0, "\(result.errors)")
@@ -81,7 +81,7 @@ struct EditingTests {
             ])
     }
 
-    @Test("A value that was changed in both places is an error that keeps the copy and the stored value")
+    @Test("A value changed both in the copy and by others is an error that keeps both")
     func conflict() async throws {
         let result = try await edit(#""$P" write "$F" nested.x 7 --int && "$P" write "$1" nested.x 5 a 9 --int"#)
         #expect(result.status == 3)
@@ -119,7 +119,7 @@ struct EditingTests {
         #expect(result.errors.contains("prefs: the editor (sh \(folder.path("editor"))) "))
     }
 
-    @Test("Merging keeps elements of an array that were not edited as they were, although the copy is rounded")
+    @Test("Merging keeps the exact values of unedited array elements, although the copy is rounded")
     func rounding() throws {
         let (exact, rounded) = (
             PropertyListValue.date(Date(timeIntervalSinceReferenceDate: 0.25)),

@@ -50,7 +50,7 @@ struct ReadingTests {
         #expect(try await tool("read", file, "string", "--json").text == "\"a/b\"\n")
     }
 
-    @Test("What is found besides the entries is printed on standard error, such as a folder in the place of a journal")
+    @Test("Problems that do not prevent reading, such as a folder in place of a journal, are printed on standard error")
     func reports() async throws {
         try FileManager.default.createDirectory(atPath: folder.path(".settings.plist.journal"), withIntermediateDirectories: false)
         let read = try await tool("read", file, "integer")
@@ -66,7 +66,7 @@ struct ReadingTests {
         #expect(try await tool("read", file, "string", "--raw").text == "a/b")
     }
 
-    @Test("A path leads into dictionaries and arrays; what is not there exits with 1")
+    @Test("A path leads into dictionaries and arrays; a missing value exits with 1")
     func paths() async throws {
         #expect(try await tool("read", file, "array.1").text == "x\n")
         #expect(try await tool("type", file, "dictionary.k").text == "boolean\n")
@@ -76,7 +76,7 @@ struct ReadingTests {
         #expect(try await tool("read", file, "array.1", "--literal").status == 1)
     }
 
-    @Test("list prints names and types, and --nested also what they contain")
+    @Test("list prints names and types, and --nested also those of nested values")
     func list() async throws {
         #expect(
             try await tool("list", file).text

@@ -28,7 +28,7 @@ struct WriteCommandTests {
         ["$dictionary": ["$dictionary": .date(Date(timeIntervalSinceReferenceDate: 1))], "$date": 2], ["": ["$dictionary": 1]],
     ]
 
-    @Test("What read prints is what write takes back, for a value of every type", arguments: values)
+    @Test("write accepts what read prints, for a value of every type", arguments: values)
     func roundTrip(_ value: PropertyListValue) async throws {
         try PropertyListValue.dictionary(["k": value]).encoded(as: .binary).write(to: folder.file("other.plist"))
         // A lone dash is standard input.

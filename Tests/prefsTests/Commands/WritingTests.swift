@@ -100,7 +100,7 @@ struct WritingTests {
         #expect(try stored() == ["n": -8, "zero": 0])
     }
 
-    @Test("increment reaches both ends of the range, and changes nothing beyond them")
+    @Test("increment reaches both limits of the range, and is an error beyond them that changes nothing")
     func overflow() async throws {
         #expect(try await tool("increment", file, "n", "18446744073709551615").text == "18446744073709551615\n")
         let above = try await tool("increment", file, "n")

@@ -50,7 +50,7 @@ struct SuddenDeathTests {
         for _ in 0..<(isLong ? 500 : 30) {
             let names = Self.names.shuffled()
             let (victim, witness) = (try #require(writers[names[0]]), try #require(writers[names[1]]))
-            // The moment is random and no wait for an event: the work of another writer, and some reading, race with the victim's.
+            // At a random moment rather than an event, because the victim races with another writer and with readers.
             let said = witness.lines.elements.count
             _ = try await witness.lines(count: said + .random(in: 1...4))
             for _ in 0..<Int.random(in: 0..<20) { _ = try stored() }

@@ -30,7 +30,7 @@ struct EtcdTests {
         try await EtcdCluster.shared().call("/v3/kv/put", #"{"key":"\#(key)","value":"\#(value)"}"#)
     }
 
-    @Test("What is written is read, also as a part of a value, and nothing is there before")
+    @Test("Written values and their parts are read, and an unused prefix is empty")
     func reading() async throws {
         #expect(try await run("read") == "{}\n")
         try await run("write", "server.port", "80", "--int")
@@ -106,7 +106,7 @@ struct EtcdTests {
         #expect(none.status == 1 && none.output.isEmpty && none.errors.isEmpty)
     }
 
-    @Test("What is no property list is reported with its key, and so are keys of no entry")
+    @Test("A value that is not a property list is reported with its key, and so are keys of no entry")
     func lint() async throws {
         #expect(try await run("lint") == "etcd \(etcd): OK (0 keys)\n")
         try await run("write", "a", "1", "b", "2")
@@ -140,7 +140,7 @@ struct EtcdTests {
         #expect(try await watch.status == 0)
     }
 
-    @Test("Changes that etcd remembers are printed; those since a revision of another cluster have a status of their own")
+    @Test("The history of etcd is printed; a revision of another cluster has its own exit status")
     func earlierChanges() async throws {
         try await run("write", "k", "v")
         try await run("write", "k", "w")

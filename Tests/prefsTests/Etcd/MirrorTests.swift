@@ -22,7 +22,7 @@ struct MirrorTests {
         try PropertyListValue.decode(Data(contentsOf: folder.file("mirror.plist"))).value
     }
 
-    @Test("The file gets the entries, loses others, and follows each change, which a watch of the file sees as one")
+    @Test("The file gets the entries, loses others, and follows each transaction, which a watch of the file reports as one")
     func following() async throws {
         let etcd = try await EtcdCluster.shared().endpoints[0] + "/tests/" + UUID().uuidString
         try await run("import", etcd, input: #"{"a": 1, "b": {"c": [true]}}"#)
@@ -50,7 +50,7 @@ struct MirrorTests {
         #expect(mirror.errors.elements.isEmpty && mirror.lines.elements.isEmpty)
     }
 
-    @Test("While the cluster is away the file keeps its entries, standard error tells, and the file follows again afterwards", .servers(1))
+    @Test("While the cluster is unreachable, the file keeps its entries, which standard error says; then it follows again", .servers(1))
     func outage() async throws {
         let cluster = try await EtcdCluster.start()
         let etcd = cluster.endpoints[0] + "/web"
@@ -72,7 +72,7 @@ struct MirrorTests {
         #expect(errors == [reported[0], "prefs: etcd \(etcd): can be reached again"])
     }
 
-    @Test("It waits for a cluster that is away when it starts", .servers(1))
+    @Test("It waits for a cluster that is unreachable at the start", .servers(1))
     func lateCluster() async throws {
         let cluster = try await EtcdCluster.start()
         try await cluster.kill(0)

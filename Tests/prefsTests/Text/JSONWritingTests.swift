@@ -28,7 +28,7 @@ struct JSONWritingTests {
                 == "{\"Z\":4,\"a\":7,\"e\u{301}a\":3,\"z\":2,\"é\":1,\"\u{FFFD}\":6,\"\u{1F600}\":5}")
     }
 
-    @Test("Line breaks, control characters and those that turn text round are escaped, a slash is not")
+    @Test("Line breaks, control characters and bidirectional formatting are escaped, a slash is not")
     func escapes() {
         let text = "a/\"\\\n\r\t\u{0}\u{1b}\u{7f}\u{85}\u{2028}\u{202e}\u{2066}\u{200e}\u{61c}é😀"
         #expect(text.quoted == #""a/\"\\\n\r\t\u0000\u001b\u007f\u0085\u2028\u202e\u2066\u200e\u061cé😀""#)

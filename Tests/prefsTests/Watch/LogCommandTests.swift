@@ -73,7 +73,7 @@ struct LogCommandTests {
         #expect(objects.count == 1 && objects[0].hasPrefix(#"{"key":"a","old":null,"new":"x","kind":"set","#))
     }
 
-    @Test("A path prints the changes of the value that it leads to, as often as that has changed")
+    @Test("With a path, each change of the value at that path is printed")
     func path() async throws {
         let backend = InMemoryBackend(["server": ["port": 1, "host": "a"], "server.port": 5])
         _ = try backend.edit { $0["server"] = ["port": 1, "host": "b"] }
@@ -90,7 +90,7 @@ struct LogCommandTests {
         #expect(try await values("none").isEmpty)
     }
 
-    @Test("A file without a journal is an error with a status of its own, a missing file another one")
+    @Test("A file without a journal and a missing file are errors with different exit statuses")
     func noJournal() async throws {
         let file = folder.path("settings.plist")
         #expect(try await tool("log", file).status == 3)

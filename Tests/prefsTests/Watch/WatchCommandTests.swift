@@ -30,7 +30,7 @@ struct WatchCommandTests {
         #expect(try WatchCommand(Arguments(operands: ["settings.plist"])).line(for: change, after: nil) != nil)
     }
 
-    @Test("What has happened since a revision comes first, and then what happens")
+    @Test("The changes since a revision come first, and then new ones")
     func resumed() async throws {
         let backend = InMemoryBackend(["a": 1])
         let start = try #require(backend.load().revision)
@@ -46,7 +46,7 @@ struct WatchCommandTests {
         #expect(lines.map(\.new) == [2, 3, nil] && lines.map(\.storageRevision?.number) == [1, 2, 3])
     }
 
-    @Test("A revision that is not remembered, or a file without a journal, is an error with a status and a remedy of its own")
+    @Test("A revision that is too old, or a file without a journal, is an error with its own exit status and remedy")
     func notRemembered() async throws {
         let backend = InMemoryBackend(["a": 1], rememberedCommits: 0)
         let start = try #require(backend.load().revision)
@@ -64,7 +64,7 @@ struct WatchCommandTests {
         }
     }
 
-    @Test("A text that is no revision, or --initial with it, makes no sense", arguments: ["x", "-1", "a-", "a-01", "17"])
+    @Test("An invalid revision, or --initial with a revision, is a usage error", arguments: ["x", "-1", "a-", "a-01", "17"])
     func invalid(text: String) {
         #expect(throws: CommandError.usage("not a revision: \(text)")) {
             try WatchCommand(Arguments(operands: ["settings.plist"], options: ["since": text]))

@@ -35,7 +35,7 @@ struct WatchLineTests {
                 == #"{"key":"a","old":null,"new":1,"kind":"initial","origin":null,"revision":0,"storageRevision":null}"#)
     }
 
-    @Test("The revision of the file takes the place of the number of the change in text, and is a field of its own in JSON")
+    @Test("The revision of the file replaces the number of the change in text, and is a separate field in JSON")
     func storageRevision() {
         var line = change("volume", 0.3, 0.5)
         line.storageRevision = StorageRevision(history: "5d41402a", number: 17)

@@ -54,7 +54,7 @@ struct WatchTableTests {
         #expect(table(.failure("f.plist: gone"), change("b", 1, 2, revision: 1)).last == "2 keys, revision 1, Ctrl-C ends")
     }
 
-    @Test("No line is wider, and there are not more lines, than the terminal has", arguments: [1, 2, 7, 10, 40, 200], [0, 1, 2, 3, 10])
+    @Test("The lines fit the width and the height of the terminal", arguments: [1, 2, 7, 10, 40, 200], [0, 1, 2, 3, 10])
     func size(columns: Int, rows: Int) {
         var table = WatchTable(
             title: String(repeating: "t", count: 50),

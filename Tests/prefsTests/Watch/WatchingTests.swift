@@ -96,7 +96,7 @@ struct WatchingTests {
         #expect(try await watch.lines(count: 3)[2] == "a: 1 -> 7  (external, revision 1)")
     }
 
-    @Test("A terminal gets a table on a screen of its own, which Ctrl-C leaves with status 0", .enabled(if: isInstalled("python3")))
+    @Test("A terminal gets a table on the alternate screen, which Ctrl-C leaves with status 0", .enabled(if: isInstalled("python3")))
     func table() async throws {
         let script = """
             import os, pty, sys
