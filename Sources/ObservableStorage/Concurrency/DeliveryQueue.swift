@@ -100,7 +100,7 @@ final class DeliveryQueue: Sendable {
             return first
         }
         guard let first, case (let isReached?, let isExhausted) = make(first, upTo: position, on: thread) else { return }
-        // Deliveries that a listener caused meanwhile come after its pending ones in other queues.
+        // Deliveries caused by a listener stay in order, across queues.
         if !isReached, !isExhausted { thread.postpone((self, position, false)) }
         if isExhausted || !thread.hasPostponed(self) { return DeliveryThreads.shared.add([self]) }
         state.withLock { $0.isTaken = false }

@@ -10,22 +10,16 @@ struct WatchService: Sendable {
         @Sendable (_ path: String, _ handler: @escaping @Sendable (PathEvents) -> Void) throws(WatchError) -> any WatchRegistration
 }
 
-#if os(Linux)
-    extension WatchService {
-        /// The service of this system, if it has one.
+extension WatchService {
+    /// The service of this system, if it has one.
+    #if os(Linux)
         static var system: WatchService? { InotifyHub.shared.service }
-    }
-#elseif canImport(Darwin)
-    extension WatchService {
-        /// The service of this system, if it has one.
+    #elseif canImport(Darwin)
         static let system: WatchService? = .vnode(.live)
-    }
-#else
-    extension WatchService {
-        /// The service of this system, if it has one.
+    #else
         static var system: WatchService? { nil }
-    }
-#endif
+    #endif
+}
 
 /// The watches of one path.
 protocol WatchRegistration: AnyObject, Sendable {
