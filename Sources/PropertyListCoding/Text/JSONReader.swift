@@ -3,7 +3,7 @@ import FoundationSubset
 /// Reads JSON as a property list, strictly: whole numbers are integers and others reals, and nesting is limited as in a property list.
 ///
 /// An object whose only key is `CF$UID`, with a whole number, is a uid, as in XML property lists. In typed JSON, an object whose only key
-/// is a ``JSONTag`` is a value of that type.
+/// is `$date`, `$data` or `$real` is a value of that type.
 package struct JSONReader {
     private let bytes: [UInt8]
     private let isTyped: Bool
@@ -43,22 +43,6 @@ package struct JSONReader {
     }
 }
 
-/// The key of a JSON object that stands for a value of a type that JSON does not have, in typed JSON.
-package enum JSONTag: String {
-    case date = "$date"
-    case data = "$data"
-    case real = "$real"
-    /// A dictionary that could be taken for one of these objects.
-    case dictionary = "$dictionary"
-
-    /// Whether a dictionary, written as it is, would be read as a value of another type.
-    package static func isAmbiguous(_ dictionary: [String: PropertyListValue]) -> Bool {
-        if dictionary[Self.dictionary.rawValue] != nil { return true }
-        guard dictionary.count == 1, let key = dictionary.keys.first else { return false }
-        return JSONTag(rawValue: key) != nil || key == [String: PropertyListValue].uidKey
-    }
-}
-
 // MARK: - Arrays and objects
 
 extension JSONReader {
@@ -87,7 +71,7 @@ extension JSONReader {
             let key = try string()
             skipSpace()
             guard skip(":") else { throw error("a colon is missing") }
-            self.isTagged = isTyped && !isTagged && key == JSONTag.dictionary.rawValue
+            self.isTagged = isTyped && !isTagged && key == "$dictionary"
             // Keys that differ only in Unicode normalization are equal in Swift, and an error in a property list.
             guard entries.updateValue(try value(depth: depth + 1), forKey: key) == nil else {
                 throw error("the key \(key.debugDescription) is given twice", at: start)
@@ -111,20 +95,23 @@ extension JSONReader {
 
     /// The value that a tagged object stands for; nil if it has no tag.
     private func typedValue(_ entries: [String: PropertyListValue], at start: Int) throws(PropertyListError) -> PropertyListValue? {
-        let hasDictionary = entries[JSONTag.dictionary.rawValue] != nil
-        guard isTyped, entries.count == 1 || hasDictionary,
-            let tag = hasDictionary ? .dictionary : entries.keys.first.flatMap(JSONTag.init)
-        else { return nil }
+        guard isTyped, let tag = Self.tag(of: entries) else { return nil }
         let value: PropertyListValue? =
-            switch (tag, entries[tag.rawValue]) {
-            case (.date, .string(let text)?): Date(iso8601: text).map { .date($0) }
-            case (.data, .string(let text)?): Data(strictBase64: text).map { .data($0) }
-            case (.real, .string(let text)?): Double(text).map { .real($0) }
-            case (.dictionary, .dictionary(let dictionary)?) where entries.count == 1: .dictionary(dictionary)
+            switch (tag, entries[tag]) {
+            case ("$date", .string(let text)?): Date(iso8601: text).map { .date($0) }
+            case ("$data", .string(let text)?): Data(strictBase64: text).map { .data($0) }
+            case ("$real", .string(let text)?): Double(text).map { .real($0) }
+            case ("$dictionary", .dictionary(let dictionary)?) where entries.count == 1: .dictionary(dictionary)
             default: nil
             }
-        guard let value else { throw error("an invalid object with the key \(tag.rawValue.debugDescription)", at: start) }
+        guard let value else { throw error("an invalid object with the key \(tag.debugDescription)", at: start) }
         return value
+    }
+
+    /// The key by which typed JSON marks an object as another value; `$dictionary` marks a dictionary that has such a key itself.
+    package static func tag(of entries: [String: PropertyListValue]) -> String? {
+        if entries["$dictionary"] != nil { return "$dictionary" }
+        return entries.count == 1 ? ["$date", "$data", "$real"].first { entries[$0] != nil } : nil
     }
 }
 

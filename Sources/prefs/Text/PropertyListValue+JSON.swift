@@ -84,19 +84,21 @@ extension [UInt8] {
         case .string(let string): append(quoted: string)
         case .integer(let integer): self += integer.description.utf8
         case .real(let real) where real.isFinite: self += real.description.utf8
-        case .real(let real): append(tag: .real, isTyped) { $0.append(quoted: Self.bareText(of: real)) }
+        case .real(let real): append(tag: "$real", isTyped) { $0.append(quoted: Self.bareText(of: real)) }
         case .boolean(let boolean): self += (boolean ? "true" : "false").utf8
-        case .date(let date): append(tag: .date, isTyped) { $0.append(quoted: date.iso8601) }
-        case .data(let data): append(tag: .data, isTyped) { $0.append(base64: data) }
+        case .date(let date): append(tag: "$date", isTyped) { $0.append(quoted: date.iso8601) }
+        case .data(let data): append(tag: "$data", isTyped) { $0.append(base64: data) }
         case .uid(let uid): self += "{\"CF$UID\":\(uid)}".utf8
         case .array(let array): append(json: array, isTyped: isTyped)
         case .dictionary(let dictionary):
-            append(tag: .dictionary, isTyped && JSONTag.isAmbiguous(dictionary)) { $0.append(json: dictionary, isTyped: isTyped) }
+            let looksLikeUID = dictionary.count == 1 && dictionary["CF$UID"] != nil
+            let isTagged = isTyped && (looksLikeUID || JSONReader.tag(of: dictionary) != nil)
+            append(tag: "$dictionary", isTagged) { $0.append(json: dictionary, isTyped: isTyped) }
         }
     }
 
-    private mutating func append(tag: JSONTag, _ isTagged: Bool, _ value: (inout Self) -> Void) {
-        if isTagged { self += "{\"\(tag.rawValue)\":".utf8 }
+    private mutating func append(tag: StaticString, _ isTagged: Bool, _ value: (inout Self) -> Void) {
+        if isTagged { self += "{\"\(tag)\":".utf8 }
         value(&self)
         if isTagged { append(UInt8(ascii: "}")) }
     }
