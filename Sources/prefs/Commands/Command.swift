@@ -62,11 +62,24 @@ extension Command {
         }
     }
 
+    /// The placeholder of an operand in the usage; those before `...` repeat.
+    static func placeholder(at index: Int) -> String {
+        let words = operands.split(separator: " ").map { $0.filter { !"[]".contains($0) } }
+        guard let end = words.firstIndex(of: "...") else { return index < words.count ? words[index] : "" }
+        if index < end { return words[index] }
+        // `KEY VALUE KEY VALUE ...` repeats the pair, `KEY ...` the word.
+        let period = words[..<end].suffix(2) == ["KEY", "VALUE"] ? 2 : 1
+        return words[end - period + (index - end) % period]
+    }
+
     private static func check(_ operands: [String]) throws(CommandError) {
         if operands.count < operandCount.lowerBound { throw .usage("an operand is missing") }
         if operands.count > operandCount.upperBound {
             throw .usage("one operand too many: \(operands[operandCount.upperBound])")
         }
-        if operandCount.lowerBound > 0, operands[0].isEmpty { throw .usage("the name of the file is empty") }
+        for (index, operand) in operands.enumerated() where operand.isEmpty {
+            let placeholder = placeholder(at: index)
+            if ["FILE", "SOURCE", "WORD"].contains(placeholder) { throw .usage("\(placeholder) is empty") }
+        }
     }
 }

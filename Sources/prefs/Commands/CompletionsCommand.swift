@@ -88,8 +88,7 @@ extension CompletionsCommand {
         }
         if isOption, !endsOptions { return command.allOptions.compactMap { $0.split(separator: " ").first.map(String.init) } + ["--help"] }
         let parsed = parsed(arguments, of: command)
-        let kinds = command.operands.split(separator: " ").map { $0.filter { !"[]".contains($0) } }
-        return candidates(kind(at: parsed.operands.count, of: kinds), parsed)
+        return candidates(command.placeholder(at: parsed.operands.count), parsed)
     }
 
     /// The arguments that can be recognized, with the value of `--etcd` as FILE.
@@ -109,15 +108,6 @@ extension CompletionsCommand {
         }
         parsed.insertEtcdOperand(at: command.etcdOperand)
         return parsed
-    }
-
-    /// The placeholder of an operand; those before `...` repeat.
-    private static func kind(at index: Int, of kinds: [String]) -> String {
-        guard let end = kinds.firstIndex(of: "...") else { return index < kinds.count ? kinds[index] : "" }
-        if index < end { return kinds[index] }
-        // `KEY VALUE KEY VALUE ...` repeats the pair, `KEY ...` the word.
-        let period = end > 1 && kinds[..<end].suffix(2).first == "KEY" && kinds[end - 1] == "VALUE" ? 2 : 1
-        return kinds[end - period + (index - end) % period]
     }
 
     private static func choices(_ placeholder: some StringProtocol) -> [String] {

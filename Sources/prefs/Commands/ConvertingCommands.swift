@@ -46,7 +46,6 @@ struct ImportCommand: Command {
     init(_ arguments: Arguments) throws(CommandError) {
         storage = try EntryStorage(arguments)
         source = arguments.operands.count > 1 ? arguments.operands[1] : "-"
-        guard !source.isEmpty else { throw .usage("the name of the source is empty") }
     }
 
     func run(_ output: Output) throws {

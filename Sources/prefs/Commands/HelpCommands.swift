@@ -46,7 +46,7 @@ struct HelpCommand: Command {
     }
 
     static func explanation(of command: any Command.Type) -> String {
-        let operand = command.operands.split(separator: " ").dropFirst(command.etcdOperand).first?.filter { !"[]".contains($0) } ?? ""
+        let operand = command.placeholder(at: command.etcdOperand)
         let etcd = command.takesEtcd ? "--etcd ENDPOINTS/PREFIX can replace \(operand): see etcd in prefs help." : ""
         return ["usage: \(command.usage)", command.summary, command.details, etcd].filter { !$0.isEmpty }.joined(separator: "\n\n")
     }

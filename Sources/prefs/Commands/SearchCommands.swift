@@ -25,8 +25,6 @@ struct FindCommand: Command {
         word = arguments.operands[0].lowercased()
         etcd = try EtcdBackend.requested(by: arguments)
         names = Array(arguments.operands.dropFirst())
-        guard !word.isEmpty else { throw .usage("the word is empty") }
-        guard !names.contains("") else { throw .usage("the name of a file is empty") }
     }
 
     func run(_ output: Output) throws {
@@ -80,7 +78,6 @@ struct DiffCommand: Command {
     private let storages: [EntryStorage]
 
     init(_ arguments: Arguments) throws(CommandError) {
-        guard !arguments.operands[1].isEmpty else { throw .usage("the name of the file is empty") }
         storages = [try EntryStorage(arguments), .file(PropertyListFile(operand: arguments.operands[1]))]
     }
 
@@ -112,7 +109,6 @@ struct LintCommand: Command {
     init(_ arguments: Arguments) throws(CommandError) {
         etcd = try EtcdBackend.requested(by: arguments)
         files = Array(arguments.operands.dropFirst(etcd == nil ? 0 : 1))
-        guard !files.contains("") else { throw .usage("the name of a file is empty") }
     }
 
     func run(_ output: Output) throws {

@@ -25,7 +25,6 @@ struct MirrorCommand: Command {
     init(_ arguments: Arguments) throws(CommandError) {
         etcd = try EtcdBackend.make(arguments)
         file = PropertyListFile(operand: arguments.operands[1])
-        guard !arguments.operands[1].isEmpty else { throw .usage("the name of the file is empty") }
     }
 
     func run(_ output: Output) throws {
