@@ -116,12 +116,12 @@ struct LintCommand: Command {
         let checks = (etcd.map { etcd in [{ try Self.checked(etcd) }] } ?? []) + files.map { file in { try Self.checked(file) } }
         for check in checks {
             do {
-                try output.write(line: check())
+                let (line, reasons) = try check()
+                if let line { try output.write(line: line) }
+                for reason in reasons { CommandError.failed(reason).report() }
+                if !reasons.isEmpty { status = max(status, 1) }
             } catch CommandError.outputClosed {
                 throw CommandError.outputClosed
-            } catch let error as Invalid {
-                for reason in error.reasons { CommandError.failed(reason).report() }
-                status = max(status, 1)
             } catch {
                 CommandError(error).report()
                 status = 3
@@ -130,26 +130,24 @@ struct LintCommand: Command {
         if status != 0 { throw CommandError.reported(status: status) }
     }
 
-    private struct Invalid: Error {
-        let reasons: [String]
-    }
+    /// The line to print for valid entries, or the reasons why they are invalid.
+    private typealias Outcome = (line: String?, reasons: [String])
 
-    /// The line for keys in etcd that all have property lists as values.
-    private static func checked(_ etcd: EtcdBackend) throws -> String {
+    /// Checks that keys in etcd all have property lists as values.
+    private static func checked(_ etcd: EtcdBackend) throws -> Outcome {
         let check = try etcd.wait { try await $0.check() }
-        guard check.failures.isEmpty else { throw Invalid(reasons: check.failures) }
-        return "\(etcd.name): OK (\(check.keyCount) keys)"
+        return (check.failures.isEmpty ? "\(etcd.name): OK (\(check.keyCount) keys)" : nil, check.failures)
     }
 
-    /// The line for a file that is a property list.
-    private static func checked(_ file: String) throws -> String {
+    /// Checks that a file is a property list.
+    private static func checked(_ file: String) throws -> Outcome {
         let name = file == "-" ? "standard input" : PropertyListFile(operand: file).name
         let bytes = try readInput(file == "-" ? file : name)
-        do {
+        do throws(PropertyListError) {
             let (root, format) = try PropertyListValue.decode(bytes)
-            return "\(name.displayName): OK (\(format), \(root.typeName))"
+            return ("\(name.displayName): OK (\(format), \(root.typeName))", [])
         } catch {
-            throw Invalid(reasons: ["\(name): \(error)"])
+            return (nil, ["\(name): \(error)"])
         }
     }
 }
