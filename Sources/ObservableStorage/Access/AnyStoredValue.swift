@@ -65,7 +65,7 @@ public struct AnyStoredValue: Sendable {
                 return try stored.setErased(value)
             } catch .undecodable(let key, let expected, let found, _) {
                 switch value {
-                // Almost every text is a string, and many are Base64: that these are not expected does not help.
+                // Any text is a string, and many are Base64, so that these mismatches do not explain the error.
                 case .string, .data: continue
                 default: failure = failure ?? .undecodable(key: key, expected: expected, found: found)
                 }

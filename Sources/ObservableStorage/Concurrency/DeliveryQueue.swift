@@ -27,14 +27,6 @@ final class DeliveryQueue: Sendable {
     /// A delivery's position in its queue, and whether it exceeds the capacity.
     typealias Ticket = (queue: DeliveryQueue, position: UInt64, isExcess: Bool)
 
-    private enum Step {
-        case make(Delivery)
-        /// No deliveries are left, and the queue is free.
-        case done
-        /// Deliveries are left, and the caller still owns the queue.
-        case left(isReached: Bool)
-    }
-
     private struct State {
         var deliveries: [Delivery?] = []
         /// The index of the next delivery.
@@ -99,7 +91,7 @@ final class DeliveryQueue: Sendable {
             state.isTaken = true
             return first
         }
-        guard let first, case (let isReached?, let isExhausted) = make(first, upTo: position, on: thread) else { return }
+        guard let first, case (let isReached?, let isExhausted) = run(first, upTo: position, on: thread) else { return }
         // Deliveries caused by a listener stay in order, across queues.
         if !isReached, !isExhausted { thread.postpone((self, position, false)) }
         if isExhausted || !thread.hasPostponed(self) { return DeliveryThreads.shared.add([self]) }
@@ -113,7 +105,7 @@ final class DeliveryQueue: Sendable {
     /// - Returns: whether deliveries are left, and the caller still owns the queue.
     func takeTurn(on thread: DeliveryThread) -> Bool {
         guard let first = state.withLock({ $0.popFirst() }) else { return false }
-        return make(first, upTo: .max, on: thread).isReached != nil
+        return run(first, upTo: .max, on: thread).isReached != nil
     }
 
     /// Takes ownership of the queue, unless it is empty or taken.
@@ -125,23 +117,26 @@ final class DeliveryQueue: Sendable {
         }
     }
 
-    /// - Returns: whether the position was reached, nil if no deliveries are left; and whether the limit was reached.
-    private func make(_ first: @escaping Delivery, upTo position: UInt64, on thread: DeliveryThread) -> (
+    /// Runs a delivery and the following ones.
+    ///
+    /// - Returns: whether the position was reached, nil if no deliveries are left and the queue is free; and whether the limit was reached.
+    private func run(_ first: @escaping Delivery, upTo position: UInt64, on thread: DeliveryThread) -> (
         isReached: Bool?, isExhausted: Bool
     ) {
+        var delivery = first
         var rest = Self.turn
-        var step = Step.make(first)
-        while case .make(let delivery) = step {
+        while true {
             delivery()
             rest -= 1
-            step = next(upTo: position, ifAny: rest > 0 && !thread.hasPostponed && (position != .max || !thread.hasExcess))
+            let mayContinue = rest > 0 && !thread.hasPostponed && (position != .max || !thread.hasExcess)
+            let (following, isReached) = next(upTo: position, ifAny: mayContinue)
+            guard let following else { return (isReached, rest == 0) }
+            delivery = following
         }
-        if case .left(let isReached) = step { return (isReached, rest == 0) }
-        return (nil, rest == 0)
     }
 
-    private func next(upTo position: UInt64, ifAny goesOn: Bool) -> Step {
-        let (step, woken) = state.withLock { state -> (Step, [@Sendable () -> Void]) in
+    private func next(upTo position: UInt64, ifAny mayContinue: Bool) -> (delivery: Delivery?, isReached: Bool?) {
+        let (delivery, isReached, woken) = state.withLock { state -> (Delivery?, Bool?, [@Sendable () -> Void]) in
             state.completed += 1
             var woken: [@Sendable () -> Void] = []
             if !state.waiters.isEmpty {
@@ -151,15 +146,15 @@ final class DeliveryQueue: Sendable {
             }
             guard !state.isEmpty else {
                 state.isTaken = false
-                return (.done, woken)
+                return (nil, nil, woken)
             }
-            guard goesOn, state.completed < position, let delivery = state.popFirst() else {
-                return (.left(isReached: state.completed >= position), woken)
+            guard mayContinue, state.completed < position, let delivery = state.popFirst() else {
+                return (nil, state.completed >= position, woken)
             }
-            return (.make(delivery), woken)
+            return (delivery, nil, woken)
         }
         for wake in woken { wake() }
-        return step
+        return (delivery, isReached)
     }
 }
 
