@@ -165,6 +165,7 @@ extension UnsafeRawBufferPointer {
         return length
     }
 
+    // Inlined: binary.write takes 1.01 times as long without.
     /// The last 8 bytes, or all of them if there are fewer; some bytes may occur twice, which is faster than reading them one by one.
     @inline(__always)
     var lastBytes: UInt64 {
