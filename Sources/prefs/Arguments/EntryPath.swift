@@ -54,6 +54,24 @@ struct EntryPath: Equatable, Sendable {
         self.init(arguments.operands[operand], isLiteral: arguments.has("literal"))
     }
 
+    /// The operand that leads to a value in all of some property lists: the names on the way to it, joined by dots, or, where that leads
+    /// elsewhere, each after a dot.
+    static func text(of names: [String], in lists: [String: PropertyListValue]...) -> String {
+        func leads(_ text: String) -> Bool {
+            lists.allSatisfy { list in EntryPath(text).names { list[$0] } == names }
+        }
+        let joined = names.joined(separator: ".")
+        if leads(joined) { return joined }
+        let exact = names.reduce(into: "") { text, name in
+            text += "."
+            for scalar in name.unicodeScalars {
+                if scalar == "." || scalar == "\\" { text += "\\" }
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return leads(exact) ? exact : joined
+    }
+
     /// The value that the path leads to; nil if there is none.
     func value(in entries: [String: PropertyListValue]) -> PropertyListValue? {
         PropertyListValue.dictionary(entries)[path: names { entries[$0] }]

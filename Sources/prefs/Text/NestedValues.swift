@@ -5,18 +5,19 @@ import PropertyListCoding
 extension [String: PropertyListValue] {
     /// Calls a closure for each entry, and for all values in arrays and dictionaries, each after the one that contains it.
     func forEachNested(_ body: (_ path: String, _ name: String, _ value: PropertyListValue) throws -> Void) rethrows {
-        try PropertyListValue.dictionary(self).forEachChild(of: nil, body)
+        try PropertyListValue.dictionary(self).forEachChild(of: []) { names, value in
+            try body(EntryPath.text(of: names, in: self), names.last ?? "", value)
+        }
     }
 }
 
 extension PropertyListValue {
     fileprivate func forEachChild(
-        of path: String?, _ body: (_ path: String, _ name: String, _ value: PropertyListValue) throws -> Void
+        of path: [String], _ body: (_ names: [String], _ value: PropertyListValue) throws -> Void
     ) rethrows {
         for (name, value) in children {
-            let path = path.map { "\($0).\(name)" } ?? name
-            try body(path, name, value)
-            try value.forEachChild(of: path, body)
+            try body(path + [name], value)
+            try value.forEachChild(of: path + [name], body)
         }
     }
 
@@ -39,12 +40,15 @@ struct Difference: Equatable {
     /// The innermost values that differ between two property lists, sorted by path. Arrays are compared element by element.
     static func all(from old: [String: PropertyListValue], to new: [String: PropertyListValue]) -> [Difference] {
         var differences: [Difference] = []
-        append(.dictionary(old), .dictionary(new), at: nil, to: &differences)
+        append(.dictionary(old), .dictionary(new), at: []) { names, values in
+            differences.append(Difference(path: EntryPath.text(of: names, in: old, new), old: values.old, new: values.new))
+        }
         return differences
     }
 
     private static func append(
-        _ old: PropertyListValue, _ new: PropertyListValue, at path: String?, to differences: inout [Difference]
+        _ old: PropertyListValue, _ new: PropertyListValue, at path: [String],
+        _ add: (_ names: [String], _ values: (old: PropertyListValue?, new: PropertyListValue?)) -> Void
     ) {
         guard old != new else { return }
         let names: [String]
@@ -52,14 +56,12 @@ struct Difference: Equatable {
         case (.array(let old), .array(let new)): names = (0..<max(old.count, new.count)).map(String.init)
         case (.dictionary(let old), .dictionary(let new)): names = Set(old.keys).union(new.keys).sorted { $0.precedes($1) }
         default:
-            differences.append(Difference(path: path ?? "", old: old, new: new))
-            return
+            return add(path, (old, new))
         }
         for name in names {
-            let path = path.map { "\($0).\(name)" } ?? name
             switch (old[path: [name]], new[path: [name]]) {
-            case (let old?, let new?): append(old, new, at: path, to: &differences)
-            case (let old, let new): differences.append(Difference(path: path, old: old, new: new))
+            case (let old?, let new?): append(old, new, at: path + [name], add)
+            case (let old, let new): add(path + [name], (old, new))
             }
         }
     }

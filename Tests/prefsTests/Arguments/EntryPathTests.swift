@@ -57,6 +57,25 @@ struct EntryPathTests {
         #expect(try updated(".server.port", to: 8)["server"]?[path: "port"] == 8)
     }
 
+    @Test("What is printed of a value inside others leads to it, with a dot at the beginning only where it would lead elsewhere without")
+    func text() {
+        var paths: [String] = []
+        Self.entries.forEachNested { path, name, value in
+            paths.append(path)
+            // Nothing leads to an empty name inside a dictionary.
+            if !name.isEmpty { #expect(EntryPath(path).value(in: Self.entries) == value, "\(path)") }
+        }
+        #expect(paths.contains("server.port") && paths.contains(".server.port"))
+        #expect(paths.contains("a.b.c") && paths.contains(".a.b.c"))
+        #expect(paths.contains("server.hosts.1.name") && paths.contains("server.x.y"))
+        #expect(Set(paths).count == paths.count)
+        // In one of two lists is enough.
+        let other: [String: PropertyListValue] = ["text": ["t": 1], "text.t": 1]
+        #expect(EntryPath.text(of: ["text", "t"], in: Self.entries) == "text.t")
+        #expect(EntryPath.text(of: ["text", "t"], in: Self.entries, other) == ".text.t")
+        #expect(Difference.all(from: ["a": ["b": 1], "a.b": 1], to: ["a": ["b": 2]]).map(\.path) == [".a.b", "a.b"])
+    }
+
     @Test("A literal key is one name")
     func literal() throws {
         #expect(EntryPath("server.hosts", isLiteral: true).value(in: Self.entries) == nil)
