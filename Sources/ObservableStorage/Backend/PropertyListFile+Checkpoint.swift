@@ -45,7 +45,7 @@ extension PropertyListFile {
             }
             let time = calls.now()
             let replacement = try noting(failureOf: nil) {
-                try calls.prepareReplacement(of: target, with: bytes, over: found.identity, protection: protection)
+                try calls.prepareReplacement(of: target, with: bytes, over: found.identity, protection: configuration.protection)
             }
             guard let replacement else { continue }
             defer { if !replacement.discard() { leftovers.withLock { $0.temporaries = true } } }

@@ -40,7 +40,7 @@ extension PropertyListFile {
                 whenStored?(target, state.identity)
                 return (current, state, isBehind)
             }
-            let stored = try storable(entries, as: format ?? state.format ?? newFileFormat)
+            let stored = try storable(entries, as: format ?? state.format ?? configuration.format)
             let edits = current.edits(to: stored, at: entries.editedPaths)
             if !edits.isEmpty { try requireWritableList(target) }
             try append(state.commit(edits, at: calls.now()), to: &state)
@@ -108,7 +108,7 @@ extension PropertyListFile {
         guard format == .xml else { return entries.unedited }
         for key in entries.editedKeys.sorted() {
             guard let value = entries[key], let rejection = rejection(of: value, for: key, format: format) else { continue }
-            if formatPolicy == .binaryWhenNecessary { return entries.unedited }
+            if configuration.formatPolicy == .binaryWhenNecessary { return entries.unedited }
             throw rejection
         }
         return entries.stored(as: format)
@@ -191,7 +191,7 @@ extension PropertyListFile {
         defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
         guard let current = state.entries else { return }
         var entries = current.unedited
-        let format = state.format ?? newFileFormat
+        let format = state.format ?? configuration.format
         // Logs from before the journal was made are those of the list, if nothing has changed since.
         let list = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: calls)
         let reports = replay(logs, in: &entries, over: state.identities + [list], as: format)

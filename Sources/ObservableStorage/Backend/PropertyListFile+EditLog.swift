@@ -10,7 +10,7 @@ extension PropertyListFile {
         let reason: String? =
             if isOutsideContainer {
                 Self.lockObjection
-            } else if inPlace.hasFolder {
+            } else if configuration.inPlaceWriting.hasFolder {
                 "its copies are in another folder"
             } else {
                 nil
@@ -59,7 +59,7 @@ extension PropertyListFile {
         // New files get that of their folder.
         guard let usual = calls.protectionClass(folder) else { return nil }
         let own = try calls.protectionClass(at: target)
-        return FileProtection.mappingObjection(toClass: own ?? protection?.number ?? usual)
+        return FileProtection.mappingObjection(toClass: own ?? configuration.protection?.number ?? usual)
     }
 
     /// Makes a log for a store of this file.
@@ -80,7 +80,7 @@ extension PropertyListFile {
         if let reason = lockObjection(to: target) {
             throw EditLogRefusal(error: .unwritable(file: target.path, reason: reason), isPermanent: true)
         }
-        return try EditLogFolder(list: target, protection: protection, calls: calls)
+        return try EditLogFolder(list: target, protection: configuration.protection, calls: calls)
             .makeLog(halfSize: halfSize, over: knownJournal(of: target)?.identity)
     }
 }
@@ -175,7 +175,7 @@ extension PropertyListFile {
             let replay = EditReplay(content.edits) {
                 entries[$0]
             } rejecting: { key, value in
-                formatPolicy == .keep ? rejection(of: value, for: key, format: format) : nil
+                configuration.formatPolicy == .keep ? rejection(of: value, for: key, format: format) : nil
             }
             let paths = Dictionary(grouping: content.edits, by: \.key).mapValues { $0.map(\.path) }
             for (key, value) in replay.changes { entries.set(value, for: key, at: paths[key] ?? []) }

@@ -172,7 +172,9 @@ extension PropertyListFile {
         do throws(StorageError) {
             return try draft.replacement.replace()
         } catch {
-            guard draft.replacement.isMounted, let copy = try inPlace.copy(of: draft.target, calls: calls) else { throw error }
+            guard draft.replacement.isMounted,
+                let copy = try configuration.inPlaceWriting.copy(of: draft.target, calls: calls)
+            else { throw error }
             return try draft.replacement.overwrite(draft.bytes, copy: copy)
         }
     }
@@ -213,7 +215,7 @@ extension PropertyListFile {
         }
         let time = calls.now()
         let replacement = try noting(failureOf: nil) {
-            try calls.prepareReplacement(of: target, with: bytes, over: found.identity, protection: protection)
+            try calls.prepareReplacement(of: target, with: bytes, over: found.identity, protection: configuration.protection)
         }
         guard let replacement else { return .failed(needsLock: false) }
         return .drafted(
@@ -250,7 +252,7 @@ extension PropertyListFile {
         }
         guard isNeeded else { return }
         var isComplete = calls.removeLeftovers(of: target)
-        if let copy = try inPlace.copy(of: target, calls: calls) {
+        if let copy = try configuration.inPlaceWriting.copy(of: target, calls: calls) {
             isComplete = calls.removeLeftovers(of: copy) && isComplete
         }
         if !isComplete { leftovers.withLock { $0.temporaries = true } }
@@ -265,7 +267,7 @@ extension PropertyListFile {
     ) throws(StorageError) -> (Data, PropertyListFormat) {
         do {
             return (try entries.encoded(as: format, editing: found.bytes, of: found.entries), format)
-        } catch  where format == .xml && formatPolicy == .binaryWhenNecessary {
+        } catch  where format == .xml && configuration.formatPolicy == .binaryWhenNecessary {
             return try encode(entries, over: found, as: .binary)
         } catch {
             throw rejection(of: entries, format: format, because: error)
@@ -274,7 +276,7 @@ extension PropertyListFile {
 
     /// The value as it will be read back: as represented in XML, if the file was XML when it was last read or written.
     public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
-        guard isXML.load(ordering: .relaxed), formatPolicy == .keep else { return value }
+        guard isXML.load(ordering: .relaxed), configuration.formatPolicy == .keep else { return value }
         if let rejection = rejection(of: value, for: key, format: .xml) { throw rejection }
         return value.rounded(for: .xml)
     }

@@ -95,7 +95,7 @@ extension PropertyListFile {
         // A process that the system may suspend locks nothing in order to read.
         if !isReadOnly, !isOutsideContainer, needsWriting(found, at: target) {
             do {
-                let timeout: Duration = lock.resource == nil ? .zero : lockTimeout
+                let timeout: Duration = lock.resource == nil ? .zero : configuration.lockTimeout
                 let state = try withJournal(of: target, timeout: timeout) { _, state in try shortened(state, at: target) }
                 if let entries = state?.entries { return entries }
             } catch {
@@ -108,7 +108,7 @@ extension PropertyListFile {
         case .current(let state): return state.entries
         case .foreign(let state, let content): return merged(state, over: content).entries.stored(at: nil)
         case .lost(let state, let content):
-            if content.identity == nil, onDeletion == .removeAll { remember(nil) }
+            if content.identity == nil, configuration.onDeletion == .removeAll { remember(nil) }
             return restored(state, over: content).stored(at: nil)
         case .replaced(let state, let lost):
             guard let entries = state.entries else { return nil }

@@ -10,7 +10,7 @@ extension PropertyListFile {
         var overrides: [String: StorageCommit.Edit] = [:]
         if content.identity != nil {
             overrides = state.remaining { content.entries[$0] }
-        } else if onDeletion == .keepLastValues, let entries = state.entries {
+        } else if configuration.onDeletion == .keepLastValues, let entries = state.entries {
             overrides = StorageEntries().edits(to: entries)
         }
         let base = content.identity == nil ? StorageEntries() : content.entries
@@ -119,7 +119,7 @@ extension PropertyListFile {
             throw StorageError.unwritable(file: name, reason: error.reason)
         }
         let (file, written) = try JournalFile.make(
-            of: target, history: history, first: first, records, besides: status, protection: protection, calls: calls)
+            of: target, history: history, first: first, records, besides: status, protection: configuration.protection, calls: calls)
         var state = JournalState(file, written, after: earlier)
         if state.entries == nil, let list { state.load(list.entries, of: list.list) }
         remember(state)

@@ -67,7 +67,7 @@ extension PropertyListFile {
         if let last, !last.isYoung, last.identity == (try identity(at: path)) { return last }
         let content = try settledContent(at: path, last: last)
         cache(content)
-        if onDeletion == .keepLastValues, content.identity == nil, last?.identity != nil {
+        if configuration.onDeletion == .keepLastValues, content.identity == nil, last?.identity != nil {
             let reason = "it was deleted; its last values are kept in memory, and the next write stores them again"
             reports.publish(.unreadable(file: name, reason: reason))
         }
@@ -121,12 +121,12 @@ extension PropertyListFile {
     private func readContent(at path: ResolvedPath, last: FileContent?) throws(StorageError) -> FileContent {
         let time = calls.now()
         guard let (bytes, identity) = try calls.readFile(at: path, followsLinks: path.openFolder == nil) else {
-            guard onDeletion == .keepLastValues, let last else { return .missing(format: newFileFormat) }
+            guard configuration.onDeletion == .keepLastValues, let last else { return .missing(format: configuration.format) }
             return .missing(entries: last.entries, format: last.format)
         }
         // There is nothing in it that another program could want to keep.
         if bytes.isEmpty || bytes == Data("\n".utf8) {
-            let format = last?.format ?? newFileFormat
+            let format = last?.format ?? configuration.format
             return FileContent(identity: identity, bytes: Data(), entries: StorageEntries(), format: format, lookedAt: time)
         }
         if let last, last.identity != nil, !last.isBlank {
@@ -161,7 +161,7 @@ extension PropertyListFile {
 
     private func mayQuarantine(after error: StorageError) -> Bool {
         guard case .malformed = error else { return false }
-        return onCorruption == .quarantine && cached.withLock { $0 == nil }
+        return configuration.onCorruption == .quarantine && cached.withLock { $0 == nil }
     }
 
     /// The content of the file after a malformed file was renamed. Called under the file's lock.
@@ -202,9 +202,9 @@ extension PropertyListFile {
 
     /// Completes the write of a writer that died while it wrote the file in place.
     func restoreIfNeeded() throws {
-        guard inPlace != .never else { return }
+        guard configuration.inPlaceWriting != .never else { return }
         let target = try lock.resource ?? resolved()
-        guard let copy = try inPlace.copy(of: target, calls: calls), try exists(copy) else { return }
+        guard let copy = try configuration.inPlaceWriting.copy(of: target, calls: calls), try exists(copy) else { return }
         _ = try withFileLock(of: target) { _ in try calls.restore(target, from: copy) }
     }
 

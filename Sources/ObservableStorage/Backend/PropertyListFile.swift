@@ -1,6 +1,5 @@
 public import Dispatch
 public import FoundationSubset
-public import PropertyListCoding
 import Synchronization
 
 /// Entries in a property-list file that several processes read and write, without losing each other's edits.
@@ -11,24 +10,12 @@ import Synchronization
 /// control lists, extended attributes and set-user-ID bits are not. A file that this user may not write, or that nobody may, is not
 /// replaced.
 public final class PropertyListFile: BlockingStorageBackend {
-    /// What to do if the format of the file cannot represent a value: XML has no control characters, and no dates outside the years
-    /// 1 to 9999.
-    public enum FormatPolicy: Sendable, Hashable {
-        /// Throw ``StorageError/unencodable(key:reason:underlying:)``, and keep the format.
-        case keep
-        /// Write a binary file, which can represent every value, from then on.
-        case binaryWhenNecessary
-    }
-
     /// The absolute path of the file, with `..` and links as given.
     public let name: String
 
     /// The same, or the reason why it is rejected.
     private let path: Result<AbsolutePath, StorageError>
-    let onCorruption: CorruptionPolicy
-    let formatPolicy: FormatPolicy
-    let newFileFormat: PropertyListFormat
-    let onDeletion: DeletionPolicy
+    let configuration: Configuration
     /// Reports to the watching stores that the file was deleted, and what became of edits of dead stores.
     let reports = ChangePublisher<StorageError>()
     /// Reports for the first store that watches.
@@ -37,23 +24,14 @@ public final class PropertyListFile: BlockingStorageBackend {
     let reportedOnce = Lock<Set<StorageError>>([])
     /// Whether the edits of dead stores were not looked for yet, or could not be made because another writer had the file locked.
     let isReplayDue: Atomic<Bool>
-    let journal: JournalMode
-    /// Nil if this backend makes no journal; one that stands beside the file is used nevertheless.
-    let journalOptions: JournalOptions?
     /// What was last read of the journal, or appended to it. Its lock is not held while files are accessed.
     let journalState = Lock<JournalState?>(nil)
     let wasDamageReported = Atomic(false)
     /// Whether the file system of a list can have a journal, as last found.
     let journalObjection = Lock<(path: ResolvedPath, isPossible: Bool)?>(nil)
-    /// The data protection of a new file.
-    let protection: FileProtection?
     /// Whether the file is where a process may neither hold a lock nor wait for one while the system has it suspended, such as in the
     /// container of an app group.
     let isOutsideContainer: Bool
-    /// Whether edits are refused, and the file is only read.
-    public let isReadOnly: Bool
-    let lockTimeout: Duration
-    let inPlace: InPlaceWriting
     let calls: FileSystemCalls
     /// The content that was last read or written. Its lock is not held while the file is accessed.
     let cached = Lock<FileContent?>(nil)
@@ -72,77 +50,53 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed. Neither it nor its folder has to exist: the first write creates both, for this user
     ///     only.
-    ///   - onCorruption: what to do if it is not a readable property list when it is first read.
-    ///   - lockTimeout: how long an edit waits for other processes that lock the file without writing it.
-    ///   - inPlace: whether a file that cannot be replaced is written in place.
-    ///   - formatPolicy: what to do if the file's format cannot represent a value.
-    ///   - format: the format of a new file; an existing one keeps its own.
-    ///   - onDeletion: what to do if the file is deleted after it was read.
-    ///   - access: whether the file is written. One that is only read is neither locked, renamed if it is malformed, nor restored.
-    ///   - protection: the data protection of a new file; nil for the application's default. An existing file keeps its own.
+    ///   - access: whether the file is written.
     ///   - journal: what protects edits that are not in the file yet.
-    public convenience init(
-        at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), inPlace: InPlaceWriting = .never,
-        formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary, onDeletion: DeletionPolicy = .removeAll,
-        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .edits
-    ) {
-        self.init(
-            at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace, formatPolicy: formatPolicy, format: format,
-            onDeletion: onDeletion, access: access, protection: protection, journal: journal, calls: .live)
+    public convenience init(at url: URL, access: StorageAccess = .readWrite, journal: JournalMode = .edits) {
+        self.init(at: url, configuration: Configuration(access: access, journal: journal))
+    }
+
+    /// Creates a backend for a file, without reading it; see ``init(at:access:journal:)``.
+    public convenience init(at url: URL, configuration: Configuration) {
+        self.init(at: url, configuration: configuration, calls: .live)
     }
 
     /// - Parameters:
     ///   - isOutsideContainer: whether the process may not hold locks there while it is suspended; nil to determine it by the path.
     ///   - calls: the system calls for all accesses to the file, except watching it.
     package convenience init(
-        at url: URL, onCorruption: CorruptionPolicy, lockTimeout: Duration, inPlace: InPlaceWriting = .never,
-        formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary, onDeletion: DeletionPolicy = .removeAll,
-        access: StorageAccess = .readWrite, protection: FileProtection? = nil, journal: JournalMode = .edits,
-        isOutsideContainer: Bool? = nil, calls: FileSystemCalls
+        at url: URL, configuration: Configuration = Configuration(), isOutsideContainer: Bool? = nil, calls: FileSystemCalls
     ) {
         let path = Result { () throws(StorageError) in
             let path = try AbsolutePath(of: url, calls: calls)
-            if access == .readWrite { try calls.rules.requireOwn(path.text) }
+            if configuration.access == .readWrite { try calls.rules.requireOwn(path.text) }
             return path
         }
         self.init(
-            path, named: AbsolutePath.name(of: url), onCorruption: onCorruption, lockTimeout: lockTimeout, inPlace: inPlace,
-            formatPolicy: formatPolicy, format: format, onDeletion: onDeletion, access: access, protection: protection,
-            journal: journal, isOutsideContainer: isOutsideContainer, calls: calls)
+            path, named: AbsolutePath.name(of: url), configuration: configuration, isOutsideContainer: isOutsideContainer, calls: calls)
     }
 
     /// Creates a backend for a path, in which not even a leading `~` has a special meaning.
     package convenience init(path: String, access: StorageAccess = .readWrite) {
         let absolute = Result { () throws(StorageError) in try AbsolutePath(path) }
-        self.init(absolute, named: path, onCorruption: .refuse, lockTimeout: .seconds(10), access: access, calls: .live)
+        self.init(absolute, named: path, configuration: Configuration(access: access), calls: .live)
     }
 
     /// Creates a backend for the file of a suite, in the folder of settings.
-    package convenience init(suiteName: String) {
+    package convenience init(suiteName: String, configuration: Configuration = Configuration()) {
         let path = Result { () throws(StorageError) in try AbsolutePath(Self.path(ofSuite: suiteName)) }
-        self.init(path, named: suiteName + ".plist", onCorruption: .refuse, lockTimeout: .seconds(10), calls: .live)
+        self.init(path, named: suiteName + ".plist", configuration: configuration, calls: .live)
     }
 
     private init(
-        _ path: Result<AbsolutePath, StorageError>, named name: String, onCorruption: CorruptionPolicy, lockTimeout: Duration,
-        inPlace: InPlaceWriting = .never, formatPolicy: FormatPolicy = .keep, format: PropertyListFormat = .binary,
-        onDeletion: DeletionPolicy = .removeAll, access: StorageAccess = .readWrite, protection: FileProtection? = nil,
-        journal: JournalMode = .edits, isOutsideContainer: Bool? = nil, calls: FileSystemCalls
+        _ path: Result<AbsolutePath, StorageError>, named name: String, configuration: Configuration, isOutsideContainer: Bool? = nil,
+        calls: FileSystemCalls
     ) {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path
-        isReadOnly = access == .readOnly
-        isReplayDue = Atomic(access != .readOnly)
-        self.protection = protection
-        self.journal = isReadOnly ? .off : journal
-        self.onCorruption = isReadOnly ? .refuse : onCorruption
-        self.inPlace = isReadOnly ? .never : inPlace
-        journalOptions = isReadOnly || inPlace != .never ? nil : JournalOptions(journal)
+        self.configuration = configuration.effective
+        isReplayDue = Atomic(configuration.access != .readOnly)
         self.isOutsideContainer = isOutsideContainer ?? calls.rules.forbidsLockWhileSuspended(of: self.name)
-        self.lockTimeout = lockTimeout
-        self.formatPolicy = formatPolicy
-        newFileFormat = format
-        self.onDeletion = onDeletion
         self.calls = calls
     }
 
@@ -169,6 +123,14 @@ public final class PropertyListFile: BlockingStorageBackend {
     public var url: URL? {
         guard case .success(let path) = path else { return nil }
         return URL(fileURLWithPath: path.text, isDirectory: false)
+    }
+
+    /// Whether edits are refused, and the file is only read.
+    public var isReadOnly: Bool { configuration.access == .readOnly }
+
+    /// When the list is rewritten; nil if this backend makes no journal. One that stands beside the file is used nevertheless.
+    var journalOptions: JournalOptions? {
+        configuration.inPlaceWriting == .never ? JournalOptions(configuration.journal) : nil
     }
 
     /// True: an edit inside another one is made separately.
@@ -249,8 +211,9 @@ extension PropertyListFile {
         if lock.resource != nil { return try body(nil) }
         if try calls.makeFolderIfMissing(of: target) { return nil }
         try calls.requireOwnLinks(of: target)
+        let timeout = timeout ?? configuration.lockTimeout
         let waiting: FileLock.Waiting = isOutsideContainer ? .polling : .queued
-        return try FileLock.withLock(for: target, timeout: timeout ?? lockTimeout, waiting: waiting, calls: calls) { fileLock in
+        return try FileLock.withLock(for: target, timeout: timeout, waiting: waiting, calls: calls) { fileLock in
             // A link may have been replaced while waiting for the lock: its new target has another lock.
             guard try calls.leads(path.get(), to: target) else { return nil }
             return try lock.own(target) { try body(fileLock) }
@@ -290,87 +253,5 @@ extension PropertyListFile {
         }
         _ = try walk.destination()
         return false
-    }
-}
-
-// MARK: - Options
-
-/// Whether a storage is written.
-public enum StorageAccess: Sendable, Hashable {
-    /// It is read and written.
-    case readWrite
-    /// It is read and observed, for extensions of an application, and for files that this process may not write.
-    ///
-    /// Nothing is created, locked or written: neither the file, nor its folder, nor its lock file. Edits throw
-    /// ``StorageError/readOnly(file:)``; property setters report it in the store's `failures`. Keys with earlier names or types are read
-    /// without being migrated.
-    case readOnly
-}
-
-/// What to do if a file that is opened is not a readable property list.
-public enum CorruptionPolicy: Sendable, Hashable {
-    /// Throw an error with the position and the reason, and do not change the file.
-    case refuse
-    /// Rename the file to `NAME.corrupt-TIME`, of which the newest three are kept, and start empty.
-    case quarantine
-}
-
-/// What to do if the file of a store is deleted by another process, and not created again at once.
-public enum DeletionPolicy: Sendable, Hashable {
-    /// Every entry is removed, so that all keys have their defaults.
-    case removeAll
-    /// The last values are kept in memory, which is reported in the store's `failures`; the next write stores all of them again.
-    ///
-    /// A file that another process creates meanwhile takes effect as it is.
-    case keepLastValues
-}
-
-/// Whether a file that cannot be replaced because it is a mount point, as a single file in a container is, is written in place.
-///
-/// During the write, a copy of the new content exists beside the file, or in a given folder, from which the next process that opens the
-/// file restores it if the writer died. Readers that do not support this may read a part of the file; those of this library read it again.
-///
-/// All writers of the file need the same folder for copies: otherwise a remaining copy is not found by the others, and would undo their
-/// later writes. That folder has to exist as long as the file does, which the one beside it in a container may not.
-public struct InPlaceWriting: Sendable, Hashable {
-    private let isAllowed: Bool
-    /// The folder for copies; nil for that of the file.
-    private let folder: String?
-
-    /// Writing throws an error with the reason.
-    public static let never = InPlaceWriting(isAllowed: false, folder: nil)
-
-    /// It is written in place, with a copy beside it.
-    public static let whenNecessary = InPlaceWriting(isAllowed: true, folder: nil)
-
-    /// It is written in place, with a copy in a folder, which the first write creates.
-    public static func whenNecessary(copyIn folder: URL) -> InPlaceWriting {
-        InPlaceWriting(isAllowed: true, folder: folder.path)
-    }
-
-    /// Whether copies are in a given folder.
-    var hasFolder: Bool { folder != nil }
-
-    /// The path of the copy of a file; nil if it is never written in place.
-    func copy(of target: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> ResolvedPath? {
-        guard isAllowed else { return nil }
-        guard let folder else { return target.copy }
-        do throws(StorageError) {
-            let found = try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls)
-            guard let copies = try open(found, calls) else { return ResolvedPath(target.nameOfCopy, in: found.path) }
-            return ResolvedPath(target.nameOfCopy, in: copies)
-        } catch {
-            throw .unreadable(file: target.path, reason: "the folder for its copies cannot be followed: \(error)")
-        }
-    }
-
-    private func open(_ folder: ResolvedPath, _ calls: FileSystemCalls) throws(StorageError) -> OpenFolder? {
-        do throws(SystemError) {
-            return try calls.enter(folder)
-        } catch let error where error.isMissing {
-            return nil
-        } catch {
-            throw .unreadable(file: folder.path, reason: error.reason)
-        }
     }
 }

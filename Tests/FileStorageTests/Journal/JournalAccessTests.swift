@@ -66,7 +66,7 @@ struct JournalAccessTests {
         try writer.checkpoint()
         let denial = Denial(isOn: true)
         let reader = PropertyListFile(
-            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(500), access: access, calls: denial.calls(fixture))
+            at: fixture.file, configuration: .with { ($0.lockTimeout, $0.access) = (.seconds(500), access) }, calls: denial.calls(fixture))
         for _ in 0..<2 { #expect(try reader.load().values == ["a": 2]) }
         #expect(reader.told.count == 1)
         #expect(reader.told.allSatisfy { "\($0)".contains(fixture.journal.path) && "\($0)".contains("permissions of the property list") })
