@@ -84,8 +84,17 @@ public final class PropertyListFile: BlockingStorageBackend {
 
     /// Creates a backend for the file of a suite, in the folder of settings.
     package convenience init(suiteName: String, configuration: Configuration = Configuration()) {
-        let path = Result { () throws(StorageError) in try AbsolutePath(Self.path(ofSuite: suiteName)) }
+        let path = Result { () throws(StorageError) in try AbsolutePath(SettingsFolder.path(ofSuite: suiteName)) }
         self.init(path, named: suiteName + ".plist", configuration: configuration, calls: .live)
+    }
+
+    /// The files in which administrators provide default and mandatory values of a suite, those with precedence first.
+    package static func administratorsFiles(ofSuite suite: String) -> (defaults: [PropertyListFile], mandatory: [PropertyListFile]) {
+        let folders = SettingsFolder.ofAdministrators
+        return (
+            folders.map { PropertyListFile(path: "\($0)/\(suite).plist", access: .readOnly) },
+            folders.map { PropertyListFile(path: "\($0)/\(suite).mandatory.plist", access: .readOnly) }
+        )
     }
 
     private init(

@@ -42,7 +42,7 @@ enum StandardStore {
     static let ofProcess: ObservableStore = {
         let process = ProcessInfo.processInfo
         guard isInMemory(executable: CommandLine.arguments.first ?? "", environment: process.environment) else {
-            return ObservableStore(suiteName: PropertyListFile.applicationDomain)
+            return ObservableStore(suiteName: SettingsFolder.applicationDomain)
         }
         return ObservableStore(backend: InMemoryBackend(), entries: StorageEntries())
     }()
