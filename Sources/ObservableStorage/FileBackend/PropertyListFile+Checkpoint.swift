@@ -27,46 +27,35 @@ extension PropertyListFile {
     func checkpoint(as newFormat: PropertyListFormat? = nil) throws {
         guard !isReadOnly else { return }
         for _ in 0..<Self.mostCheckpoints {
-            let target = try lock.resource ?? resolved()
+            let target = try list.target()
             // Edits of others, and what other programs have done, are in the journal first.
             guard let state = try upToDateJournal(at: target), let entries = state.entries else { return }
-            try removeLeftovers(of: target)
-            guard var found = try contentUnlessCorrupt(at: target), let list = state.list(found.identity) else { continue }
+            try list.removeLeftovers(of: target)
+            guard var found = try list.contentUnlessCorrupt(at: target), let base = state.list(found.identity) else { continue }
             // Of a deleted list, its last values may be known, which are not those of a file.
             if found.identity == nil { found = .missing(format: found.format) }
             guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else {
                 return state.end / 2 > keptJournal ? try settleJournal(nil, at: target) : ()
             }
             var edited = found.entries.unedited
-            for key in state.editedKeys(since: list) { edited[key] = entries[key] }
+            for key in state.editedKeys(since: base) { edited[key] = entries[key] }
             let (bytes, format) = try encoded(edited, over: found, as: newFormat ?? found.format, isForced: newFormat != nil)
-            guard bytes.count <= FileSystemCalls.largestFileSize else {
-                throw StorageError.unwritable(file: name, reason: "\(bytes.count) bytes are more than could be read again")
-            }
-            let time = calls.now()
-            let replacement = try noting(failureOf: nil) {
-                try calls.prepareReplacement(of: target, with: bytes, over: found.identity, protection: configuration.protection)
-            }
-            guard let replacement else { continue }
-            defer { if !replacement.discard() { leftovers.withLock { $0.temporaries = true } } }
-            let outcome = try noting(failureOf: replacement) {
+            guard let draft = try list.draft(of: edited, bytes, as: format, over: found, at: target) else { continue }
+            defer { list.discard(draft) }
+            let outcome = try list.recording(failureOf: draft.replacement) {
                 try withJournal(of: target) { _, current in
-                    try place(replacement, bytes, as: format, over: list, at: state.revision, isForced: newFormat != nil, &current, target)
+                    try place(draft, over: base, at: state.revision, isForced: newFormat != nil, &current)
                 }
             }
             switch outcome ?? .failed {
             case .failed: continue
             case .superseded: return try synchronizeJournal()
-            case .placed(let list):
-                let (identity, isUnmistakable) = try noting(failureOf: replacement) { try replacement.finish() }
-                cache(
-                    FileContent(
-                        identity: identity, bytes: bytes, entries: edited.stored(as: format), format: format,
-                        lookedAt: isUnmistakable ? .distantFuture : time))
-                return try settleJournal(list, at: target)
+            case .placed(let placed):
+                _ = try list.finish(draft)
+                return try settleJournal(placed, at: target)
             }
         }
-        throw StorageError.unwritable(file: name, reason: "others change it again and again while it is written")
+        throw list.busyError
     }
 
     /// Another store may have committed what XML has not: then the list becomes binary, rather than never to be written again.
@@ -74,10 +63,10 @@ extension PropertyListFile {
         _ entries: StorageEntries, over found: FileContent, as format: PropertyListFormat, isForced: Bool
     ) throws(StorageError) -> (Data, PropertyListFormat) {
         do throws(StorageError) {
-            return try encode(entries, over: found, as: format)
+            return try list.encode(entries, over: found, as: format)
         } catch {
             guard format == .xml, !isForced, case .unencodable = error else { throw error }
-            return try encode(entries, over: found, as: .binary)
+            return try list.encode(entries, over: found, as: .binary)
         }
     }
 
@@ -92,29 +81,29 @@ extension PropertyListFile {
     /// Announces and renames a list, under the lock. That it is in place is recorded when the folder is synchronized: a power failure before
     /// brings back the list that it replaced.
     private func place(
-        _ replacement: FileReplacement, _ bytes: Data, as format: PropertyListFormat, over base: JournaledList, at revision: UInt64,
-        isForced: Bool, _ state: inout JournalState, _ target: ResolvedPath
+        _ draft: ListDraft, over base: JournaledList, at revision: UInt64, isForced: Bool, _ state: inout JournalState
     ) throws -> PlacingOutcome {
-        guard let written = replacement.written, var current = state.list(try FileIdentity(at: target, calls: calls)) else {
-            return .failed
-        }
+        guard let written = draft.replacement.written,
+            var current = state.list(try FileIdentity(at: draft.target, calls: list.calls))
+        else { return .failed }
         if !current.isSame(as: state.lists.first) {
             // Whoever announced it was killed when it was in place, perhaps before that was durable.
-            try synchronizeFolder(of: target)
+            try synchronizeFolder(of: draft.target)
             current.isPlaced = true
             try append([.list(current)], to: &state)
         }
         guard current.isSame(as: base), isForced || state.needsCheckpoint else {
             return isForced || state.needsCheckpoint && current.revision < revision ? .failed : .superseded
         }
-        let list = JournaledList(
-            identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(bytes), revision: revision, format: format)
+        let announced = JournaledList(
+            identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(draft.bytes), revision: revision,
+            format: draft.format)
         // A list that a power failure keeps, and not what announces it, is taken for that of another program. It has the value of each
         // durable edit then, unless there are later ones.
         let isRecognized = state.revision == revision && state.file.isSynchronized(to: state.end)
-        try append([.list(list)], to: &state)
+        try append([.list(announced)], to: &state)
         if !isRecognized { try state.file.synchronize(to: state.end) }
-        return try replacement.replace() ? .placed(list) : .failed
+        return try draft.replacement.replace() ? .placed(announced) : .failed
     }
 
     /// The commits after a revision, as far as the journal reaches back.
@@ -126,7 +115,7 @@ extension PropertyListFile {
     }
 
     func rememberedCommits(since revision: StorageRevision?) throws -> [StorageCommit]? {
-        let target = try lock.resource ?? resolved()
+        let target = try list.target()
         guard try loadJournaled() != nil, let state = knownJournal(of: target) else { return nil }
         let history = state.file.header.historyName
         let first = revision?.number ?? state.file.header.first

@@ -22,7 +22,7 @@ extension PropertyListFile {
         }
         typealias Committed = (entries: StorageEntries, state: JournalState, isBehind: Bool)
         let committed = try withJournal(of: target, timeout: timeout) { lock, state -> Committed? in
-            try forDeadLogs(of: target) { logs in
+            try DeadStores(of: list).forLogs(of: target) { logs in
                 try store(logs, at: target, in: &state)
                 return true
             }
@@ -40,22 +40,22 @@ extension PropertyListFile {
                 whenStored?(target, state.identity)
                 return (current, state, isBehind)
             }
-            let stored = try storable(entries, as: format ?? state.format ?? configuration.format)
+            let stored = try storable(entries, as: format ?? state.format ?? list.configuration.format)
             let edits = current.edits(to: stored, at: entries.editedPaths)
             if !edits.isEmpty { try requireWritableList(target) }
-            try append(state.commit(edits, at: calls.now()), to: &state)
+            try append(state.commit(edits, at: list.calls.now()), to: &state)
             whenStored?(target, state.identity)
             return (state.entries ?? stored, state, isBehind)
         }
         guard let committed else { return nil }
         // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
         if !committed.isBehind { try committed.state.file.synchronize(to: committed.state.end) }
-        if committed.state.end / 4 > keptJournal, lock.resource == nil {
+        if committed.state.end / 4 > keptJournal, list.lock.resource == nil {
             do {
                 try checkpoint()
             } catch {
                 // The edit is durable.
-                report([.writing(name, error)])
+                list.reports.report([.writing(name, error)])
             }
         }
         return committed.entries
@@ -96,19 +96,19 @@ extension PropertyListFile {
     private func requireWritableList(_ target: ResolvedPath) throws(StorageError) {
         let status: FileStatus?
         do throws(SystemError) {
-            status = try calls.status(at: target)
+            status = try list.calls.status(at: target)
         } catch {
             throw .unwritable(file: name, reason: error.reason)
         }
-        if let status { try calls.requireWritable(status, at: target) }
+        if let status { try list.calls.requireWritable(status, at: target) }
     }
 
     /// The entries as they will read back from the list.
     private func storable(_ entries: StorageEntries, as format: PropertyListFormat) throws(StorageError) -> StorageEntries {
         guard format == .xml else { return entries.unedited }
         for key in entries.editedKeys.sorted() {
-            guard let value = entries[key], let rejection = rejection(of: value, for: key, format: format) else { continue }
-            if configuration.formatPolicy == .binaryWhenNecessary { return entries.unedited }
+            guard let value = entries[key], let rejection = list.rejection(of: value, for: key, format: format) else { continue }
+            if list.configuration.formatPolicy == .binaryWhenNecessary { return entries.unedited }
             throw rejection
         }
         return entries.stored(as: format)
@@ -118,25 +118,25 @@ extension PropertyListFile {
     func prepareJournal(at target: ResolvedPath) throws -> JournalState? {
         switch try view(at: target) {
         case .current(let state):
-            if state.hasRemainder { return try replaceDamaged(state, over: try listContent(at: target), at: target) }
-            return try state.file.header.boot != calls.boot || state.file.isDoubtful
-                || state.file.isMisfit(besides: calls.statusOrNil(at: target)) ? renew(state, of: target) : state
+            if state.hasRemainder { return try replaceDamaged(state, over: try list.content(of: target), at: target) }
+            return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
+                || state.file.isMisfit(besides: list.calls.statusOrNil(at: target)) ? renew(state, of: target) : state
         case .none:
-            let content = try listContent(at: target)
+            let content = try list.content(of: target)
             return try makeJournal(over: content, content.entries, at: target)
         case .foreign(let state, let content):
             if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
-            return try adopt(content, in: state.file.header.boot == calls.boot ? state : renew(state, of: target), at: target)
+            return try adopt(content, in: state.file.header.boot == list.calls.boot ? state : renew(state, of: target), at: target)
         case .lost(let state, let content):
             let entries = restored(state, over: content)
             guard try isJournalPathTaken(target) else { return try makeJournal(over: content, entries, at: target) }
-            try leaveJournal(state, entries, over: content)
+            try leaveJournal(state, entries, over: content, at: target)
             return nil
         case .replaced(let state, let lost):
             // Then those commits that the new journal lacks are made again.
             remember(state)
             guard var state = try prepareJournal(at: target), let entries = state.entries else { return nil }
-            try append(state.commit(lost.remaining { entries[$0] }, at: calls.now()), to: &state)
+            try append(state.commit(lost.remaining { entries[$0] }, at: list.calls.now()), to: &state)
             return state
         case .copied(let file, let content): return try makeJournal(over: content, copied(file, content), at: target)
         }
@@ -147,7 +147,7 @@ extension PropertyListFile {
     /// It has a history of its own: somebody may know of commits that are lost.
     private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState {
         let reason = "what begins there is no whole record; a new journal was begun without it"
-        report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
+        list.reports.report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
         return try makeJournal(over: content, restored(state, over: content), at: target)
     }
 
@@ -158,7 +158,7 @@ extension PropertyListFile {
     private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
         let records = try state.file.records().records.map(\.record)
         return try makeJournal(
-            history: state.file.header.history(in: calls.boot), first: state.file.header.first, records, nil, after: state, at: target)
+            history: state.file.header.history(in: list.calls.boot), first: state.file.header.first, records, nil, after: state, at: target)
     }
 
     /// Appends records under the lock of the list, all of them or none.
@@ -177,7 +177,7 @@ extension PropertyListFile {
         } catch {
             guard case .commit(let commit) = record else { throw .unwritable(file: name, reason: error.description) }
             for (key, edit) in commit.edits.sorted(by: { $0.key < $1.key }) {
-                if let value = edit.newValue, let rejection = rejection(of: value, for: key, format: .binary) { throw rejection }
+                if let value = edit.newValue, let rejection = list.rejection(of: value, for: key, format: .binary) { throw rejection }
             }
             let key = commit.edits.keys.min() ?? ""
             throw .unencodable(key: key, reason: "the journal of \(name) cannot have it: \(error.reason)")
@@ -186,20 +186,20 @@ extension PropertyListFile {
 
     /// Commits the edits of dead stores, by themselves, and removes their logs.
     private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws {
-        let folder = EditLogFolder(list: target, calls: calls)
+        let folder = EditLogFolder(list: target, calls: list.calls)
         var areStored = false
         defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
         guard let current = state.entries else { return }
         var entries = current.unedited
-        let format = state.format ?? configuration.format
+        let format = state.format ?? list.configuration.format
         // Logs from before the journal was made are those of the list, if nothing has changed since.
-        let list = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: calls)
-        let reports = replay(logs, in: &entries, over: state.identities + [list], as: format)
+        let base = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: list.calls)
+        let reports = DeadStores(of: list).replay(logs, in: &entries, over: state.identities + [base], as: format)
         let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)
-        try append(state.commit(edits, at: calls.now()), to: &state)
+        try append(state.commit(edits, at: list.calls.now()), to: &state)
         if !edits.isEmpty { try state.file.synchronize(to: state.end) }
         areStored = true
-        report(reports)
+        list.reports.report(reports)
     }
 }
 

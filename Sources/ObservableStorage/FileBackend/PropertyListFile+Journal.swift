@@ -37,18 +37,18 @@ extension PropertyListFile {
     /// there is nothing. What is none is reported once: the list is read and written without a journal then.
     private func journalEntry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {
         do throws(SystemError) {
-            guard let status = try calls.status(at: target.journal) else { return nil }
+            guard let status = try list.calls.status(at: target.journal) else { return nil }
             var objection = status.kind.objection.map { "it \($0)" }
             if objection == nil, !status.isTrusted(besides: nil, in: nil) {
-                let list = try calls.status(at: target)
-                if status.isTrusted(besides: list, in: try calls.folderStatus(of: target)) { return (status, true) }
+                let model = try list.calls.status(at: target)
+                if status.isTrusted(besides: model, in: try list.calls.folderStatus(of: target)) { return (status, true) }
                 // An editor may just be about to write the list, which tells who may.
-                if list == nil { return (status, false) }
+                if model == nil { return (status, false) }
                 objection = "it belongs to user \(status.owner), who may not write the property list"
             }
             guard let objection else { return (status, true) }
             let reason = "\(objection); it is not used as the journal of \(target.name), which is read and written without one; remove it"
-            reportOnce(.unreadable(file: target.journal.path, reason: reason))
+            list.reports.reportOnce(.unreadable(file: target.journal.path, reason: reason))
             return (status, false)
         } catch {
             throw .unreadable(file: name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
@@ -65,9 +65,9 @@ extension PropertyListFile {
         guard journalOptions != nil else { return false }
         let known = journalObjection.withLock { $0?.path == target ? $0 : nil }
         if let known { return known.isPossible }
-        let objection = mappingObjection
+        let objection = list.objection { _, folder throws(SystemError) in try list.calls.mappingObjection(folder) }
         // A folder that is missing is made by the first commit, and looked at by the next.
-        if let objection { report([objection]) }
+        if let objection { list.reports.report([objection]) }
         journalObjection.withLock { $0 = (target.unopened, objection == nil) }
         return objection == nil
     }
@@ -77,15 +77,17 @@ extension PropertyListFile {
     /// What another program has changed becomes a commit of the journal, unless that has to wait, or is not possible: then it does with the
     /// next edit.
     func loadJournaled() throws -> StorageEntries? {
-        guard try isJournaled(lock.resource ?? destination()) else { return nil }
-        let target = try lock.resource ?? resolved()
+        guard try isJournaled(list.lock.resource ?? list.destination()) else { return nil }
+        let target = try list.target()
         do {
             return try loadJournaled(target)
         } catch let error as StorageError {
             // This user may read the list, and not its journal.
             guard case .unreadable(target.journal.path, _, _) = error else { throw error }
-            reportOnce(error)
-            guard let known = knownJournal(of: target), known.list(try FileIdentity(at: target, calls: calls)) != nil else { return nil }
+            list.reports.reportOnce(error)
+            guard let known = knownJournal(of: target), known.list(try FileIdentity(at: target, calls: list.calls)) != nil else {
+                return nil
+            }
             return known.entries
         }
     }
@@ -95,7 +97,7 @@ extension PropertyListFile {
         // A process that the system may suspend locks nothing in order to read.
         if !isReadOnly, !isOutsideContainer, needsWriting(found, at: target) {
             do {
-                let timeout: Duration = lock.resource == nil ? .zero : configuration.lockTimeout
+                let timeout: Duration = list.lock.resource == nil ? .zero : list.configuration.lockTimeout
                 let state = try withJournal(of: target, timeout: timeout) { _, state in try shortened(state, at: target) }
                 if let entries = state?.entries { return entries }
             } catch {
@@ -108,7 +110,7 @@ extension PropertyListFile {
         case .current(let state): return state.entries
         case .foreign(let state, let content): return merged(state, over: content).entries.stored(at: nil)
         case .lost(let state, let content):
-            if content.identity == nil, configuration.onDeletion == .removeAll { remember(nil) }
+            if content.identity == nil, list.configuration.onDeletion == .removeAll { remember(nil) }
             return restored(state, over: content).stored(at: nil)
         case .replaced(let state, let lost):
             guard let entries = state.entries else { return nil }
@@ -121,7 +123,7 @@ extension PropertyListFile {
     /// there are revisions for those who only watch.
     private func needsWriting(_ found: JournalView, at target: ResolvedPath) -> Bool {
         guard case .none = found else { return found.needsWriting && !found.isGone }
-        return wantsJournal(target) && calls.statusOrNil(at: target) != nil
+        return wantsJournal(target) && list.calls.statusOrNil(at: target) != nil
     }
 
     /// What to tell a store after the journal of a list was written; nil if there is nothing.
@@ -129,7 +131,7 @@ extension PropertyListFile {
     /// - Parameter told: the revision that the store was told of last, or nil; afterwards the present one.
     func journalEvent(of target: ResolvedPath, since told: inout StorageRevision?) -> StorageEvent? {
         do {
-            let found = try resolved()
+            let found = try list.resolved()
             guard found == target, case .current(let state) = try view(at: found) else { return .changed }
             defer { told = state.storageRevision }
             guard let known = told, let changes = state.changes(since: known) else { return .changed }
@@ -144,7 +146,7 @@ extension PropertyListFile {
     func withJournal<Result>(
         of target: ResolvedPath, timeout: Duration? = nil, _ body: (FileLock?, inout JournalState) throws -> Result?
     ) throws -> Result? {
-        let result = try withFileLock(of: target, timeout: timeout) { lock -> Result? in
+        let result = try list.withFileLock(of: target, timeout: timeout) { lock -> Result? in
             guard var state = try prepareJournal(at: target) else { return nil }
             return try body(lock, &state)
         }
@@ -175,42 +177,42 @@ extension PropertyListFile {
         for _ in 0..<Self.mostLooks {
             let known = knownJournal(of: target)
             // Before the journal: a list is announced before it is put in place.
-            let identity = try FileIdentity(at: target, calls: calls)
+            let identity = try FileIdentity(at: target, calls: list.calls)
             guard var state = try currentJournal(of: target, known) else {
                 guard let known else { return .none }
-                let content = try listContent(at: target)
+                let content = try list.content(of: target)
                 guard content.identity == identity else { continue }
                 if counts(known, beside: identity) { return .lost(known, content) }
                 remember(nil)
                 return .none
             }
             if state.file.isCopy {
-                let content = try listContent(at: target)
+                let content = try list.content(of: target)
                 guard content.identity == identity else { continue }
                 // Somebody has put a copy in place, perhaps an older one: what is known counts.
                 if let known, counts(known, beside: identity) { return .lost(known, content) }
                 return .copied(state.file, content)
             }
             if let known, !state.file.header.continues(known.file.header), known.needsCheckpoint, counts(known, beside: identity) {
-                if state.entries == nil, let list = state.list(identity) {
-                    let content = try listContent(at: target)
+                if state.entries == nil, let journaled = state.list(identity) {
+                    let content = try list.content(of: target)
                     guard content.identity == identity else { continue }
-                    state.load(content.entries, of: list)
+                    state.load(content.entries, of: journaled)
                 }
                 return .replaced(state, lost: known)
             }
-            let list = state.list(identity)
-            if list == nil, identity == nil, waited < Self.missingGrace {
+            let journaled = state.list(identity)
+            if journaled == nil, identity == nil, waited < ListFile.missingGrace {
                 // An editor may just be about to write it.
-                calls.pause(Self.pause)
-                waited += Self.pause
+                list.calls.pause(ListFile.pause)
+                waited += ListFile.pause
                 continue
             }
-            if list == nil || state.entries == nil {
-                let content = try listContent(at: target)
+            if journaled == nil || state.entries == nil {
+                let content = try list.content(of: target)
                 guard content.identity == identity else { continue }
-                guard let list else { return .foreign(state, content) }
-                state.load(content.entries, of: list)
+                guard let journaled else { return .foreign(state, content) }
+                state.load(content.entries, of: journaled)
             }
             note(state, after: known)
             return .current(state)
@@ -232,19 +234,12 @@ extension PropertyListFile {
             return known
         }
         do throws(StorageError) {
-            guard let file = try JournalFile.open(of: target, calls: calls) else { return nil }
+            guard let file = try JournalFile.open(of: target, calls: list.calls) else { return nil }
             return JournalState(file, try file.records(), after: known)
         } catch {
             guard case .malformed = error else { throw error }
-            if !wasDamageReported.exchange(true, ordering: .relaxed) { report([error]) }
+            if !wasDamageReported.exchange(true, ordering: .relaxed) { list.reports.report([error]) }
             return nil
-        }
-    }
-
-    func listContent(at target: ResolvedPath) throws -> FileContent {
-        while true {
-            if let content = try contentUnlessCorrupt(at: target) { return content }
-            if let content = try withFileLock(of: target, { _ in try contentOrQuarantine(at: target) }) { return content }
         }
     }
 
@@ -257,7 +252,7 @@ extension PropertyListFile {
             defer { current = state }
             return current
         }
-        if let format = state.format { isXML.store(format == .xml, ordering: .relaxed) }
+        if let format = state.format { list.record(format) }
     }
 
     /// Keeps what was appended or made under the lock of the list.
@@ -266,7 +261,7 @@ extension PropertyListFile {
             defer { current = state }
             return current
         }
-        if let format = state?.format { isXML.store(format == .xml, ordering: .relaxed) }
+        if let format = state?.format { list.record(format) }
     }
 }
 

@@ -10,7 +10,7 @@ extension PropertyListFile {
         var overrides: [String: StorageCommit.Edit] = [:]
         if content.identity != nil {
             overrides = state.remaining { content.entries[$0] }
-        } else if configuration.onDeletion == .keepLastValues, let entries = state.entries {
+        } else if list.configuration.onDeletion == .keepLastValues, let entries = state.entries {
             overrides = StorageEntries().edits(to: entries)
         }
         let base = content.identity == nil ? StorageEntries() : content.entries
@@ -33,12 +33,12 @@ extension PropertyListFile {
             }
             return list
         }
-        guard let list = lists.last, (list.identity == nil) == (content.identity == nil) else {
-            report([.unreadable(file: file.path.path, reason: "it is the journal of another property list, and is not used")])
+        guard let journaled = lists.last, (journaled.identity == nil) == (content.identity == nil) else {
+            list.reports.report([.unreadable(file: file.path.path, reason: "it is the journal of another property list, and is not used")])
             return content.entries
         }
-        var changes = list.overrides.mapValues(\.newValue)
-        for case .commit(let commit) in records where commit.revision > list.revision { commit.apply(to: &changes) }
+        var changes = journaled.overrides.mapValues(\.newValue)
+        for case .commit(let commit) in records where commit.revision > journaled.revision { commit.apply(to: &changes) }
         return StorageEntries(content.entries, with: changes)
     }
 
@@ -50,12 +50,12 @@ extension PropertyListFile {
         try synchronizeFolder(of: target)
         let (entries, overrides) = merged(state, over: content)
         let edits = state.entries?.edits(to: entries)
-        let commit = state.commit(edits ?? [:], at: calls.now(), by: JournalCommit.otherProgram)
-        let list = JournaledList(
+        let commit = state.commit(edits ?? [:], at: list.calls.now(), by: JournalCommit.otherProgram)
+        let adopted = JournaledList(
             content, at: edits == nil || !commit.isEmpty ? state.revision + 1 : state.revision, overrides: overrides, isGap: edits == nil)
-        try append(commit + [.list(list)], to: &state)
+        try append(commit + [.list(adopted)], to: &state)
         if state.entries == nil {
-            state.load(content.entries, of: list)
+            state.load(content.entries, of: adopted)
             remember(state)
         }
         return state
@@ -65,9 +65,9 @@ extension PropertyListFile {
     private func synchronize(_ content: FileContent, at target: ResolvedPath) throws(StorageError) {
         guard content.identity != nil else { return }
         do throws(SystemError) {
-            let descriptor = try calls.openFile(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-            defer { calls.discard(descriptor) }
-            try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
+            let descriptor = try list.calls.openFile(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { list.calls.discard(descriptor) }
+            try list.calls.uninterrupted { () throws(SystemError) in try list.calls.synchronize(descriptor) }
         } catch let error where error.isMissing {
             // Deleted meanwhile, which is found next.
             return
@@ -79,21 +79,23 @@ extension PropertyListFile {
     /// Waits until the names in the folder are on the medium.
     func synchronizeFolder(of target: ResolvedPath) throws(StorageError) {
         do throws(SystemError) {
-            try calls.synchronizeFolder(of: target)
+            try list.calls.synchronizeFolder(of: target)
         } catch {
             throw .unwritable(file: name, reason: "\(error.reason) (synchronizing the folder \(target.folder))")
         }
     }
 
     /// Stores the entries of a journal in the list itself, because something else stands in its place, and continues without one.
-    func leaveJournal(_ state: JournalState, _ entries: StorageEntries, over content: FileContent) throws {
+    func leaveJournal(
+        _ state: JournalState, _ entries: StorageEntries, over content: FileContent, at target: ResolvedPath
+    ) throws {
         let base = content.identity == nil ? StorageEntries() : content.entries
         let edits = base.edits(to: entries)
         remember(nil)
+        var listEdit = ListEdit(of: list)
+        defer { listEdit.drop() }
         do {
-            _ = try edit { entries in
-                for (key, edit) in edits { entries[key] = edit.newValue }
-            }
+            try listEdit.run({ entries in for (key, edit) in edits { entries[key] = edit.newValue } }, at: target)
         } catch {
             remember(state)
             throw error
@@ -104,36 +106,38 @@ extension PropertyListFile {
     func makeJournal(over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath) throws -> JournalState {
         try synchronize(content, at: target)
         let base = content.identity == nil ? StorageEntries() : content.entries
-        let list = JournaledList(content, at: 0, overrides: base.edits(to: entries))
-        return try makeJournal(history: calls.random(), first: 0, [.list(list)], (content.entries, list), after: nil, at: target)
+        let first = JournaledList(content, at: 0, overrides: base.edits(to: entries))
+        return try makeJournal(
+            history: list.calls.random(), first: 0, [.list(first)], (content.entries, first), after: nil, at: target)
     }
 
     func makeJournal(
-        history: UInt64, first: UInt64, _ records: [JournalRecord], _ list: (entries: StorageEntries, list: JournaledList)?,
+        history: UInt64, first: UInt64, _ records: [JournalRecord], _ base: (entries: StorageEntries, list: JournaledList)?,
         after earlier: JournalState?, at target: ResolvedPath
     ) throws -> JournalState {
         let status: FileStatus?
         do throws(SystemError) {
-            status = try calls.status(at: target)
+            status = try list.calls.status(at: target)
         } catch {
             throw StorageError.unwritable(file: name, reason: error.reason)
         }
         let (file, written) = try JournalFile.make(
-            of: target, history: history, first: first, records, besides: status, protection: configuration.protection, calls: calls)
+            of: target, history: history, first: first, records, besides: status, protection: list.configuration.protection,
+            calls: list.calls)
         var state = JournalState(file, written, after: earlier)
-        if state.entries == nil, let list { state.load(list.entries, of: list.list) }
+        if state.entries == nil, let base { state.load(base.entries, of: base.list) }
         remember(state)
         return state
     }
 
     /// Records that a list is in place, durably, and replaces a journal that has become too long by one with its last commits.
     ///
-    /// - Parameter list: the list that was put in place; nil if none was.
-    func settleJournal(_ list: JournaledList?, at target: ResolvedPath) throws {
+    /// - Parameter placed: the list that was put in place; nil if none was.
+    func settleJournal(_ placed: JournaledList?, at target: ResolvedPath) throws {
         _ = try withJournal(of: target) { _, state in
             // Otherwise another process has recorded it, or has put another list in place.
-            if let list, state.lists.count > 1, list.isSame(as: state.lists.last),
-                list.isFile(try FileIdentity(at: target, calls: calls))
+            if let placed, state.lists.count > 1, placed.isSame(as: state.lists.last),
+                placed.isFile(try FileIdentity(at: target, calls: list.calls))
             {
                 try append([.placed], to: &state)
             }

@@ -238,7 +238,7 @@ struct PropertyListFileTests {
         try list.checkpoint()
         #expect(try written().value == ["count": 1])
         #expect(try written().format == .xml)
-        #expect(list.unreported.withLock { $0 }.isEmpty)
+        #expect(list.list.reports.kept.withLock { $0 }.isEmpty)
         #expect(try folder.names().allSatisfy { !$0.contains("corrupt") })
     }
 
@@ -253,7 +253,7 @@ struct PropertyListFileTests {
         #expect(throws: StorageError.self) { try list.edit { $0["count"] = 2 } }
         try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.path)
         #expect(try list.load().values.isEmpty)
-        #expect(list.unreported.withLock { $0 }.map { $0.description.contains("truncated") } == [true])
+        #expect(list.list.reports.kept.withLock { $0 }.map { $0.description.contains("truncated") } == [true])
         _ = try list.edit { $0["count"] = 2 }
         #expect(try written().value == ["count": 2])
     }

@@ -10,7 +10,7 @@ struct DeadStoreTests {
     private let key = StorageKey("k", default: 0)
 
     private func failures(_ backend: PropertyListFile) -> [StorageError] {
-        backend.unreported.withLock { $0 }
+        backend.list.reports.kept.withLock { $0 }
     }
 
     /// A storage that, if it does wait for the lock, waits for less than the time limit of the tests.
@@ -330,7 +330,7 @@ struct DeadStoreTests {
         }
         let backend = fixture.backend()
         #expect(try backend.load().values == ["k": .boolean(!isVoid)])
-        #expect(backend.unreported.withLock { $0 }.isEmpty)
+        #expect(backend.list.reports.kept.withLock { $0 }.isEmpty)
         #expect(fixture.logNames.isEmpty)
     }
 }

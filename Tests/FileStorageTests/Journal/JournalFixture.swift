@@ -74,6 +74,6 @@ extension PropertyListFile {
 
     /// What it would report to a store.
     var told: [StorageError] {
-        unreported.withLock { $0 }
+        list.reports.kept.withLock { $0 }
     }
 }

@@ -70,7 +70,7 @@ struct KilledAtStepTests {
         for (name, value, folder) in copies.all {
             let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .edits)
             #expect(try backend.load().values == ["k": .integer(PropertyListInteger(Int64(value == 0 ? -1 : value)))], "before \(name)")
-            #expect(backend.unreported.withLock { $0 }.isEmpty, "before \(name)")
+            #expect(backend.list.reports.kept.withLock { $0 }.isEmpty, "before \(name)")
             // Killed between removing its log and the folder, it leaves the folder.
             let logs = folder.appendingPathComponent(".settings.plist.edits").path
             #expect((try? FileManager.default.contentsOfDirectory(atPath: logs)) ?? [] == [])
@@ -96,7 +96,7 @@ struct KilledAtStepTests {
         for (name, _, folder) in copies.all {
             let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .edits)
             #expect(try backend.load().values == expected, "before \(name)")
-            #expect(backend.unreported.withLock { $0 }.isEmpty, "before \(name)")
+            #expect(backend.list.reports.kept.withLock { $0 }.isEmpty, "before \(name)")
         }
     }
 

@@ -304,7 +304,7 @@ struct PowerFailureTests {
         let identity = try #require(before.knownJournal(of: fixture.list)).identity
         try leaveLog(EditLogFixture.chain("a", from: 1, [5]), of: fixture.list, in: identity)
         let after = fixture.backend(calls: calls(inRun: 2))
-        _ = try after.withJournal(of: try after.destination()) { _, _ in true }
+        _ = try after.withJournal(of: try after.list.destination()) { _, _ in true }
         #expect(try after.load().values == ["a": 5])
         #expect(after.told.isEmpty)
     }
