@@ -62,7 +62,7 @@ extension PropertyListFile {
             throw EditLogRefusal(error: .unwritable(file: target.path, reason: reason), isPermanent: true)
         }
         return try EditLogFolder(list: target, protection: list.configuration.protection, calls: list.calls)
-            .makeLog(halfSize: halfSize, over: knownJournal(of: target)?.identity)
+            .makeLog(halfSize: halfSize, over: journal.known(of: target)?.identity)
     }
 }
 
@@ -101,7 +101,7 @@ extension PropertyListFile {
             let identity = try FileIdentity(at: target, calls: list.calls)
             let format = list.format
             var edited = entries
-            let identities = (knownJournal(of: target)?.identities ?? []) + [identity]
+            let identities = (journal.known(of: target)?.identities ?? []) + [identity]
             _ = DeadStores(of: list).replay(logs, in: &edited, over: identities, as: format)
             return edited.editedKeys.isEmpty ? entries : edited.stored(as: format).stored(at: nil)
         } catch {

@@ -15,6 +15,13 @@ extension PropertyListFile {
         try edit(as: nil, body)
     }
 
+    /// Runs an edit, after which the property list has it for every program, for one that ends then.
+    package func editList(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        let entries = try edit(body)
+        try checkpoint()
+        return entries
+    }
+
     /// Changes the format of the file, atomically, keeping its entries as far as the format can represent them.
     ///
     /// - Parameter check: throws an error if the entries cannot be converted; it may run more than once.
@@ -50,10 +57,11 @@ extension PropertyListFile {
             let target = try list.target()
             // Before leftovers are removed.
             try list.calls.requireOwnLinks(of: target)
-            if try isJournaled(target) {
+            if try journal.isUsed(at: target) {
                 edit.drop()
-                let committed = try commitToJournal(body, preparing: &preparations, as: newFormat, at: target, timeout: timeout)
+                let committed = try journal.commit(body, preparing: &preparations, as: newFormat, at: target, timeout: timeout)
                 guard let entries = committed else { continue }
+                shortenJournal()
                 if let newFormat { try checkpoint(as: newFormat) }
                 return entries
             }
@@ -69,12 +77,44 @@ extension PropertyListFile {
             }
             let unchanged = try list.withFileLock(of: target, timeout: timeout) { lock -> StorageEntries? in
                 // Somebody may just have made a journal.
-                guard try !isJournaled(target) else { return nil }
+                guard try !journal.isUsed(at: target) else { return nil }
                 return try edit.replaceFile(body, at: target, lock)
             }
             if let unchanged = unchanged ?? nil { return unchanged }
             if let draft = edit.draft, draft.replacement.isInPlace { return try list.finish(draft) }
         }
         throw list.busyError
+    }
+
+    // MARK: Checkpoints
+
+    /// Whether the property list lacks edits that are in its journal, as far as this backend has read it.
+    var needsCheckpoint: Bool { journal.needsCheckpoint }
+
+    /// Writes a property list with everything that is in the journal, unless another process has done so; returns when it is durable.
+    ///
+    /// - Parameter newFormat: the format to write; nil for that of the list.
+    func checkpoint(as newFormat: PropertyListFormat? = nil) throws {
+        guard !isReadOnly else { return }
+        if try !Checkpoint(of: journal, as: newFormat).write() { try synchronizeJournal() }
+    }
+
+    /// Makes a checkpoint before the usual time if the journal has become too long.
+    private func shortenJournal() {
+        guard journal.isTooLong, list.lock.resource == nil else { return }
+        do {
+            try checkpoint()
+        } catch {
+            // The edit is durable.
+            list.reports.report([.writing(name, error)])
+        }
+    }
+
+    /// Whether the journal has commits that are not known to be durable.
+    var needsSynchronization: Bool { journal.needsSynchronization }
+
+    /// Waits until the commits that are known are durable.
+    func synchronizeJournal() throws {
+        if try !journal.synchronize() { _ = try edit { _ in } }
     }
 }

@@ -12,13 +12,7 @@ import Synchronization
 /// replaced.
 public final class PropertyListFile: BlockingStorageBackend {
     let list: ListFile
-    /// When the list is rewritten; nil if this backend makes no journal. One that stands beside the file is used nevertheless.
-    let journalOptions: JournalOptions?
-    /// What was last read of the journal, or appended to it. Its lock is not held while files are accessed.
-    let journalState = Lock<JournalState?>(nil)
-    let wasDamageReported = Atomic(false)
-    /// Whether the file system of a list can have a journal, as last found.
-    let journalObjection = Lock<(path: ResolvedPath, isPossible: Bool)?>(nil)
+    let journal: Journal
     /// Whether the edits of dead stores were not looked for yet, or could not be made because another writer had the file locked.
     let isReplayDue: Atomic<Bool>
 
@@ -83,8 +77,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         calls: FileSystemCalls
     ) {
         list = ListFile(path, named: name, configuration: configuration, isOutsideContainer: isOutsideContainer, calls: calls)
-        let options = JournalOptions(list.configuration.journal)
-        journalOptions = list.configuration.inPlaceWriting == .never ? options : nil
+        journal = Journal(of: list)
         isReplayDue = Atomic(configuration.access != .readOnly)
     }
 
@@ -107,19 +100,30 @@ public final class PropertyListFile: BlockingStorageBackend {
     var calls: FileSystemCalls { list.calls }
     var isOutsideContainer: Bool { list.isOutsideContainer }
 
+    /// When the list is rewritten; nil if this backend makes no journal. One that stands beside the file is used nevertheless.
+    var journalOptions: JournalOptions? { journal.options }
+
     /// Reads the file if it has changed since it was last read or written; a missing file has no entries.
     ///
     /// - Throws: ``StorageError`` naming the file, the offset and the reason.
     public func load() throws -> StorageEntries {
         try list.restoreIfNeeded()
         replayWhenReading()
-        let entries = try loadJournaled() ?? list.load()
+        let entries = try journal.load() ?? list.load()
         return needsReplay ? withDeadEdits(entries) : entries
     }
 
     /// The value as it will be read back: as represented in XML, if the file was XML when it was last read or written.
     public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
         try list.storable(value, for: key)
+    }
+
+    /// The commits after a revision, as far as the journal reaches back.
+    ///
+    /// - Parameter revision: the revision; nil for all commits in the journal.
+    /// - Returns: nil without a journal, if it has another history, or if it does not know every commit since.
+    public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
+        try journal.commits(since: revision)
     }
 
     /// Watches the file, also while it or its folder is missing.
@@ -134,9 +138,9 @@ public final class PropertyListFile: BlockingStorageBackend {
             return ObservationToken {}
         }
         let told = Lock<StorageRevision?>(nil)
-        let journalWatch = JournalWatch(on: queue) { [self] list in
+        let journalWatch = JournalWatch(on: queue) { [journal] list in
             var revision = told.withLock { $0 }
-            let event = journalEvent(of: list, since: &revision)
+            let event = journal.event(of: list, since: &revision)
             told.withLock { [revision] in $0 = revision }
             if let event { report(event) }
         }

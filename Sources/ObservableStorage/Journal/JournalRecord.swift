@@ -61,3 +61,28 @@ extension JournaledList.Identity {
         (inode, size, modified) = (file.inode, file.size, file.modified)
     }
 }
+
+extension JournalRecord {
+    func isList(_ list: JournaledList?) -> Bool {
+        if case .list(let own) = self { own == list } else { false }
+    }
+
+    func isCommit(_ revision: UInt64?) -> Bool {
+        if case .commit(let own) = self { own.revision == revision } else { false }
+    }
+
+    var revision: UInt64? {
+        switch self {
+        case .commit(let commit): commit.revision
+        case .list(let list): list.revision
+        case .placed: nil
+        }
+    }
+}
+
+extension JournalCommit {
+    /// The writer of commits of this process.
+    static let thisProcess = "\(ProcessInfo.processInfo.processName) (\(getpid()))"
+    /// The writer of a list that another program has put in place.
+    static let otherProgram = "another program"
+}

@@ -32,7 +32,7 @@ struct JournalAccessTests {
         try backend.set(["a": 3])
         #expect(try FileManager.default.attributesOfItem(atPath: fixture.journal.path)[.posixPermissions] as? Int == 0o644)
         #expect(try other.load().values == ["a": 3])
-        #expect(try other.rememberedCommits(since: first)?.map { $0.edits["a"]?.newValue } == [3])
+        #expect(try other.journal.commits(since: first)?.map { $0.edits["a"]?.newValue } == [3])
         // Once is enough.
         let inode = try FileIdentity(path: fixture.journal.path)?.inode
         try backend.set(["a": 4])

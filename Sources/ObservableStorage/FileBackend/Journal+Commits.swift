@@ -2,7 +2,7 @@ import FoundationSubset
 import PropertyListCoding
 
 // Commits to the journal.
-extension PropertyListFile {
+extension Journal {
     /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
     ///
     /// - Parameters:
@@ -11,12 +11,12 @@ extension PropertyListFile {
     ///   - format: the format that the list is to have; nil to keep it.
     ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
     /// - Returns: nil if it has to be tried again.
-    func commitToJournal(
+    func commit(
         _ body: (inout StorageEntries) throws -> Void, preparing preparations: inout Int, as format: PropertyListFormat? = nil,
         at target: ResolvedPath, timeout: Duration? = nil
     ) throws -> StorageEntries? {
         var draft: StorageEntries?
-        if preparations > 0, let known = knownJournal(of: target), try known.file.isEnd(known.end) {
+        if preparations > 0, let known = known(of: target), try known.file.isEnd(known.end) {
             preparations -= 1
             draft = known.entries.flatMap { edited($0, by: body) }
         }
@@ -50,30 +50,7 @@ extension PropertyListFile {
         guard let committed else { return nil }
         // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
         if !committed.isBehind { try committed.state.file.synchronize(to: committed.state.end) }
-        if committed.state.end / 4 > keptJournal, list.lock.resource == nil {
-            do {
-                try checkpoint()
-            } catch {
-                // The edit is durable.
-                list.reports.report([.writing(name, error)])
-            }
-        }
         return committed.entries
-    }
-
-    /// Whether the journal has commits that are not known to be durable.
-    var needsSynchronization: Bool {
-        !isReadOnly && journalState.withLock { $0.map { $0.needsCheckpoint && !$0.file.isSynchronized(to: $0.end) } ?? false }
-    }
-
-    /// Waits until the commits that are known are durable.
-    func synchronizeJournal() throws {
-        guard let state = journalState.withLock({ $0 }), !state.file.isDoubtful else {
-            // The system may take for written what is not: an edit writes it to another journal.
-            _ = try edit { _ in }
-            return
-        }
-        try state.file.synchronize(to: state.end)
     }
 
     /// The entries after an edit; nil if it throws: it may not on the latest ones.
@@ -87,18 +64,13 @@ extension PropertyListFile {
         }
     }
 
-    /// The number of bytes that are kept when a journal is shortened.
-    var keptJournal: Int {
-        min(max((journalOptions ?? JournalOptions()).keeping, 0), JournalFormat.mostKept)
-    }
-
     /// Rejects an edit of a list that cannot be replaced afterwards.
     private func requireWritableList(_ target: ResolvedPath) throws(StorageError) {
         let status: FileStatus?
         do throws(SystemError) {
             status = try list.calls.status(at: target)
         } catch {
-            throw .unwritable(file: name, reason: error.reason)
+            throw .unwritable(file: list.name, reason: error.reason)
         }
         if let status { try list.calls.requireWritable(status, at: target) }
     }
@@ -112,53 +84,6 @@ extension PropertyListFile {
             throw rejection
         }
         return entries.stored(as: format)
-    }
-
-    /// The journal, to which commits can be appended; nil if it has to be looked for again.
-    func prepareJournal(at target: ResolvedPath) throws -> JournalState? {
-        switch try view(at: target) {
-        case .current(let state):
-            if state.hasRemainder { return try replaceDamaged(state, over: try list.content(of: target), at: target) }
-            return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
-                || state.file.isMisfit(besides: list.calls.statusOrNil(at: target)) ? renew(state, of: target) : state
-        case .none:
-            let content = try list.content(of: target)
-            return try makeJournal(over: content, content.entries, at: target)
-        case .foreign(let state, let content):
-            if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
-            return try adopt(content, in: state.file.header.boot == list.calls.boot ? state : renew(state, of: target), at: target)
-        case .lost(let state, let content):
-            let entries = restored(state, over: content)
-            guard try isJournalPathTaken(target) else { return try makeJournal(over: content, entries, at: target) }
-            try leaveJournal(state, entries, over: content, at: target)
-            return nil
-        case .replaced(let state, let lost):
-            // Then those commits that the new journal lacks are made again.
-            remember(state)
-            guard var state = try prepareJournal(at: target), let entries = state.entries else { return nil }
-            try append(state.commit(lost.remaining { entries[$0] }, at: list.calls.now()), to: &state)
-            return state
-        case .copied(let file, let content): return try makeJournal(over: content, copied(file, content), at: target)
-        }
-    }
-
-    /// Begins a new journal without what is after the last record.
-    ///
-    /// It has a history of its own: somebody may know of commits that are lost.
-    private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState {
-        let reason = "what begins there is no whole record; a new journal was begun without it"
-        list.reports.report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
-        return try makeJournal(over: content, restored(state, over: content), at: target)
-    }
-
-    /// Writes the records of a journal to another file: after a synchronization has failed, the system may take for written what is not.
-    ///
-    /// In a later run of the system they get a history of their own: a power failure may have removed commits that nobody waited for, whose
-    /// revisions somebody knows.
-    private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
-        let records = try state.file.records().records.map(\.record)
-        return try makeJournal(
-            history: state.file.header.history(in: list.calls.boot), first: state.file.header.first, records, nil, after: state, at: target)
     }
 
     /// Appends records under the lock of the list, all of them or none.
@@ -175,12 +100,12 @@ extension PropertyListFile {
         do throws(PropertyListError) {
             try records.append(record, to: &bytes)
         } catch {
-            guard case .commit(let commit) = record else { throw .unwritable(file: name, reason: error.description) }
+            guard case .commit(let commit) = record else { throw .unwritable(file: list.name, reason: error.description) }
             for (key, edit) in commit.edits.sorted(by: { $0.key < $1.key }) {
                 if let value = edit.newValue, let rejection = list.rejection(of: value, for: key, format: .binary) { throw rejection }
             }
             let key = commit.edits.keys.min() ?? ""
-            throw .unencodable(key: key, reason: "the journal of \(name) cannot have it: \(error.reason)")
+            throw .unencodable(key: key, reason: "the journal of \(list.name) cannot have it: \(error.reason)")
         }
     }
 
@@ -201,20 +126,11 @@ extension PropertyListFile {
         areStored = true
         list.reports.report(reports)
     }
-}
 
-extension JournalState {
-    /// The record of edits, as the next revision; none without edits.
-    func commit(
-        _ edits: [String: StorageCommit.Edit], at time: Date, by writer: String = JournalCommit.thisProcess
-    ) -> [JournalRecord] {
-        edits.isEmpty ? [] : [.commit(JournalCommit(revision: revision + 1, edits: edits, time: time, writer: writer))]
+    /// The commits after a revision, as far as the journal reaches back; see ``PropertyListFile/commits(since:)``.
+    func commits(since revision: StorageRevision?) throws -> [StorageCommit]? {
+        let target = try list.target()
+        guard try load() != nil else { return nil }
+        return try known(of: target)?.commits(since: revision)
     }
-}
-
-extension JournalCommit {
-    /// The writer of commits of this process.
-    static let thisProcess = "\(ProcessInfo.processInfo.processName) (\(getpid()))"
-    /// The writer of a list that another program has put in place.
-    static let otherProgram = "another program"
 }
