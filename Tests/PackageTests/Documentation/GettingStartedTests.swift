@@ -66,4 +66,20 @@ struct GettingStartedTests {
         #expect(other.entries == ["volume": 0.4, "title": "Blue in Green"])
         try await store.close()
     }
+
+    @Test("A store at a URL has the format of its configuration, and moves a file aside that is no property list")
+    func configuration() async throws {
+        let url = folder.file("Playlist.plist")
+        try Data("no list".utf8).write(to: url)
+        // snippet: GettingStarted
+        var configuration = PropertyListFile.Configuration()
+        configuration.format = .xml
+        configuration.onCorruption = .quarantine
+        let playlist = try ObservableStore(at: url, configuration: configuration)
+        // end
+        try playlist.set("So What", for: StorageKey<String?>("title"))
+        try await playlist.close()
+        #expect(try String(contentsOf: url, encoding: .utf8).contains("<string>So What</string>"))
+        try await store.close()
+    }
 }
