@@ -168,7 +168,7 @@ struct Load {
 
     /// Adds one to a number the given number of times, concurrently with other processes.
     private func add() async throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(120))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), configuration: .with { $0.lockTimeout = .seconds(120) })
         for _ in 0..<count { try await store.update { $0[number] += 1 } }
         try await store.close()
     }

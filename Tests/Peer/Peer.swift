@@ -34,7 +34,8 @@ struct Peer {
         case "many-stores": try await ManyStores(folder: arguments[1], count: Int(arguments[2]) ?? 0).run()
         case "history":
             let journal = JournalMode(argument: arguments.count > 6 ? arguments[6] : "off")
-            let store = try ObservableStore(at: URL(fileURLWithPath: arguments[1]), lockTimeout: .seconds(500), journal: journal)
+            let store = try ObservableStore(
+                at: URL(fileURLWithPath: arguments[1]), configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), journal) })
             try await History.take(part: arguments[2], seed: arguments[3], steps: arguments[4], beside: arguments[5], in: store)
         case "etcd-history":
             let store = try await EtcdPeer(arguments).open()
@@ -55,19 +56,19 @@ struct Peer {
 
     /// Sets a value and returns immediately.
     private static func set(_ key: String, to value: String, in path: String) throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), configuration: .with { $0.lockTimeout = .seconds(500) })
         try store.set(value, for: StorageKey(key, default: ""))
     }
 
     /// Sets many keys, one by one.
     private static func setMany(_ count: Int, prefix: String, in path: String) throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), configuration: .with { $0.lockTimeout = .seconds(500) })
         for number in 0..<count { try store.set(number, for: StorageKey("\(prefix)\(number)", default: 0)) }
     }
 
     /// Sets one key to each number in turn, with pauses of up to 5 ms.
     private static func count(to last: Int, key: String, in path: String) throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), configuration: .with { $0.lockTimeout = .seconds(500) })
         for number in stride(from: 1, through: last, by: 1) {
             try store.set(number, for: StorageKey(key, default: 0))
             usleep(.random(in: 0...5000))
@@ -84,7 +85,7 @@ struct Peer {
 
     /// Increments a key forever, with transactions and flushed edits alternately, and prints each number once it is on disk.
     private static func runTransactions(key name: String, in path: String) async throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), configuration: .with { $0.lockTimeout = .seconds(500) })
         let key = StorageKey(name, default: 0)
         while true {
             let number = store[key] + 1
@@ -100,7 +101,7 @@ struct Peer {
 
     /// Prints each value of a key, and each failure.
     private static func watch(_ key: String, in path: String) async throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500))
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), configuration: .with { $0.lockTimeout = .seconds(500) })
         let failures = Task {
             for await failure in store.failures { try say("failure: \(failure)") }
         }
@@ -116,7 +117,7 @@ struct Peer {
     /// Exits inside a transaction, with an unwritten edit.
     private static func exitInside(after step: String, in path: String) async throws {
         let file = URL(fileURLWithPath: path)
-        let store = try ObservableStore(at: file, lockTimeout: .milliseconds(1))
+        let store = try ObservableStore(at: file, configuration: .with { $0.lockTimeout = .milliseconds(1) })
         let count = StorageKey("count", default: 0)
         if step == "before" {
             let failed = DispatchSemaphore(value: 0)

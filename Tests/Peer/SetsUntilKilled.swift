@@ -22,7 +22,8 @@ struct SetsUntilKilled {
 
     /// The keys are `writer.0` and so on; the lines are `KEY VALUE`. Nothing is flushed by request, until the line `end` is read.
     func run() async throws {
-        let store = try ObservableStore(at: URL(fileURLWithPath: path), lockTimeout: .seconds(500), journal: journal)
+        let store = try ObservableStore(
+            at: URL(fileURLWithPath: path), configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), journal) })
         let failures = Task {
             for await failure in store.failures { try Peer.say("failed: \(failure)") }
         }

@@ -66,6 +66,6 @@ extension TemporaryFolder {
             try withExtendedLifetime(self) { () throws(SystemError) in try FileSystemCalls.live.lock(descriptor) }
         }
         return PropertyListFile(
-            at: file("settings.plist"), onCorruption: .refuse, lockTimeout: .seconds(500), journal: journal, calls: calls)
+            at: file("settings.plist"), configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), journal) }, calls: calls)
     }
 }

@@ -15,6 +15,9 @@ extension PropertyListFile {
     package convenience init(
         withoutPausesAt url: URL, onCorruption: CorruptionPolicy = .refuse, onDeletion: DeletionPolicy = .removeAll
     ) {
-        self.init(at: url, onCorruption: onCorruption, lockTimeout: .seconds(500), onDeletion: onDeletion, calls: .withoutPauses)
+        let configuration = Configuration.with {
+            ($0.onCorruption, $0.lockTimeout, $0.onDeletion) = (onCorruption, .seconds(500), onDeletion)
+        }
+        self.init(at: url, configuration: configuration, calls: .withoutPauses)
     }
 }

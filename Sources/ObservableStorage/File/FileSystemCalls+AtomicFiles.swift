@@ -83,6 +83,20 @@ extension FileSystemCalls {
         return block.data(count: count)
     }
 
+    /// The bytes of an open file from an offset on, fewer if it ends before.
+    func bytes(of descriptor: Int32, at offset: Int, count: Int) throws(SystemError) -> Data {
+        let block = MemoryBlock(size: count)
+        var filled = 0
+        while filled < count {
+            let rest = UnsafeMutableRawBufferPointer(start: block.start + filled, count: count - filled)
+            let position = offset + filled
+            let more = try uninterrupted { () throws(SystemError) in try readBytesAt(descriptor, rest, position) }
+            guard more > 0 else { break }
+            filled += more
+        }
+        return block.data(count: filled)
+    }
+
     private func reading<Result>(_ path: String, _ body: () throws(SystemError) -> Result) throws(StorageError) -> Result {
         do throws(SystemError) {
             return try body()

@@ -153,6 +153,15 @@ extension FileSystemCalls {
         }
     }
 
+    /// The status of the file at a path; nil if there is none, or it cannot be asked.
+    func statusOrNil(at path: ResolvedPath) -> FileStatus? {
+        do throws(SystemError) {
+            return try status(at: path)
+        } catch {
+            return nil
+        }
+    }
+
     /// The status of an open file.
     func status(of descriptor: Int32) throws(SystemError) -> FileStatus {
         try uninterrupted { () throws(SystemError) in try statusOfDescriptor(descriptor) }

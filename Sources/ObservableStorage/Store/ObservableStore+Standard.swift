@@ -1,8 +1,8 @@
 import FoundationSubset
 
 extension ObservableStore {
-    /// The application's own store, opened on first use in the standard folder for settings: ``init(suiteName:)`` with the application's
-    /// name.
+    /// The application's own store, opened on first use in the standard folder for settings: ``init(suiteName:configuration:)`` with the
+    /// application's name.
     ///
     /// If it cannot be opened, values are kept in memory until it can; see ``availability``.
     ///
@@ -42,7 +42,7 @@ enum StandardStore {
     static let ofProcess: ObservableStore = {
         let process = ProcessInfo.processInfo
         guard isInMemory(executable: CommandLine.arguments.first ?? "", environment: process.environment) else {
-            return ObservableStore(suiteName: PropertyListFile.applicationDomain)
+            return ObservableStore(suiteName: SettingsFolder.applicationDomain)
         }
         return ObservableStore(backend: InMemoryBackend(), entries: StorageEntries())
     }()

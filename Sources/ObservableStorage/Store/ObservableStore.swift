@@ -1,5 +1,4 @@
 public import FoundationSubset
-public import PropertyListCoding
 
 /// Values by key, stored in a property list. Observers are notified of every change, including those by other processes.
 ///
@@ -161,31 +160,23 @@ public actor ObservableStore {
     ///
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed.
-    ///   - onCorruption: what to do if the file is not a readable property list.
-    ///   - lockTimeout: how long to wait for other processes that write the file.
-    ///   - format: the format of a new file; an existing one keeps its own.
-    ///   - onDeletion: what to do if another process deletes the file.
     ///   - access: whether the store writes the file.
-    ///   - protection: the data protection of a new file; nil for the application's default. An existing file keeps its own.
     ///   - journal: what protects edits that are not in the file yet.
     /// - Throws: ``StorageError`` naming the file, the offset and the reason. The file is not changed.
-    public init(
-        at url: URL, onCorruption: CorruptionPolicy = .refuse, lockTimeout: Duration = .seconds(10), format: PropertyListFormat = .binary,
-        onDeletion: DeletionPolicy = .removeAll, access: StorageAccess = .readWrite, protection: FileProtection? = nil,
-        journal: JournalMode = .edits
-    ) throws(StorageError) {
-        try self.init(
-            backend: PropertyListFile(
-                at: url, onCorruption: onCorruption, lockTimeout: lockTimeout, format: format, onDeletion: onDeletion, access: access,
-                protection: protection, journal: journal))
+    public init(at url: URL, access: StorageAccess = .readWrite, journal: JournalMode = .edits) throws(StorageError) {
+        try self.init(backend: PropertyListFile(at: url, access: access, journal: journal))
+    }
+
+    /// Opens the property list at a URL and watches it; see ``init(at:access:journal:)``.
+    public init(at url: URL, configuration: PropertyListFile.Configuration) throws(StorageError) {
+        try self.init(backend: PropertyListFile(at: url, configuration: configuration))
     }
 
     /// Opens the property list at a URL with layers of property lists that are only read: defaults below it, and mandatory values above it,
     /// as administrators provide them.
     ///
     /// - Parameters:
-    ///   - url: the file; see
-    ///     ``init(at:onCorruption:lockTimeout:format:onDeletion:access:protection:journal:)``.
+    ///   - url: the file; see ``init(at:access:journal:)``.
     ///   - defaults: files of default values, those with precedence first; missing files have none.
     ///   - mandatory: files of mandatory values, those with precedence first; see ``init(backend:defaults:mandatory:)``.
     /// - Throws: ``StorageError`` naming the file that cannot be read.
@@ -263,9 +254,14 @@ extension ObservableStore {
     ///
     /// If it cannot be opened, values are kept in memory until it can: ``flush(to:)`` throws the reason, ``failures`` reports it, and
     /// ``availability`` changes after it was opened.
-    public init(suiteName: String) {
+    ///
+    /// - Parameters:
+    ///   - suiteName: the name of the suite.
+    ///   - configuration: how its file is read, written and protected.
+    public init(suiteName: String, configuration: PropertyListFile.Configuration = PropertyListFile.Configuration()) {
         let (defaults, mandatory) = PropertyListFile.administratorsFiles(ofSuite: suiteName)
         self.init(
-            backend: PropertyListFile(suiteName: suiteName), layersIfReadable: LayerFiles(defaults: defaults, mandatory: mandatory))
+            backend: PropertyListFile(suiteName: suiteName, configuration: configuration),
+            layersIfReadable: LayerFiles(defaults: defaults, mandatory: mandatory))
     }
 }

@@ -39,7 +39,7 @@ struct FileClockTests {
     }
 
     private func list() -> PropertyListFile {
-        PropertyListFile(at: folder.file("list"), onCorruption: .refuse, lockTimeout: .seconds(10), calls: clock.calls)
+        PropertyListFile(at: folder.file("list"), calls: clock.calls)
     }
 
     /// Writes again within the tick, and lets the list check long after it.

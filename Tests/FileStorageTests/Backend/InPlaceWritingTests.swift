@@ -30,7 +30,7 @@ struct InPlaceWritingTests {
     }
 
     private func list(_ inPlace: InPlaceWriting, calls: FileSystemCalls = .live) -> PropertyListFile {
-        PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), inPlace: inPlace, calls: mounted(calls))
+        PropertyListFile(at: file, configuration: .with { $0.inPlaceWriting = inPlace }, calls: mounted(calls))
     }
 
     private func stored() throws -> [String: PropertyListValue] {
@@ -60,7 +60,7 @@ struct InPlaceWritingTests {
     @Test("A file that can be replaced is replaced")
     func replaced() throws {
         let inode = try folder.status("list").identity.inode
-        _ = try PropertyListFile(at: file, inPlace: .whenNecessary).edit { $0["count"] = 2 }
+        _ = try PropertyListFile(at: file, configuration: .with { $0.inPlaceWriting = .whenNecessary }).edit { $0["count"] = 2 }
         #expect(try folder.status("list").identity.inode != inode)
     }
 

@@ -114,7 +114,9 @@ struct PropertyListFileAccessTests {
         try make(obstacle)
         let names = try folder.names()
         for policy in [CorruptionPolicy.refuse, .quarantine] {
-            let error = #expect(throws: StorageError.self) { try ObservableStore(at: folder.file("list"), onCorruption: policy) }
+            let error = #expect(throws: StorageError.self) {
+                try ObservableStore(at: folder.file("list"), configuration: .with { $0.onCorruption = policy })
+            }
             guard case .unreadable(folder.path("list"), _, _)? = error else {
                 Issue.record("\(String(describing: error))")
                 return

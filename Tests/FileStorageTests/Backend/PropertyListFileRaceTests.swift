@@ -34,7 +34,8 @@ struct PropertyListFileRaceTests {
             }
             pause(duration)
         }
-        return PropertyListFile(at: file, onCorruption: onCorruption, lockTimeout: .seconds(500), calls: calls)
+        return PropertyListFile(
+            at: file, configuration: .with { ($0.onCorruption, $0.lockTimeout) = (onCorruption, .seconds(500)) }, calls: calls)
     }
 
     @Test("A link that is changed while its lock is awaited is written through to its new target")
@@ -87,7 +88,8 @@ struct PropertyListFileRaceTests {
                 $0 += 1; return $0
             }
             #expect(entries.values.count == run - 1)
-            if run <= count { _ = try PropertyListFile(at: file, lockTimeout: .zero).edit { $0["theirs\(run)"] = true } }
+            let theirs = PropertyListFile(at: file, configuration: .with { $0.lockTimeout = .zero })
+            if run <= count { _ = try theirs.edit { $0["theirs\(run)"] = true } }
             entries["own"] = .integer(PropertyListInteger(Int64(run)))
         }
         #expect(entries.values.count == count + 1)
@@ -115,11 +117,12 @@ struct PropertyListFileRaceTests {
                 isRemoved.withLock { $0 = true }
                 // From here on, the writer holds a lock that others do not see.
                 unlink(lock)
-                do { _ = try PropertyListFile(at: file, lockTimeout: .zero).edit { $0["theirs"] = true } } catch { Issue.record(error) }
+                let theirs = PropertyListFile(at: file, configuration: .with { $0.lockTimeout = .zero })
+                do { _ = try theirs.edit { $0["theirs"] = true } } catch { Issue.record(error) }
             }
             return try FileSystemCalls.live.statusOfPath(path, followsLinks)
         }
-        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: calls)
+        let list = PropertyListFile(at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: calls)
         #expect(try list.edit { $0["own"] = true }.values == ["count": 1, "theirs": true, "own": true])
         #expect(isRemoved.withLock { $0 })
         #expect(try ObservableStore(at: file).entries == ["count": 1, "theirs": true, "own": true])
@@ -154,7 +157,7 @@ struct PropertyListFileRaceTests {
                 try FileSystemCalls.live.renameFile(from, to)
             }
         }
-        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: calls)
+        let list = PropertyListFile(at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: calls)
         #expect(try list.edit { $0["own"] = true }.values == ["count": 1, "own": true])
         #expect(outcome.withLock { $0 } == false)
         #expect(try ObservableStore(at: file).entries == ["count": 1, "own": true])
@@ -164,7 +167,7 @@ struct PropertyListFileRaceTests {
     func heldShortly() throws {
         try write(["count": 1], to: "settings.plist")
         let recorder = CallRecorder()
-        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: recorder.calls)
+        let list = PropertyListFile(at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: recorder.calls)
         _ = try list.edit { $0["own"] = 1 }
         let start = recorder.names.count
         _ = try list.edit { $0["own"] = 2 }
@@ -185,7 +188,7 @@ struct PropertyListFileRaceTests {
     func reads() throws {
         try write(["count": 1], to: "settings.plist")
         let recorder = CallRecorder()
-        let list = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: recorder.calls)
+        let list = PropertyListFile(at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: recorder.calls)
         for number in 2..<5 {
             _ = try list.edit { $0["count"] = .integer(PropertyListInteger(Int64(number))) }
             _ = try list.load()
@@ -216,7 +219,7 @@ struct PropertyListFileRaceTests {
     @Test("Only a file that was invalid when opened is moved aside, not one that became invalid later", arguments: [true, false])
     func badWhileRunning(isEdited: Bool) throws {
         try write(["count": 1], to: "settings.plist")
-        let list = PropertyListFile(at: file, onCorruption: .quarantine)
+        let list = PropertyListFile(at: file, configuration: .with { $0.onCorruption = .quarantine })
         _ = try list.load()
         try Data("bad".utf8).write(to: file)
         try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.path)
@@ -238,7 +241,7 @@ struct PropertyListFileRaceTests {
     @Test("An edit of an invalid file that was never read also moves it aside")
     func editOfBadFile() throws {
         try Data("bad".utf8).write(to: file)
-        let backend = PropertyListFile(at: file, onCorruption: .quarantine)
+        let backend = PropertyListFile(at: file, configuration: .with { $0.onCorruption = .quarantine })
         #expect(try backend.edit { $0["count"] = 1 }.values == ["count": 1])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.contains("corrupt") }.count == 1)
     }
@@ -250,7 +253,7 @@ struct PropertyListFileRaceTests {
         let foreign = folder.file("settings.plist.corrupt-a-from-june")
         try FileManager.default.createDirectory(at: foreign, withIntermediateDirectories: false)
         try Data("precious".utf8).write(to: file)
-        #expect(try ObservableStore(at: file, onCorruption: .quarantine).entries.isEmpty)
+        #expect(try ObservableStore(at: file, configuration: .with { $0.onCorruption = .quarantine }).entries.isEmpty)
         let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
         let aside = left.filter { $0.contains(".corrupt-2") }
         #expect(aside.suffix(2) == later.suffix(2))

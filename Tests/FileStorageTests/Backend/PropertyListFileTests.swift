@@ -156,7 +156,7 @@ struct PropertyListFileTests {
     @Test("With a policy that permits it, an XML file becomes binary if necessary", arguments: unwritable)
     func formatPolicy(value: PropertyListValue) async throws {
         try write(["count": 1], as: .xml)
-        let store = try ObservableStore(backend: PropertyListFile(at: file, formatPolicy: .binaryWhenNecessary))
+        let store = try ObservableStore(at: file, configuration: .with { $0.formatPolicy = .binaryWhenNecessary })
         try await store.update { $0[Keys.count] = 2 }
         #expect(try written() == (["count": 2], .xml))
         try await store.update { $0[StorageKey<PropertyListValue?>("value")] = value }
@@ -228,14 +228,17 @@ struct PropertyListFileTests {
     func blank(content: String, isJournaled: Bool) async throws {
         try Data(content.utf8).write(to: file)
         let list = PropertyListFile(
-            at: file, onCorruption: .quarantine, lockTimeout: .seconds(500), format: .xml, journal: isJournaled ? .full() : .edits,
-            calls: .withoutPauses)
+            at: file,
+            configuration: .with {
+                ($0.onCorruption, $0.lockTimeout, $0.format) = (.quarantine, .seconds(500), .xml)
+                $0.journal = isJournaled ? .full() : .edits
+            }, calls: .withoutPauses)
         #expect(try list.load().values.isEmpty)
         _ = try list.edit { $0["count"] = 1 }
         try list.checkpoint()
         #expect(try written().value == ["count": 1])
         #expect(try written().format == .xml)
-        #expect(list.unreported.withLock { $0 }.isEmpty)
+        #expect(list.list.reports.kept.withLock { $0 }.isEmpty)
         #expect(try folder.names().allSatisfy { !$0.contains("corrupt") })
     }
 
@@ -250,7 +253,7 @@ struct PropertyListFileTests {
         #expect(throws: StorageError.self) { try list.edit { $0["count"] = 2 } }
         try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.path)
         #expect(try list.load().values.isEmpty)
-        #expect(list.unreported.withLock { $0 }.map { $0.description.contains("truncated") } == [true])
+        #expect(list.list.reports.kept.withLock { $0 }.map { $0.description.contains("truncated") } == [true])
         _ = try list.edit { $0["count"] = 2 }
         #expect(try written().value == ["count": 2])
     }
@@ -325,11 +328,11 @@ struct PropertyListFileTests {
     @Test("A readable file is never moved aside, nor is one that cannot be opened")
     func nothingToQuarantine() throws {
         try write(["count": 1], as: .xml)
-        #expect(try ObservableStore(at: file, onCorruption: .quarantine)[Keys.count] == 1)
+        #expect(try ObservableStore(at: file, configuration: .with { $0.onCorruption = .quarantine })[Keys.count] == 1)
         try FileManager.default.removeItem(at: file)
         try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
         #expect(throws: StorageError.unreadable(file: file.path, reason: "is a folder, not a file")) {
-            try ObservableStore(at: file, onCorruption: .quarantine)
+            try ObservableStore(at: file, configuration: .with { $0.onCorruption = .quarantine })
         }
     }
 
@@ -355,7 +358,7 @@ struct PropertyListFileTests {
 
     @Test("A lock held by another writer is an error that names the file, and the edits are kept")
     func locked() async throws {
-        let store = try ObservableStore(at: file, lockTimeout: .milliseconds(100))
+        let store = try ObservableStore(at: file, configuration: .with { $0.lockTimeout = .milliseconds(100) })
         let lock = open(folder.path(".settings.plist.lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
         store[Keys.text] = "waiting"

@@ -29,7 +29,9 @@ struct FaultyFile: Sendable {
     }
 
     func backend(onCorruption: CorruptionPolicy = .refuse) -> PropertyListFile {
-        PropertyListFile(at: URL(fileURLWithPath: path), onCorruption: onCorruption, lockTimeout: .seconds(60), calls: plan.calls)
+        PropertyListFile(
+            at: URL(fileURLWithPath: path),
+            configuration: .with { ($0.onCorruption, $0.lockTimeout) = (onCorruption, .seconds(60)) }, calls: plan.calls)
     }
 
     /// The entries that another process reads, with calls that do not fail.

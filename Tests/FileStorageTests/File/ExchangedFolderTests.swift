@@ -114,8 +114,12 @@ import Testing
 
         func perform(_ action: Action, _ calls: FileSystemCalls) throws {
             let file = PropertyListFile(
-                at: list, onCorruption: action == .quarantine ? .quarantine : .refuse, lockTimeout: .seconds(500),
-                journal: action == .journaledEdit ? .full() : .edits, calls: calls)
+                at: list,
+                configuration: .with {
+                    $0.onCorruption = action == .quarantine ? .quarantine : .refuse
+                    $0.lockTimeout = .seconds(500)
+                    $0.journal = action == .journaledEdit ? .full() : .edits
+                }, calls: calls)
             if action == .openWithLogs || action == .quarantine { _ = try file.load() }
             _ = try file.edit { $0["c"] = 3 }
             if action == .journaledEdit { try file.checkpoint() }
@@ -184,7 +188,8 @@ import Testing
         for (link, target) in [("link", "own/list"), ("folder", "own"), ("missing", "own/none"), ("fine", "theirs/list")] {
             let path = try folder.link(link, to: target) + (link == "folder" ? "/list" : "")
             let file = PropertyListFile(
-                at: URL(fileURLWithPath: path), onCorruption: .refuse, lockTimeout: .seconds(500), journal: .full(), calls: calls)
+                at: URL(fileURLWithPath: path),
+                configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), .full()) }, calls: calls)
             #expect(try file.load().values == (link == "missing" ? [:] : ["a": 1]))
             let before = try folder.contents("own")
             if link == "fine" {

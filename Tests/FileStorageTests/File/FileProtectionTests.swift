@@ -16,7 +16,7 @@ struct FileProtectionTests {
     }
 
     private func backend(_ classes: ProtectionClasses, _ protection: FileProtection? = nil) -> PropertyListFile {
-        PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), protection: protection, calls: classes.calls)
+        PropertyListFile(at: file, configuration: .with { $0.protection = protection }, calls: classes.calls)
     }
 
     @Test("A new file has the chosen protection before it has content; its lock file has none, so that it can always be used")
@@ -75,7 +75,7 @@ struct FileProtectionTests {
             if path.path == file.path, isLocked.withLock({ $0 }) { throw SystemError(EPERM) }
             return try FileSystemCalls.live.openDescriptor(path, flags, mode)
         }
-        let backend = PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: calls)
+        let backend = PropertyListFile(at: file, calls: calls)
         _ = try backend.load()
         isLocked.withLock { $0 = true }
         #expect(throws: StorageError.self) { try backend.edit { $0["count"] = 2 } }

@@ -23,7 +23,7 @@ struct SystemRulesOfFilesTests {
     }
 
     private func backend(_ file: URL, _ calls: FileSystemCalls, access: StorageAccess = .readWrite) -> PropertyListFile {
-        PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(10), access: access, calls: calls)
+        PropertyListFile(at: file, configuration: .with { $0.access = access }, calls: calls)
     }
 
     // MARK: Picked files

@@ -10,12 +10,12 @@ struct DeadStoreTests {
     private let key = StorageKey("k", default: 0)
 
     private func failures(_ backend: PropertyListFile) -> [StorageError] {
-        backend.unreported.withLock { $0 }
+        backend.list.reports.kept.withLock { $0 }
     }
 
     /// A storage that, if it does wait for the lock, waits for less than the time limit of the tests.
     private func impatient(_ fixture: EditLogFixture, _ mode: JournalMode = .edits) -> PropertyListFile {
-        PropertyListFile(at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(5), journal: mode, calls: .live)
+        PropertyListFile(at: fixture.file, configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(5), mode) }, calls: .live)
     }
 
     @Test("Whoever opens the file next makes the edits of a dead store, and removes its log", arguments: PropertyListFormat.allCases)
@@ -166,7 +166,8 @@ struct DeadStoreTests {
             return try recorder.calls.openDescriptor(path, flags, mode)
         }
         let backend = PropertyListFile(
-            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(500), journal: isJournaled ? .full() : .edits, calls: calls)
+            at: fixture.file,
+            configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), isJournaled ? .full() : .edits) }, calls: calls)
         #expect(try backend.edit { $0["other"] = 1 }.values == ["k": 200, "other": 1])
         #expect(failures(backend).isEmpty)
         #expect(fixture.logNames.isEmpty)
@@ -217,7 +218,7 @@ struct DeadStoreTests {
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
         let holder = open(fixture.list.lockFile.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         try #require(flock(holder, LOCK_EX | LOCK_NB) == 0)
-        let store = try ObservableStore(at: fixture.file, lockTimeout: .seconds(5), journal: .edits)
+        let store = try ObservableStore(at: fixture.file, configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(5), .edits) })
         #expect(store[key] == 2)
         #expect(try fixture.stored() == ["k": 1])
         unlockAndClose(holder)
@@ -255,8 +256,7 @@ struct DeadStoreTests {
         let fixture = try EditLogFixture(["k": 1])
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
         let recorder = CallRecorder { _, name in name == call ? EIO : nil }
-        let backend = PropertyListFile(
-            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: .edits, calls: recorder.calls)
+        let backend = PropertyListFile(at: fixture.file, configuration: .with { $0.journal = .edits }, calls: recorder.calls)
         #expect(try backend.load().values["k"] == 1)
         #expect(failures(backend).count == 1)
         #expect(recorder.openDescriptors.isEmpty)
@@ -330,7 +330,7 @@ struct DeadStoreTests {
         }
         let backend = fixture.backend()
         #expect(try backend.load().values == ["k": .boolean(!isVoid)])
-        #expect(backend.unreported.withLock { $0 }.isEmpty)
+        #expect(backend.list.reports.kept.withLock { $0 }.isEmpty)
         #expect(fixture.logNames.isEmpty)
     }
 }

@@ -10,7 +10,7 @@ struct DurabilityTests {
     private let key = StorageKey("k", default: 0)
 
     private func backend(_ fixture: EditLogFixture, journal: JournalMode = .edits, calls: FileSystemCalls = .live) -> PropertyListFile {
-        PropertyListFile(at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: journal, calls: calls)
+        PropertyListFile(at: fixture.file, configuration: .with { $0.journal = journal }, calls: calls)
     }
 
     /// System calls with which no commit succeeds, so that edits stay pending.
@@ -221,7 +221,7 @@ struct DurabilityTests {
     func appGroup() throws {
         let fixture = try EditLogFixture()
         let file = PropertyListFile(
-            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(1), isOutsideContainer: true, calls: .live)
+            at: fixture.file, configuration: .with { $0.lockTimeout = .seconds(1) }, isOutsideContainer: true, calls: .live)
         guard case .unwritable = file.logObjection else {
             Issue.record("no objection")
             return

@@ -34,7 +34,7 @@ struct EditLogFixture {
 
     /// The storage of a store of the list.
     func backend(calls: FileSystemCalls = .live) -> PropertyListFile {
-        PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), journal: .edits, calls: calls)
+        PropertyListFile(at: file, configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), .edits) }, calls: calls)
     }
 
     /// System calls with which no commit succeeds, so that edits stay pending.

@@ -31,7 +31,7 @@ struct ForeignWriterTests {
         let revision = try #require(try one.set(["a": 2]).revision)
         try fixture.write(["a": 1, "b": 9])
         _ = try one.load()
-        let commits = try #require(try fixture.backend().rememberedCommits(since: revision))
+        let commits = try #require(try fixture.backend().journal.commits(since: revision))
         #expect(commits.map(\.edits) == [["b": .init(from: 1, to: 9)]])
         #expect(commits.first?.writer == "another program")
         #expect(try one.load().revision?.number == 2)
@@ -44,11 +44,11 @@ struct ForeignWriterTests {
         try fixture.write(["a": 1, "b": 9])
         let later = fixture.backend()
         #expect(try later.load().values == ["a": 2, "b": 9])
-        #expect(try later.rememberedCommits(since: revision) == nil)
+        #expect(try later.journal.commits(since: revision) == nil)
         let after = try #require(try later.load().revision)
         #expect(after.isNewer(than: revision))
         try later.set(["a": 3])
-        #expect(try later.rememberedCommits(since: after)?.count == 1)
+        #expect(try later.journal.commits(since: after)?.count == 1)
     }
 
     @Test("A program that writes a copy older than a checkpoint does not undo commits after it")

@@ -32,7 +32,7 @@ struct JournalAccessTests {
         try backend.set(["a": 3])
         #expect(try FileManager.default.attributesOfItem(atPath: fixture.journal.path)[.posixPermissions] as? Int == 0o644)
         #expect(try other.load().values == ["a": 3])
-        #expect(try other.rememberedCommits(since: first)?.map { $0.edits["a"]?.newValue } == [3])
+        #expect(try other.journal.commits(since: first)?.map { $0.edits["a"]?.newValue } == [3])
         // Once is enough.
         let inode = try FileIdentity(path: fixture.journal.path)?.inode
         try backend.set(["a": 4])
@@ -66,7 +66,7 @@ struct JournalAccessTests {
         try writer.checkpoint()
         let denial = Denial(isOn: true)
         let reader = PropertyListFile(
-            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(500), access: access, calls: denial.calls(fixture))
+            at: fixture.file, configuration: .with { ($0.lockTimeout, $0.access) = (.seconds(500), access) }, calls: denial.calls(fixture))
         for _ in 0..<2 { #expect(try reader.load().values == ["a": 2]) }
         #expect(reader.told.count == 1)
         #expect(reader.told.allSatisfy { "\($0)".contains(fixture.journal.path) && "\($0)".contains("permissions of the property list") })

@@ -22,7 +22,8 @@ struct JournalFixture {
         _ journal: JournalMode = .full(), onDeletion: DeletionPolicy = .removeAll, calls: FileSystemCalls = .live
     ) -> PropertyListFile {
         PropertyListFile(
-            at: file, onCorruption: .refuse, lockTimeout: .seconds(500), onDeletion: onDeletion, journal: journal, calls: calls)
+            at: file,
+            configuration: .with { ($0.lockTimeout, $0.onDeletion, $0.journal) = (.seconds(500), onDeletion, journal) }, calls: calls)
     }
 
     /// The values in the list itself, as every program reads them.
@@ -73,6 +74,6 @@ extension PropertyListFile {
 
     /// What it would report to a store.
     var told: [StorageError] {
-        unreported.withLock { $0 }
+        list.reports.kept.withLock { $0 }
     }
 }

@@ -37,7 +37,8 @@
             let folder = try TemporaryFolder.inMemory()
             let list = ResolvedPath("settings.plist", in: folder.url.path)
             let file = folder.file("settings.plist")
-            let store = try ObservableStore(at: file, lockTimeout: .seconds(500), journal: JournalMode(argument: "full"))
+            let store = try ObservableStore(
+                at: file, configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), JournalMode(argument: "full")) })
             try await store.update { _ in }
             let witness = StoreWitness(store)
             let names = ["full1", "full2", "off"]

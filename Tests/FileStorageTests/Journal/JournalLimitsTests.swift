@@ -54,7 +54,8 @@ struct JournalLimitsTests {
     @Test("A list becomes binary if another store has committed what XML has not")
     func policies() throws {
         let fixture = try JournalFixture(["a": 1], format: .xml)
-        let lax = PropertyListFile(at: fixture.file, formatPolicy: .binaryWhenNecessary, journal: .full())
+        let lax = PropertyListFile(
+            at: fixture.file, configuration: .with { ($0.formatPolicy, $0.journal) = (.binaryWhenNecessary, .full()) })
         _ = try lax.load()
         try lax.set(["control": "\u{1}"])
         let strict = fixture.backend()

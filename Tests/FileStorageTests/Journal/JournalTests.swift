@@ -166,7 +166,7 @@ struct JournalTests {
         let (one, two) = (fixture.backend(), fixture.backend())
         try one.set(["a": 2])
         var told: StorageRevision?
-        func event() -> StorageEvent? { two.journalEvent(of: fixture.list, since: &told) }
+        func event() -> StorageEvent? { two.journal.event(of: fixture.list, since: &told) }
         #expect(event() == .changed)
         let start = try #require(told)
         #expect(try two.load().revision == start)
@@ -201,8 +201,8 @@ struct JournalTests {
         #expect(try fixture.journalEnd() < 3 * 4_096)
         #expect(try two.load().revision == end)
         #expect(try two.load().values == one.load().values)
-        #expect(try two.rememberedCommits(since: start) == nil)
-        let kept = try #require(try two.rememberedCommits(since: nil))
+        #expect(try two.journal.commits(since: start) == nil)
+        let kept = try #require(try two.journal.commits(since: nil))
         #expect(kept.last?.revision == end)
         #expect(kept.map(\.revision.number) == Array((201 - UInt64(kept.count) + 1)...201))
         #expect(try fixture.backend().load().values == one.load().values)
@@ -231,15 +231,15 @@ struct JournalTests {
         try backend.checkpoint()
         try backend.set(["a": nil, "b": 3])
         let last = try #require(try backend.load().revision)
-        let commits = try #require(try fixture.backend().rememberedCommits(since: first))
+        let commits = try #require(try fixture.backend().journal.commits(since: first))
         #expect(commits.map(\.edits) == [["a": .init(from: 1, to: nil), "b": .init(from: 2, to: 3)]])
         #expect(commits.first?.revision == last)
         #expect(commits.first?.writer?.contains("(\(getpid()))") == true)
         #expect(try #require(commits.first?.time) <= Date())
-        #expect(try backend.rememberedCommits(since: last) == [])
-        #expect(try backend.rememberedCommits(since: StorageRevision(history: last.history, number: last.number + 1)) == nil)
-        #expect(try backend.rememberedCommits(since: StorageRevision(history: "other", number: 0)) == nil)
-        #expect(try fixture.backend().rememberedCommits(since: nil)?.count == 2)
+        #expect(try backend.journal.commits(since: last) == [])
+        #expect(try backend.journal.commits(since: StorageRevision(history: last.history, number: last.number + 1)) == nil)
+        #expect(try backend.journal.commits(since: StorageRevision(history: "other", number: 0)) == nil)
+        #expect(try fixture.backend().journal.commits(since: nil)?.count == 2)
     }
 
     @Test("Without a journal there are no commits, and only a list that is opened with one gets one, from when there are revisions")
@@ -247,11 +247,11 @@ struct JournalTests {
         let fixture = try JournalFixture()
         #expect(try fixture.backend().load().revision == nil)
         try fixture.write(["a": 1])
-        #expect(try fixture.backend(.off).rememberedCommits(since: nil) == nil)
+        #expect(try fixture.backend(.off).journal.commits(since: nil) == nil)
         #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.folder.url.path) == ["settings.plist"])
         let opened = try #require(try fixture.backend().load().revision)
         try fixture.backend(.off).set(["a": 2])
-        #expect(try fixture.backend(.off).rememberedCommits(since: opened)?.map(\.edits) == [["a": .init(from: 1, to: 2)]])
+        #expect(try fixture.backend(.off).journal.commits(since: opened)?.map(\.edits) == [["a": .init(from: 1, to: 2)]])
     }
 
     @Test("The journal has the mode of the list")

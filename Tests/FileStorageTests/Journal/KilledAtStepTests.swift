@@ -54,8 +54,7 @@ struct KilledAtStepTests {
             return nil
         }
         let store = try ObservableStore(
-            backend: PropertyListFile(
-                at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: .edits, calls: recorder.calls))
+            backend: PropertyListFile(at: fixture.file, configuration: .with { $0.journal = .edits }, calls: recorder.calls))
         try store.set(-1, for: key)
         try await store.flush()
         copies.start()
@@ -71,7 +70,7 @@ struct KilledAtStepTests {
         for (name, value, folder) in copies.all {
             let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .edits)
             #expect(try backend.load().values == ["k": .integer(PropertyListInteger(Int64(value == 0 ? -1 : value)))], "before \(name)")
-            #expect(backend.unreported.withLock { $0 }.isEmpty, "before \(name)")
+            #expect(backend.list.reports.kept.withLock { $0 }.isEmpty, "before \(name)")
             // Killed between removing its log and the folder, it leaves the folder.
             let logs = folder.appendingPathComponent(".settings.plist.edits").path
             #expect((try? FileManager.default.contentsOfDirectory(atPath: logs)) ?? [] == [])
@@ -91,14 +90,13 @@ struct KilledAtStepTests {
             return nil
         }
         let expected: [String: PropertyListValue] = ["k": 3, "d": ["a": 2]]
-        let backend = PropertyListFile(
-            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: .edits, calls: recorder.calls)
+        let backend = PropertyListFile(at: fixture.file, configuration: .with { $0.journal = .edits }, calls: recorder.calls)
         #expect(try backend.load().values == expected)
         #expect(Set(copies.all.map(\.name)).isSuperset(of: ["rename", "remove", "removeEmptyFolder", "synchronize"]))
         for (name, _, folder) in copies.all {
             let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .edits)
             #expect(try backend.load().values == expected, "before \(name)")
-            #expect(backend.unreported.withLock { $0 }.isEmpty, "before \(name)")
+            #expect(backend.list.reports.kept.withLock { $0 }.isEmpty, "before \(name)")
         }
     }
 
@@ -111,8 +109,7 @@ struct KilledAtStepTests {
             copies.note(name)
             return nil
         }
-        let backend = PropertyListFile(
-            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: .edits, calls: recorder.calls)
+        let backend = PropertyListFile(at: fixture.file, configuration: .with { $0.journal = .edits }, calls: recorder.calls)
         copies.start()
         let entries = try backend.edit { entries in
             // A value that the dead store had replaced.
@@ -139,8 +136,7 @@ struct KilledAtStepTests {
             return nil
         }
         let store = try ObservableStore(
-            backend: PropertyListFile(
-                at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), journal: .edits, calls: recorder.calls))
+            backend: PropertyListFile(at: fixture.file, configuration: .with { $0.journal = .edits }, calls: recorder.calls))
         try store.set(5, for: key)
         try await store.flush()
         copies.start()

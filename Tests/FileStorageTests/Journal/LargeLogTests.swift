@@ -47,7 +47,8 @@ struct LargeLogTests {
             return read
         }
         let backend = PropertyListFile(
-            at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(500), journal: isJournaled ? .full() : .edits, calls: calls)
+            at: fixture.file,
+            configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), isJournaled ? .full() : .edits) }, calls: calls)
         #expect(try backend.load().values == ["k": 2])
         #expect(fixture.logNames.isEmpty)
         #expect(count.withLock { $0 } < 20 << 20)

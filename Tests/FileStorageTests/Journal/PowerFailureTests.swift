@@ -270,18 +270,18 @@ struct PowerFailureTests {
         let kept = try #require(try before.set(["a": 1]).revision)
         let journal = try Data(contentsOf: fixture.journal)
         let lost = try #require(try before.set(["a": 2]).revision)
-        #expect(try before.rememberedCommits(since: kept)?.map(\.revision) == [lost])
+        #expect(try before.journal.commits(since: kept)?.map(\.revision) == [lost])
         // What nobody has waited for is not on the disk.
         try fixture.damage(at: 0, journal)
         #expect(try fixture.backend(calls: calls(inRun: 2)).load().values == ["a": 1])
         let after = fixture.backend(calls: calls(inRun: 2))
         let first = try #require(try after.set(["b": 1]).revision)
         let second = try #require(try fixture.backend(calls: calls(inRun: 2)).set(["b": 2]).revision)
-        #expect(try after.rememberedCommits(since: lost) == nil)
-        #expect(try after.rememberedCommits(since: kept) == nil)
-        #expect(try after.rememberedCommits(since: first)?.map(\.revision) == [second])
+        #expect(try after.journal.commits(since: lost) == nil)
+        #expect(try after.journal.commits(since: kept) == nil)
+        #expect(try after.journal.commits(since: first)?.map(\.revision) == [second])
         #expect(
-            try after.rememberedCommits(since: nil)?.map(\.edits) == [
+            try after.journal.commits(since: nil)?.map(\.edits) == [
                 ["a": .init(from: 0, to: 1)], ["b": .init(from: nil, to: 1)], ["b": .init(from: 1, to: 2)],
             ])
         #expect(try fixture.backend(calls: calls(inRun: 3)).load().values == ["a": 1, "b": 2])
@@ -301,10 +301,10 @@ struct PowerFailureTests {
         let fixture = try JournalFixture(["a": 0])
         let before = fixture.backend(calls: calls(inRun: 1))
         try before.set(["a": 1])
-        let identity = try #require(before.knownJournal(of: fixture.list)).identity
+        let identity = try #require(before.journal.known(of: fixture.list)).identity
         try leaveLog(EditLogFixture.chain("a", from: 1, [5]), of: fixture.list, in: identity)
         let after = fixture.backend(calls: calls(inRun: 2))
-        _ = try after.withJournal(of: try after.destination()) { _, _ in true }
+        _ = try after.journal.withJournal(of: try after.list.destination()) { _, _ in true }
         #expect(try after.load().values == ["a": 5])
         #expect(after.told.isEmpty)
     }

@@ -15,7 +15,7 @@ struct ProtectedLogTests {
     }
 
     private func backend(_ calls: FileSystemCalls, _ protection: FileProtection? = nil) -> PropertyListFile {
-        PropertyListFile(at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), protection: protection, calls: calls)
+        PropertyListFile(at: fixture.file, configuration: .with { $0.protection = protection }, calls: calls)
     }
 
     private func makeList() throws {
@@ -63,8 +63,7 @@ struct ProtectedLogTests {
             let chosen = FileProtection.allCases.first { $0.number == number }
             let store = try ObservableStore(
                 backend: PropertyListFile(
-                    at: fixture.file, onCorruption: .refuse, lockTimeout: .seconds(10), protection: isNew ? chosen : nil,
-                    calls: classes.calls))
+                    at: fixture.file, configuration: .with { $0.protection = isNew ? chosen : nil }, calls: classes.calls))
             #expect(store.durability == .immediate)
             try store.set(1, for: key)
             let log = try #require(fixture.logNames.first)
@@ -113,8 +112,7 @@ struct ProtectedLogTests {
         let classes = ProtectionClasses(usual: 3)
         let stores = try ["a", "b"].map { name in
             try ObservableStore(
-                backend: PropertyListFile(
-                    at: fixture.folder.file(name), onCorruption: .refuse, lockTimeout: .seconds(10), calls: classes.calls))
+                backend: PropertyListFile(at: fixture.folder.file(name), calls: classes.calls))
         }
         let registry = StoreRegistry()
         for store in stores {
@@ -167,7 +165,7 @@ struct ProtectedLogTests {
         calls.rules = SystemRules(.iOS, home: home + "/x", isSandboxed: true)
         let link = URL(fileURLWithPath: home + "/x/settings.plist")
         try FileManager.default.createSymbolicLink(at: link, withDestinationURL: elsewhere.file("settings.plist"))
-        let file = PropertyListFile(at: link, onCorruption: .refuse, lockTimeout: .seconds(10), calls: calls)
+        let file = PropertyListFile(at: link, calls: calls)
         #expect(!file.isOutsideContainer)
         let store = try ObservableStore(backend: file)
         try store.set(1, for: key)

@@ -73,7 +73,7 @@
                 let backend = PropertyListFile(at: file, journal: JournalMode(argument: setup.journal))
                 _ = try backend.load()
                 // Nobody else has changed anything.
-                lost += backend.unreported.withLock { $0 }.map(\.description)
+                lost += backend.list.reports.kept.withLock { $0 }.map(\.description)
                 let store = try ObservableStore(backend: backend)
                 var values = store.entries
                 check(last, in: values, killed: setup.writers, "round \(number)", &lost)

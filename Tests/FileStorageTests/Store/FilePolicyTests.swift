@@ -29,7 +29,7 @@ struct FilePolicyTests {
         [nil] + PropertyListFormat.allCases)
     func format(format: PropertyListFormat, existing: PropertyListFormat?) async throws {
         if let existing { try write(["text": "t"], as: existing) }
-        let store = try ObservableStore(at: file, format: format)
+        let store = try ObservableStore(at: file, configuration: .with { $0.format = format })
         store[Keys.count] = 5
         try await store.flush()
         #expect(try PropertyListValue.decode(Data(contentsOf: file)).format == existing ?? format)
@@ -38,7 +38,7 @@ struct FilePolicyTests {
 
     @Test("Values set before a new XML file is written are those that it can represent")
     func rounded() async throws {
-        let store = try ObservableStore(at: file, format: .xml)
+        let store = try ObservableStore(at: file, configuration: .with { $0.format = .xml })
         let date = StorageKey("date", default: Date.distantPast)
         store[date] = Date(timeIntervalSinceReferenceDate: 1.5)
         #expect(store[date] == Date(timeIntervalSinceReferenceDate: 1))
@@ -108,7 +108,7 @@ struct FilePolicyTests {
 
     @Test("A file that never existed has no values to keep")
     func neverExisted() async throws {
-        let store = try ObservableStore(at: file, onDeletion: .keepLastValues)
+        let store = try ObservableStore(at: file, configuration: .with { $0.onDeletion = .keepLastValues })
         #expect(store.entries == [:])
         store[Keys.count] = 5
         try await store.flush()

@@ -81,7 +81,11 @@ struct ReadOnlyTests {
         let names = try folder.names()
         let recorder = CallRecorder()
         let backend = PropertyListFile(
-            at: file, onCorruption: .quarantine, lockTimeout: .zero, inPlace: .whenNecessary, access: .readOnly, calls: recorder.calls)
+            at: file,
+            configuration: .with {
+                ($0.onCorruption, $0.lockTimeout) = (.quarantine, .zero)
+                ($0.inPlaceWriting, $0.access) = (.whenNecessary, .readOnly)
+            }, calls: recorder.calls)
         if state == "whole" {
             #expect(try backend.load().values == ["count": 1])
         } else {

@@ -6,7 +6,7 @@
 
     @Suite("The configuration folder", .timeLimit(.minutes(10))) struct SettingsFolderTests {
         private func file(_ environment: [String: [UInt8]]) throws -> String {
-            try PropertyListFile.path(ofSuite: "org.example") { environment[$0].map { Data($0) } }
+            try SettingsFolder.path(ofSuite: "org.example") { environment[$0].map { Data($0) } }
         }
 
         private func file(_ environment: [String: String]) throws -> String {

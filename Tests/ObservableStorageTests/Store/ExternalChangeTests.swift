@@ -186,7 +186,7 @@ struct ExternalChangeTests {
             do { if isDue { try bytes.write(to: file) } } catch { Issue.record(error) }
         }
         let store = try ObservableStore(
-            backend: PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), calls: calls))
+            backend: PropertyListFile(at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: calls))
         try await store.update { transaction in
             transaction[Keys.count] = 1
             transaction[Keys.note] = "a"

@@ -20,7 +20,8 @@ struct LifeCycleTests {
         _ name: String, isOutsideContainer: Bool = true, activity: ExpiringActivity? = granted, calls: FileSystemCalls = .live
     ) throws -> ObservableStore {
         let backend = PropertyListFile(
-            at: folder.file(name), onCorruption: .refuse, lockTimeout: .seconds(500), isOutsideContainer: isOutsideContainer, calls: calls)
+            at: folder.file(name), configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: isOutsideContainer,
+            calls: calls)
         let store = ObservableStore(backend: backend, entries: try backend.load(), activity: activity)
         registry.add(store)
         return store
@@ -165,7 +166,9 @@ struct LifeCycleTests {
         let observer = LifeCycleObserver(registry: registry, activity: nil)
         observer.handle(.didEnterBackground)
         let backend = PropertyListFile(
-            at: folder.file("shared.plist"), onCorruption: .quarantine, lockTimeout: .seconds(500), isOutsideContainer: true, calls: .live)
+            at: folder.file("shared.plist"),
+            configuration: .with { ($0.onCorruption, $0.lockTimeout) = (.quarantine, .seconds(500)) }, isOutsideContainer: true,
+            calls: .live)
         let shared = ObservableStore(backend: backend, entries: StorageEntries(), activity: nil)
         registry.add(shared)
         await #expect(throws: StorageError.suspended(file: shared.name)) { try await shared.load() }
@@ -211,7 +214,8 @@ struct LifeCycleTests {
             return try FileSystemCalls.live.openDescriptor(path, flags, mode)
         }
         let store = ObservableStore(
-            backend: PropertyListFile(at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isOutsideContainer: true, calls: calls),
+            backend: PropertyListFile(
+                at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: true, calls: calls),
             layersIfReadable: nil)
         registry.add(store)
         #expect(store.availability != .available && store[Keys.text] == "")

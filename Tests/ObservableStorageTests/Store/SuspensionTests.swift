@@ -75,7 +75,7 @@ struct SuspensionTests {
             try FileSystemCalls.live.awaitLock(descriptor)
         }
         let backend = PropertyListFile(
-            at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isOutsideContainer: isOutsideContainer, calls: calls)
+            at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: isOutsideContainer, calls: calls)
         let store = try ObservableStore(backend: backend)
         store[Keys.count] = 5
         // More pauses than the few before waiting begins.
@@ -102,7 +102,7 @@ struct SuspensionTests {
         }
         calls.awaitLock = { _ throws(SystemError) in Issue.record("a thread waits for the lock") }
         let backend = PropertyListFile(
-            at: file, onCorruption: .refuse, lockTimeout: .seconds(500), isOutsideContainer: true, calls: calls)
+            at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: true, calls: calls)
         let store = try ObservableStore(backend: backend)
         store[Keys.count] = 5
         _ = try await pauses.elements(count: 20)
@@ -226,7 +226,8 @@ struct SuspensionTests {
         let names = try folder.names()
         let interruption = Interruption()
         interruption.request(.suspension)
-        let backend = PropertyListFile(at: file, onCorruption: .quarantine, inPlace: .whenNecessary)
+        let backend = PropertyListFile(
+            at: file, configuration: .with { ($0.onCorruption, $0.inPlaceWriting) = (.quarantine, .whenNecessary) })
         await #expect(throws: StorageError.suspended(file: file.path)) { try await interruption.cover { try backend.load() } }
         #expect(try folder.names() == names)
         interruption.withdraw(.suspension)

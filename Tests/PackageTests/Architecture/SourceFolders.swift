@@ -8,8 +8,8 @@ import Foundation
 struct SourceFolders {
     /// The folders of `Sources/ObservableStorage`: each may use those before it.
     static let order = [
-        "Concurrency", "Value", "Entry", "Key", "Change", "File", "Watcher", "Backend", "Store", "Access", "Scene", "Cloud",
-        "Apple",
+        "Concurrency", "Value", "Entry", "Key", "Change", "File", "Watcher", "Backend", "Journal", "FileBackend", "Store",
+        "Access", "Scene", "Cloud", "Apple",
     ]
 
     /// A use of a type that another folder declares.

@@ -81,4 +81,20 @@ struct GettingStartedTests {
         #expect(printed.elements == ["All Blues after nothing", "nothing after All Blues"])
         token.cancel()
     }
+
+    @Test("A store at a URL has the format of its configuration, and moves a file aside that is no property list")
+    func configuration() async throws {
+        let url = folder.file("Playlist.plist")
+        try Data("no list".utf8).write(to: url)
+        // snippet: GettingStarted
+        var configuration = PropertyListFile.Configuration()
+        configuration.format = .xml
+        configuration.onCorruption = .quarantine
+        let playlist = try ObservableStore(at: url, configuration: configuration)
+        // end
+        try playlist.set("So What", for: StorageKey<String?>("title"))
+        try await playlist.close()
+        #expect(try String(contentsOf: url, encoding: .utf8).contains("<string>So What</string>"))
+        try await store.close()
+    }
 }

@@ -25,8 +25,10 @@ struct HandwrittenPropertyListsTests {
 
     private func open() throws -> ObservableStore {
         // snippet: HandwrittenPropertyLists
-        let store = try ObservableStore(
-            at: file, format: .xml, onDeletion: .keepLastValues)
+        var configuration = PropertyListFile.Configuration()
+        configuration.format = .xml
+        configuration.onDeletion = .keepLastValues
+        let store = try ObservableStore(at: file, configuration: configuration)
         // end
         return store
     }

@@ -14,7 +14,7 @@ enum Locking {
             let sample = try SampleStore(1_000, in: place)
             try await sample.close()
             let times = LockTimes()
-            let file = PropertyListFile(at: sample.file, onCorruption: .refuse, lockTimeout: .seconds(10), calls: times.calls)
+            let file = PropertyListFile(at: sample.file, calls: times.calls)
             let store = try ObservableStore(backend: file)
             let commit = Committing.commit(to: store)
             let subject = Work { count in

@@ -33,7 +33,7 @@ protocol JournalingBackend: BlockingStorageBackend {
 
 extension PropertyListFile: JournalingBackend {
     var isPurgeable: Bool { calls.rules.mayPurge(name) }
-    var hasLog: Bool { journal.hasLog }
-    var checkpointDelays: JournalOptions { journalOptions ?? JournalOptions() }
+    var hasLog: Bool { configuration.journal.hasLog }
+    var checkpointDelays: JournalOptions { journal.options ?? JournalOptions() }
     func checkpoint() throws { try checkpoint(as: nil) }
 }

@@ -1,69 +1,30 @@
 import FoundationSubset
 import PropertyListCoding
-import Synchronization
 
-/// The content of a property-list file at one moment.
-struct FileContent: Sendable {
-    /// The identity of the file when it was read or written; nil for a missing file.
-    let identity: FileIdentity?
-    let bytes: Data
-    let entries: StorageEntries
-    let format: PropertyListFormat
-    /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
-    let isYoung: Bool
-    /// Whether this process has written the bytes, so that they have the order of its encoder.
-    let isWritten: Bool
-
-    /// Whether there is a file, with nothing in it: a list without entries.
-    var isBlank: Bool { identity != nil && bytes.isEmpty }
-
-    /// A file that does not exist.
-    ///
-    /// - Parameters:
-    ///   - entries: those that the first write stores besides its own.
-    ///   - format: the format in which the first write creates it.
-    static func missing(entries: StorageEntries = StorageEntries(), format: PropertyListFormat) -> FileContent {
-        FileContent(identity: nil, bytes: Data(), entries: entries, format: format, lookedAt: .distantPast)
-    }
-
-    /// - Parameter time: a time before the file was read: it may have been written meanwhile.
-    init(
-        identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat, lookedAt time: Date,
-        isWritten: Bool = false
-    ) {
-        self.identity = identity
-        self.bytes = bytes
-        self.entries = entries
-        self.format = format
-        isYoung = identity?.mayHideWrites(after: time) ?? false
-        self.isWritten = isWritten
-    }
-
-    /// Decodes a property list whose root is a dictionary.
-    init(bytes: Data, identity: FileIdentity, file: String, lookedAt time: Date) throws(StorageError) {
-        let root: PropertyListValue
-        let format: PropertyListFormat
-        do {
-            (root, format) = try PropertyListValue.decode(bytes)
-        } catch {
-            throw .malformed(file: file, offset: error.offset, line: error.line, column: error.column, reason: error.reason)
-        }
-        guard case .dictionary(let entries) = root else {
-            throw .malformed(file: file, offset: nil, reason: "its root is of type \(root.typeName), not a dictionary")
-        }
-        self.init(identity: identity, bytes: bytes, entries: StorageEntries(entries), format: format, lookedAt: time)
-    }
-}
-
-// MARK: - Reading
-
-extension PropertyListFile {
+extension ListFile {
     // The time to wait for a writer in place, which leaves the file incomplete while it writes.
     private static let incompleteGrace: Duration = .milliseconds(250)
     // The time to wait for editors that move the old file away before they write the new one; they need less even on a busy machine.
     static let missingGrace: Duration = .milliseconds(500)
     static let pause: Duration = .milliseconds(10)
     private static let recently: TimeInterval = 1
+
+    /// The entries of the file, after it was renamed if it is malformed and that is allowed; a missing file has none.
+    func load() throws -> StorageEntries {
+        if let content = try contentUnlessCorrupt(at: ResolvedPath(splitting: path.get().text)) { return content.entries }
+        while true {
+            let target = try target()
+            if let content = try withFileLock(of: target, { _ in try contentOrQuarantine(at: target) }) { return content.entries }
+        }
+    }
+
+    /// The content of the file at a resolved path, after it was renamed if it is malformed and that is allowed.
+    func content(of target: ResolvedPath) throws -> FileContent {
+        while true {
+            if let content = try contentUnlessCorrupt(at: target) { return content }
+            if let content = try withFileLock(of: target, { _ in try contentOrQuarantine(at: target) }) { return content }
+        }
+    }
 
     /// The content of the file: the cached one if the file is unchanged since it was last read or written, and otherwise read again.
     ///
@@ -73,12 +34,13 @@ extension PropertyListFile {
         if let last, !last.isYoung, last.identity == (try identity(at: path)) { return last }
         let content = try settledContent(at: path, last: last)
         cache(content)
-        if onDeletion == .keepLastValues, content.identity == nil, last?.identity != nil {
+        if configuration.onDeletion == .keepLastValues, content.identity == nil, last?.identity != nil {
             let reason = "it was deleted; its last values are kept in memory, and the next write stores them again"
             reports.publish(.unreadable(file: name, reason: reason))
         }
         if content.isBlank, let last, !last.isBlank, !last.entries.values.isEmpty {
-            report([.unreadable(file: name, reason: "it was truncated and has no content any more, so that none of its keys has a value")])
+            let reason = "it was truncated and has no content any more, so that none of its keys has a value"
+            reports.report([.unreadable(file: name, reason: reason)])
         }
         return content
     }
@@ -90,7 +52,7 @@ extension PropertyListFile {
     /// Caches content that was read or written.
     func cache(_ content: FileContent) {
         cached.exchange(content)
-        isXML.store(content.format == .xml, ordering: .relaxed)
+        record(content.format)
     }
 
     /// Reads the file, several times if it is malformed or empty and was modified just now, or was removed a moment ago.
@@ -124,12 +86,12 @@ extension PropertyListFile {
     private func readContent(at path: ResolvedPath, last: FileContent?) throws(StorageError) -> FileContent {
         let time = calls.now()
         guard let (bytes, identity) = try calls.readFile(at: path, followsLinks: path.openFolder == nil) else {
-            guard onDeletion == .keepLastValues, let last else { return .missing(format: newFileFormat) }
+            guard configuration.onDeletion == .keepLastValues, let last else { return .missing(format: configuration.format) }
             return .missing(entries: last.entries, format: last.format)
         }
         // There is nothing in it that another program could want to keep.
         if bytes.isEmpty || bytes == Data("\n".utf8) {
-            let format = last?.format ?? newFileFormat
+            let format = last?.format ?? configuration.format
             return FileContent(identity: identity, bytes: Data(), entries: StorageEntries(), format: format, lookedAt: time)
         }
         if let last, last.identity != nil, !last.isBlank {
@@ -150,7 +112,7 @@ extension PropertyListFile {
 
 // MARK: - Malformed and incomplete files
 
-extension PropertyListFile {
+extension ListFile {
     private static let keptQuarantines = 3
 
     /// The content of the file; nil if it is malformed and may be renamed, which is only allowed before it was read for the first time.
@@ -165,7 +127,7 @@ extension PropertyListFile {
 
     private func mayQuarantine(after error: StorageError) -> Bool {
         guard case .malformed = error else { return false }
-        return onCorruption == .quarantine && cached.withLock { $0 == nil }
+        return configuration.onCorruption == .quarantine && cached.withLock { $0 == nil }
     }
 
     /// The content of the file after a malformed file was renamed. Called under the file's lock.
@@ -185,7 +147,7 @@ extension PropertyListFile {
         }
         if case .malformed(_, let offset, let line, let column, let reason, _) = malformation {
             let moved = "\(reason) (it was moved there from \(name), which starts empty)"
-            report([.malformed(file: quarantine.path, offset: offset, line: line, column: column, reason: moved)])
+            reports.report([.malformed(file: quarantine.path, offset: offset, line: line, column: column, reason: moved)])
         }
         removeOldQuarantines(of: target, besides: quarantine.name)
         return try content(at: target)
@@ -206,9 +168,9 @@ extension PropertyListFile {
 
     /// Completes the write of a writer that died while it wrote the file in place.
     func restoreIfNeeded() throws {
-        guard inPlace != .never else { return }
-        let target = try lock.resource ?? resolved()
-        guard let copy = try inPlace.copy(of: target, calls: calls), try exists(copy) else { return }
+        guard configuration.inPlaceWriting != .never else { return }
+        let target = try target()
+        guard let copy = try configuration.inPlaceWriting.copy(of: target, calls: calls), try exists(copy) else { return }
         _ = try withFileLock(of: target) { _ in try calls.restore(target, from: copy) }
     }
 

@@ -1,5 +1,4 @@
 import FoundationSubset
-import PropertyListCoding
 
 /// A journal beside a property list, open for reading and, if that is allowed, for writing.
 ///
@@ -17,7 +16,7 @@ final class JournalFile: Sendable {
     private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
 
     /// - Parameter end: up to where it is on the medium, together with its name.
-    private init(
+    init(
         of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, place: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
         madeBesides model: FileStatus? = nil, synchronizedTo end: Int? = nil, calls: FileSystemCalls
     ) {
@@ -206,98 +205,5 @@ final class JournalFile: Sendable {
             synchronized.withLock { $0.isDoubtful = true }
             throw .unwritable(file: list, reason: "\(error.reason) (synchronizing its journal \(path.path))", edits: .notDurable)
         }
-    }
-
-    // MARK: Making
-
-    /// Makes a journal, in place of another one if there is any, durably, under the lock of the list.
-    ///
-    /// - Parameters:
-    ///   - first: the revision before the first record.
-    ///   - status: the status of the list, whose owner and permissions it gets.
-    static func make(
-        of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], besides status: FileStatus?,
-        protection: FileProtection?, calls: FileSystemCalls
-    ) throws(StorageError) -> (file: JournalFile, records: JournalRecords) {
-        let path = list.journal
-        let temporary = list.temporaryFile(process: getpid(), random: calls.random())
-        do throws(SystemError) {
-            let folder = try calls.openFolder(of: list)
-            defer { calls.discard(folder) }
-            let descriptor = try calls.openFile(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
-            do throws(SystemError) {
-                // Other writers remove a temporary file that they can lock.
-                _ = calls.tryLock(descriptor, otherwise: true)
-                try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
-                try calls.setProtection(of: descriptor, besides: list, orTo: protection)
-                calls.excludeFromBackups(descriptor)
-                let inode = try calls.status(of: descriptor).identity.inode
-                let place = JournalFormat.place(of: list, in: try calls.status(of: folder).identity)
-                let header = JournalHeader(
-                    history: history, seed: calls.random(), first: first, inode: inode, place: place, boot: calls.boot)
-                var (bytes, written) = (header.bytes, JournalRecords(from: JournalFormat.Header.size, after: header.chain))
-                for record in records {
-                    do throws(PropertyListError) {
-                        try written.append(record, to: &bytes)
-                    } catch {
-                        // They were in a journal before.
-                        throw SystemError(EILSEQ)
-                    }
-                }
-                try calls.writeAll(bytes + Data(count: JournalFormat.room), to: descriptor, at: 0)
-                try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
-                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path) }
-                calls.releaseLock(descriptor)
-                try calls.synchronizeFolder(folder)
-                let file = JournalFile(
-                    of: list, header, inode: inode, place: place, descriptor, madeBesides: status, synchronizedTo: written.end,
-                    calls: calls)
-                return (file, written)
-            } catch {
-                calls.discardFile(temporary)
-                calls.discard(descriptor)
-                throw error
-            }
-        } catch {
-            throw .unwritable(file: list.path, reason: "\(error.reason) (making its journal \(path.path))")
-        }
-    }
-}
-
-extension FileSystemCalls {
-    /// The status of the file at a path; nil if there is none, or it cannot be asked.
-    func statusOrNil(at path: ResolvedPath) -> FileStatus? {
-        do throws(SystemError) {
-            return try status(at: path)
-        } catch {
-            return nil
-        }
-    }
-
-    /// Sets the data protection of another file, or a given one if there is no such file.
-    fileprivate func setProtection(
-        of descriptor: Int32, besides other: ResolvedPath, orTo protection: FileProtection?
-    ) throws(SystemError) {
-        do throws(SystemError) {
-            let file = try openFile(other, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-            defer { discard(file) }
-            try setProtection(of: descriptor, successorOf: file, orTo: protection)
-        } catch let error where error.isMissing {
-            try setProtection(of: descriptor, successorOf: nil, orTo: protection)
-        }
-    }
-
-    /// The bytes of an open file from an offset on, fewer if it ends before.
-    func bytes(of descriptor: Int32, at offset: Int, count: Int) throws(SystemError) -> Data {
-        let block = MemoryBlock(size: count)
-        var filled = 0
-        while filled < count {
-            let rest = UnsafeMutableRawBufferPointer(start: block.start + filled, count: count - filled)
-            let position = offset + filled
-            let more = try uninterrupted { () throws(SystemError) in try readBytesAt(descriptor, rest, position) }
-            guard more > 0 else { break }
-            filled += more
-        }
-        return block.data(count: filled)
     }
 }

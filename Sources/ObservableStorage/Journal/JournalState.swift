@@ -125,78 +125,59 @@ struct JournalState: Sendable {
         for commit in commits where commit.revision > list.revision { commit.apply(to: &changes) }
         entries = StorageEntries(content, with: changes, revision: storageRevision)
     }
-
-    // MARK: Lists of other programs
-
-    /// What remains of the commits over a list that another program has put in place, by the key: that program has not changed what it
-    /// has as it was in the last list, or in one that was announced since. The same holds for values inside a dictionary that were
-    /// edited by themselves.
-    func remaining(over stored: (String) -> PropertyListValue?) -> [String: StorageCommit.Edit] {
-        var results: [String: Result] = [:]
-        var (seen, announced): (Set<String>, ArraySlice) = ([], lists.dropFirst())
-        let overrides = lists.first.map { JournalCommit(revision: $0.revision, edits: $0.overrides) }
-        for commit in (overrides.map { [$0] } ?? []) + Array(commits) {
-            while let next = announced.first, next.revision < commit.revision {
-                announced.removeFirst()
-                seen = []
-            }
-            for (key, edit) in commit.edits {
-                var result = results[key] ?? Result(paths: edit.paths)
-                if seen.insert(key).inserted { result.old.append(edit.oldValue) }
-                result.value = edit.newValue
-                // With an edit of the whole entry, all of them are.
-                result.paths = edit.paths.isEmpty || result.paths.isEmpty ? [] : result.paths.union(edit.paths)
-                results[key] = result
-            }
-        }
-        var edits: [String: StorageCommit.Edit] = [:]
-        for (key, result) in results {
-            let value = stored(key)
-            let made = result.made(over: value, EntryName(own: key))
-            if value != made { edits[key] = StorageCommit.Edit(from: value, to: made, at: result.paths) }
-        }
-        return edits
-    }
-
-    /// What the commits have made of an entry.
-    private struct Result {
-        /// The values that it had in the lists.
-        var old: [PropertyListValue?] = []
-        var value: PropertyListValue?
-        /// The paths of the edited values; none if all of the entry was edited.
-        var paths: Set<[String]>
-
-        /// The value of the entry in a list of another program after the edits.
-        func made(over stored: PropertyListValue?, _ name: EntryName) -> PropertyListValue? {
-            if isOld(stored, at: name) { return value }
-            var made = stored
-            for path in Set(outermostPaths(paths).values) {
-                let leaf = EntryName(own: name.own, path: path)
-                guard isOld(stored, at: leaf) else { continue }
-                do throws(StorageError) {
-                    try leaf.replace(leaf.leaf(value), in: &made)
-                } catch {
-                    // The other program has something else than a dictionary there.
-                }
-            }
-            return made
-        }
-
-        /// Whether a value is one that was in a list. Another program may have converted the list to XML, which rounds dates.
-        private func isOld(_ stored: PropertyListValue?, at name: EntryName) -> Bool {
-            let found = name.leaf(stored)
-            return old.lazy.map(name.leaf).contains { $0 == found || $0?.rounded(for: .xml) == found }
-        }
-    }
 }
 
-extension StorageEntries {
-    /// The edits that make other entries of these.
+// MARK: - Records to append and to keep
+
+extension JournalState {
+    /// The record of edits, as the next revision; none without edits.
+    func commit(
+        _ edits: [String: StorageCommit.Edit], at time: Date, by writer: String = JournalCommit.thisProcess
+    ) -> [JournalRecord] {
+        edits.isEmpty ? [] : [.commit(JournalCommit(revision: revision + 1, edits: edits, time: time, writer: writer))]
+    }
+
+    /// The last records of the journal, with the list in place and every commit that it lacks, and the revision before them.
     ///
-    /// - Parameter paths: the paths of the edited values inside entries of which not all is edited.
-    func edits(to other: StorageEntries, at paths: [String: Set<[String]>] = [:]) -> [String: StorageCommit.Edit] {
-        var edits: [String: StorageCommit.Edit] = [:]
-        for (key, value) in other.changes(since: self) { edits[key] = StorageCommit.Edit(from: self[key], to: value, at: paths[key] ?? []) }
-        return edits
+    /// - Parameter size: how many bytes to keep at least.
+    func lastRecords(of all: JournalRecords, atLeast size: Int) -> (first: UInt64, records: [JournalRecord]) {
+        var start = end
+        for (offset, record) in all.records where offset < start {
+            // Commits that were made while the list was written are before its record.
+            if offset >= end - size || record.isCommit(commits.first?.revision) { start = offset }
+        }
+        for (offset, record) in all.records where record.isList(lists.first) { start = min(start, offset) }
+        var (first, kept) = (file.header.first, [JournalRecord]())
+        for (offset, record) in all.records {
+            if offset >= start {
+                kept.append(record)
+            } else if let revision = record.revision {
+                first = max(first, revision)
+            }
+        }
+        return (first, kept)
+    }
+
+    /// The commits after a revision, or all in the journal; nil if it has another history, or does not know every commit since.
+    func commits(since revision: StorageRevision?) throws(StorageError) -> [StorageCommit]? {
+        let history = file.header.historyName
+        let first = revision?.number ?? file.header.first
+        if let revision, revision.history != history { return nil }
+        guard first >= file.header.first, first <= self.revision else { return nil }
+        var commits: [StorageCommit] = []
+        for (_, record) in try file.records().records {
+            switch record {
+            case .commit(let commit) where commit.revision > first:
+                let number = StorageRevision(history: history, number: commit.revision)
+                let edits = commit.edits.mapValues { StorageCommit.Edit(from: $0.oldValue, to: $0.newValue) }
+                commits.append(StorageCommit(edits, revision: number, time: commit.time, writer: commit.writer))
+            case .list(let list) where list.isGap && list.revision > first:
+                // Nobody knows what that program has changed.
+                if revision != nil { return nil }
+                commits = []
+            case .commit, .list, .placed: break
+            }
+        }
+        return commits
     }
 }

@@ -1,12 +1,12 @@
 import FoundationSubset
 
-// The folder of settings: of the application's own store, of suites, and of the domains that `prefs` names.
-extension PropertyListFile {
+/// The folder of settings: of the application's own store, of suites, and of the domains that `prefs` names.
+enum SettingsFolder {
     /// The path of the property list of a suite.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if the environment names a folder whose path is not UTF-8.
     static func path(ofSuite suite: String, environment: (String) -> Data? = environment) throws(StorageError) -> String {
-        let folder = try settingsFolder { variable throws(StorageError) in
+        let folder = try path { variable throws(StorageError) in
             guard let bytes = environment(variable), !bytes.isEmpty else { return nil }
             if let text = String(validating: bytes, as: UTF8.self) { return text }
             throw .unreadable(file: "\(suite).plist", reason: "the folder of settings is not known: \(variable) is not UTF-8")
@@ -14,13 +14,9 @@ extension PropertyListFile {
         return "\(folder)/\(suite).plist"
     }
 
-    /// The files in which administrators provide default and mandatory values of a suite, those with precedence first.
-    package static func administratorsFiles(ofSuite suite: String) -> (defaults: [PropertyListFile], mandatory: [PropertyListFile]) {
-        let folders = administratorsFolders(environment("XDG_CONFIG_DIRS").flatMap { String(validating: $0, as: UTF8.self) })
-        return (
-            folders.map { PropertyListFile(path: "\($0)/\(suite).plist", access: .readOnly) },
-            folders.map { PropertyListFile(path: "\($0)/\(suite).mandatory.plist", access: .readOnly) }
-        )
+    /// The folders in which administrators provide default and mandatory values of suites, those with precedence first.
+    static var ofAdministrators: [String] {
+        foldersOfAdministrators(environment("XDG_CONFIG_DIRS").flatMap { String(validating: $0, as: UTF8.self) })
     }
 
     // Not by `ProcessInfo`, which replaces bytes that are not UTF-8 with U+FFFD, and so returns the name of another folder.
@@ -30,9 +26,9 @@ extension PropertyListFile {
 }
 
 #if canImport(Darwin)
-    extension PropertyListFile {
+    extension SettingsFolder {
         /// The folder for settings of the system's rules: mostly Application Support.
-        private static func settingsFolder(_ text: (_ variable: String) throws(StorageError) -> String?) throws(StorageError) -> String {
+        private static func path(_ text: (_ variable: String) throws(StorageError) -> String?) throws(StorageError) -> String {
             func folder(_ kind: FileManager.SearchPathDirectory) -> String? {
                 FileManager.default.urls(for: kind, in: .userDomainMask).first?.path
             }
@@ -41,7 +37,7 @@ extension PropertyListFile {
         }
 
         /// None: administrators of Apple's systems use configuration profiles.
-        private static func administratorsFolders(_ list: String?) -> [String] { [] }
+        private static func foldersOfAdministrators(_ list: String?) -> [String] { [] }
 
         /// The application's bundle identifier, or else the name of its executable: the name of its own settings domain.
         static var applicationDomain: String {
@@ -49,11 +45,11 @@ extension PropertyListFile {
         }
     }
 #else
-    extension PropertyListFile {
+    extension SettingsFolder {
         /// The first folder of `$STATE_DIRECTORY` or `$CONFIGURATION_DIRECTORY`, which systemd sets for a service, or else
         /// `$XDG_CONFIG_HOME`, or else `$HOME/.config`. A relative path is ignored in the first three, as the XDG specification requires,
         /// and is relative to the working folder in the last, as for Foundation's `UserDefaults`.
-        private static func settingsFolder(_ text: (_ variable: String) throws(StorageError) -> String?) throws(StorageError) -> String {
+        private static func path(_ text: (_ variable: String) throws(StorageError) -> String?) throws(StorageError) -> String {
             let slash = UInt8(ascii: "/")
             // The service's user may write the first, but often not the second.
             for variable in ["STATE_DIRECTORY", "CONFIGURATION_DIRECTORY"] {
@@ -71,7 +67,7 @@ extension PropertyListFile {
         }
 
         /// The absolute paths in `$XDG_CONFIG_DIRS`, or else `/etc/xdg`.
-        private static func administratorsFolders(_ list: String?) -> [String] {
+        private static func foldersOfAdministrators(_ list: String?) -> [String] {
             guard let list, !list.isEmpty else { return ["/etc/xdg"] }
             return list.split(separator: ":").map(String.init).filter { $0.utf8.first == UInt8(ascii: "/") }
         }

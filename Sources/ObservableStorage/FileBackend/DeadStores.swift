@@ -1,0 +1,68 @@
+import FoundationSubset
+import PropertyListCoding
+
+/// The edits of stores that have died, in the logs that they left beside a property list.
+struct DeadStores {
+    private let list: ListFile
+
+    init(of list: ListFile) {
+        self.list = list
+    }
+
+    // More than any file system has names; a log that cannot be removed is found again each time.
+    private static let mostPortions = 1_000
+
+    /// Calls a closure with the logs of dead stores, some at a time, until it returns false; returns whether it did not. Called under the
+    /// file's lock, so that nobody else replays them.
+    @discardableResult
+    func forLogs(of target: ResolvedPath, _ body: ([DeadEditLog]) throws -> Bool) throws -> Bool {
+        for _ in 0..<Self.mostPortions {
+            let logs = try logs(of: target)
+            if logs.isEmpty { return true }
+            guard try body(logs) else { return false }
+            if logs.count < EditLogFolder.mostLogs { return true }
+        }
+        return true
+    }
+
+    private func logs(of target: ResolvedPath) throws(StorageError) -> [DeadEditLog] {
+        do throws(SystemError) {
+            return try EditLogFolder(list: target, calls: list.calls).deadLogs()
+        } catch {
+            throw .unreadable(file: list.name, reason: "\(error.reason) (looking for logs of edits in \(target.editLogs.path))")
+        }
+    }
+
+    /// Makes the edits of dead stores.
+    ///
+    /// - Parameter identities: the identity of the list in which the entries are, or that of the state of its journal, or both.
+    /// - Returns: what has to be reported after they are stored.
+    func replay(
+        _ logs: [DeadEditLog], in entries: inout StorageEntries, over identities: [FileIdentity?], as format: PropertyListFormat
+    ) -> [StorageError] {
+        var reports: [StorageError] = []
+        for log in logs {
+            guard let content = log.content else {
+                if !log.isUnfinished { reports.append(.unreadable(file: log.path, reason: "it is not a log of edits, and was removed")) }
+                continue
+            }
+            // After a power failure, the file may be newer than the log: it only counts for the list that it was made for.
+            let isCurrent = identities.contains { content.list == ($0?.inode ?? 0, $0?.modified ?? 0) }
+            guard content.boot == list.calls.boot || isCurrent else {
+                let keys = Set(content.edits.map { EntryName(own: $0.key, path: $0.path).text })
+                if !keys.isEmpty { reports.append(.conflict(file: list.name, keys: keys.sorted())) }
+                continue
+            }
+            let replay = EditReplay(content.edits) {
+                entries[$0]
+            } rejecting: { key, value in
+                list.configuration.formatPolicy == .keep ? list.rejection(of: value, for: key, format: format) : nil
+            }
+            let paths = Dictionary(grouping: content.edits, by: \.key).mapValues { $0.map(\.path) }
+            for (key, value) in replay.changes { entries.set(value, for: key, at: paths[key] ?? []) }
+            reports += replay.rejections.sorted { $0.key < $1.key }.map(\.value)
+            if !replay.conflicts.isEmpty { reports.append(.conflict(file: list.name, keys: replay.conflicts)) }
+        }
+        return reports
+    }
+}

@@ -1,0 +1,55 @@
+import FoundationSubset
+import PropertyListCoding
+
+/// The content of a property-list file at one moment.
+struct FileContent: Sendable {
+    /// The identity of the file when it was read or written; nil for a missing file.
+    let identity: FileIdentity?
+    let bytes: Data
+    let entries: StorageEntries
+    let format: PropertyListFormat
+    /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
+    let isYoung: Bool
+    /// Whether this process has written the bytes, so that they have the order of its encoder.
+    let isWritten: Bool
+
+    /// Whether there is a file, with nothing in it: a list without entries.
+    var isBlank: Bool { identity != nil && bytes.isEmpty }
+
+    /// A file that does not exist.
+    ///
+    /// - Parameters:
+    ///   - entries: those that the first write stores besides its own.
+    ///   - format: the format in which the first write creates it.
+    static func missing(entries: StorageEntries = StorageEntries(), format: PropertyListFormat) -> FileContent {
+        FileContent(identity: nil, bytes: Data(), entries: entries, format: format, lookedAt: .distantPast)
+    }
+
+    /// - Parameter time: a time before the file was read: it may have been written meanwhile.
+    init(
+        identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat, lookedAt time: Date,
+        isWritten: Bool = false
+    ) {
+        self.identity = identity
+        self.bytes = bytes
+        self.entries = entries
+        self.format = format
+        isYoung = identity?.mayHideWrites(after: time) ?? false
+        self.isWritten = isWritten
+    }
+
+    /// Decodes a property list whose root is a dictionary.
+    init(bytes: Data, identity: FileIdentity, file: String, lookedAt time: Date) throws(StorageError) {
+        let root: PropertyListValue
+        let format: PropertyListFormat
+        do {
+            (root, format) = try PropertyListValue.decode(bytes)
+        } catch {
+            throw .malformed(file: file, offset: error.offset, line: error.line, column: error.column, reason: error.reason)
+        }
+        guard case .dictionary(let entries) = root else {
+            throw .malformed(file: file, offset: nil, reason: "its root is of type \(root.typeName), not a dictionary")
+        }
+        self.init(identity: identity, bytes: bytes, entries: StorageEntries(entries), format: format, lookedAt: time)
+    }
+}

@@ -1,0 +1,51 @@
+public import FoundationSubset
+
+/// Whether a file that cannot be replaced because it is a mount point, as a single file in a container is, is written in place.
+///
+/// During the write, a copy of the new content exists beside the file, or in a given folder, from which the next process that opens the
+/// file restores it if the writer died. Readers that do not support this may read a part of the file; those of this library read it again.
+///
+/// All writers of the file need the same folder for copies: otherwise a remaining copy is not found by the others, and would undo their
+/// later writes. That folder has to exist as long as the file does, which the one beside it in a container may not.
+public struct InPlaceWriting: Sendable, Hashable {
+    private let isAllowed: Bool
+    /// The folder for copies; nil for that of the file.
+    private let folder: String?
+
+    /// Writing throws an error with the reason.
+    public static let never = InPlaceWriting(isAllowed: false, folder: nil)
+
+    /// It is written in place, with a copy beside it.
+    public static let whenNecessary = InPlaceWriting(isAllowed: true, folder: nil)
+
+    /// It is written in place, with a copy in a folder, which the first write creates.
+    public static func whenNecessary(copyIn folder: URL) -> InPlaceWriting {
+        InPlaceWriting(isAllowed: true, folder: folder.path)
+    }
+
+    /// Whether copies are in a given folder.
+    var hasFolder: Bool { folder != nil }
+
+    /// The path of the copy of a file; nil if it is never written in place.
+    func copy(of target: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> ResolvedPath? {
+        guard isAllowed else { return nil }
+        guard let folder else { return target.copy }
+        do throws(StorageError) {
+            let found = try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls)
+            guard let copies = try open(found, calls) else { return ResolvedPath(target.nameOfCopy, in: found.path) }
+            return ResolvedPath(target.nameOfCopy, in: copies)
+        } catch {
+            throw .unreadable(file: target.path, reason: "the folder for its copies cannot be followed: \(error)")
+        }
+    }
+
+    private func open(_ folder: ResolvedPath, _ calls: FileSystemCalls) throws(StorageError) -> OpenFolder? {
+        do throws(SystemError) {
+            return try calls.enter(folder)
+        } catch let error where error.isMissing {
+            return nil
+        } catch {
+            throw .unreadable(file: folder.path, reason: error.reason)
+        }
+    }
+}

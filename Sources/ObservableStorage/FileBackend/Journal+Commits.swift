@@ -1,0 +1,136 @@
+import FoundationSubset
+import PropertyListCoding
+
+// Commits to the journal.
+extension Journal {
+    /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
+    ///
+    /// - Parameters:
+    ///   - preparations: how many times the edit may still run before the lock is taken, on the entries that are known, if nobody has added
+    ///     others to the journal. It runs again if they are not the latest ones then, under the lock if others wait for it.
+    ///   - format: the format that the list is to have; nil to keep it.
+    ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
+    /// - Returns: nil if it has to be tried again.
+    func commit(
+        _ body: (inout StorageEntries) throws -> Void, preparing preparations: inout Int, as format: PropertyListFormat? = nil,
+        at target: ResolvedPath, timeout: Duration? = nil
+    ) throws -> StorageEntries? {
+        var draft: StorageEntries?
+        if preparations > 0, let known = known(of: target), try known.file.isEnd(known.end) {
+            preparations -= 1
+            draft = known.entries.flatMap { edited($0, by: body) }
+        }
+        typealias Committed = (entries: StorageEntries, state: JournalState, isBehind: Bool)
+        let committed = try withJournal(of: target, timeout: timeout) { lock, state -> Committed? in
+            try DeadStores(of: list).forLogs(of: target) { logs in
+                try store(logs, at: target, in: &state)
+                return true
+            }
+            guard let current = state.entries else { return nil }
+            var entries = draft ?? current.unedited
+            if draft == nil || entries.revision != current.revision {
+                guard draft == nil || lock?.wasContended ?? true else { return nil }
+                entries = current.unedited
+                try body(&entries)
+                // The closure may have made another edit, at the end of the process, or somebody has removed the lock file.
+                guard try lock?.isInPlace() ?? true, try state.file.isEnd(state.end) else { return nil }
+            }
+            let (whenStored, isBehind) = (entries.whenStored, entries.areWrittenBehind)
+            guard !entries.editedKeys.isEmpty else {
+                whenStored?(target, state.identity)
+                return (current, state, isBehind)
+            }
+            let stored = try storable(entries, as: format ?? state.format ?? list.configuration.format)
+            let edits = current.edits(to: stored, at: entries.editedPaths)
+            if !edits.isEmpty { try requireWritableList(target) }
+            try append(state.commit(edits, at: list.calls.now()), to: &state)
+            whenStored?(target, state.identity)
+            return (state.entries ?? stored, state, isBehind)
+        }
+        guard let committed else { return nil }
+        // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
+        if !committed.isBehind { try committed.state.file.synchronize(to: committed.state.end) }
+        return committed.entries
+    }
+
+    /// The entries after an edit; nil if it throws: it may not on the latest ones.
+    private func edited(_ entries: StorageEntries, by body: (inout StorageEntries) throws -> Void) -> StorageEntries? {
+        do {
+            var edited = entries.unedited
+            try body(&edited)
+            return edited
+        } catch {
+            return nil
+        }
+    }
+
+    /// Rejects an edit of a list that cannot be replaced afterwards.
+    private func requireWritableList(_ target: ResolvedPath) throws(StorageError) {
+        let status: FileStatus?
+        do throws(SystemError) {
+            status = try list.calls.status(at: target)
+        } catch {
+            throw .unwritable(file: list.name, reason: error.reason)
+        }
+        if let status { try list.calls.requireWritable(status, at: target) }
+    }
+
+    /// The entries as they will read back from the list.
+    private func storable(_ entries: StorageEntries, as format: PropertyListFormat) throws(StorageError) -> StorageEntries {
+        guard format == .xml else { return entries.unedited }
+        for key in entries.editedKeys.sorted() {
+            guard let value = entries[key], let rejection = list.rejection(of: value, for: key, format: format) else { continue }
+            if list.configuration.formatPolicy == .binaryWhenNecessary { return entries.unedited }
+            throw rejection
+        }
+        return entries.stored(as: format)
+    }
+
+    /// Appends records under the lock of the list, all of them or none.
+    func append(_ records: [JournalRecord], to state: inout JournalState) throws(StorageError) {
+        guard !records.isEmpty else { return }
+        var (bytes, appended) = (Data(), JournalRecords(from: state.end, after: state.chain))
+        for record in records { try encode(record, in: &appended, &bytes) }
+        try state.file.append(bytes, at: state.end)
+        state.take(appended)
+        remember(state)
+    }
+
+    private func encode(_ record: JournalRecord, in records: inout JournalRecords, _ bytes: inout Data) throws(StorageError) {
+        do throws(PropertyListError) {
+            try records.append(record, to: &bytes)
+        } catch {
+            guard case .commit(let commit) = record else { throw .unwritable(file: list.name, reason: error.description) }
+            for (key, edit) in commit.edits.sorted(by: { $0.key < $1.key }) {
+                if let value = edit.newValue, let rejection = list.rejection(of: value, for: key, format: .binary) { throw rejection }
+            }
+            let key = commit.edits.keys.min() ?? ""
+            throw .unencodable(key: key, reason: "the journal of \(list.name) cannot have it: \(error.reason)")
+        }
+    }
+
+    /// Commits the edits of dead stores, by themselves, and removes their logs.
+    private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws {
+        let folder = EditLogFolder(list: target, calls: list.calls)
+        var areStored = false
+        defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
+        guard let current = state.entries else { return }
+        var entries = current.unedited
+        let format = state.format ?? list.configuration.format
+        // Logs from before the journal was made are those of the list, if nothing has changed since.
+        let base = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: list.calls)
+        let reports = DeadStores(of: list).replay(logs, in: &entries, over: state.identities + [base], as: format)
+        let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)
+        try append(state.commit(edits, at: list.calls.now()), to: &state)
+        if !edits.isEmpty { try state.file.synchronize(to: state.end) }
+        areStored = true
+        list.reports.report(reports)
+    }
+
+    /// The commits after a revision, as far as the journal reaches back; see ``PropertyListFile/commits(since:)``.
+    func commits(since revision: StorageRevision?) throws -> [StorageCommit]? {
+        let target = try list.target()
+        guard try load() != nil else { return nil }
+        return try known(of: target)?.commits(since: revision)
+    }
+}

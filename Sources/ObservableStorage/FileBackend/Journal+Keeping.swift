@@ -1,0 +1,172 @@
+import FoundationSubset
+import PropertyListCoding
+
+// What becomes of the journal when others have replaced the list or the journal, and making and shortening it.
+extension Journal {
+    /// The journal, to which commits can be appended; nil if it has to be looked for again.
+    func prepare(at target: ResolvedPath) throws -> JournalState? {
+        switch try view(at: target) {
+        case .current(let state):
+            if state.hasRemainder { return try replaceDamaged(state, over: try list.content(of: target), at: target) }
+            return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
+                || state.file.isMisfit(besides: list.calls.statusOrNil(at: target)) ? renew(state, of: target) : state
+        case .none:
+            let content = try list.content(of: target)
+            return try make(over: content, content.entries, at: target)
+        case .foreign(let state, let content):
+            if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
+            return try adopt(content, in: state.file.header.boot == list.calls.boot ? state : renew(state, of: target), at: target)
+        case .lost(let state, let content):
+            let entries = restored(state, over: content)
+            guard try isPathTaken(target) else { return try make(over: content, entries, at: target) }
+            try leave(state, entries, over: content, at: target)
+            return nil
+        case .replaced(let state, let lost):
+            // Then those commits that the new journal lacks are made again.
+            remember(state)
+            guard var state = try prepare(at: target), let entries = state.entries else { return nil }
+            try append(state.commit(lost.remaining { entries[$0] }, at: list.calls.now()), to: &state)
+            return state
+        case .copied(let file, let content): return try make(over: content, copied(file, content), at: target)
+        }
+    }
+
+    /// Begins a new journal without what is after the last record.
+    ///
+    /// It has a history of its own: somebody may know of commits that are lost.
+    private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState {
+        let reason = "what begins there is no whole record; a new journal was begun without it"
+        list.reports.report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
+        return try make(over: content, restored(state, over: content), at: target)
+    }
+
+    /// Writes the records of a journal to another file: after a synchronization has failed, the system may take for written what is not.
+    ///
+    /// In a later run of the system they get a history of their own: a power failure may have removed commits that nobody waited for, whose
+    /// revisions somebody knows.
+    private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
+        let records = try state.file.records().records.map(\.record)
+        return try make(
+            history: state.file.header.history(in: list.calls.boot), first: state.file.header.first, records, after: state, at: target)
+    }
+
+    /// Makes what another program has changed a commit; if the entries before are not known, only that something has changed.
+    private func adopt(_ content: FileContent, in state: JournalState, at target: ResolvedPath) throws -> JournalState {
+        var state = state
+        // Otherwise commits over it could be durable, but not the list itself.
+        try synchronize(content, at: target)
+        try synchronizeFolder(of: target)
+        let (entries, overrides) = merged(state, over: content)
+        let edits = state.entries?.edits(to: entries)
+        let commit = state.commit(edits ?? [:], at: list.calls.now(), by: JournalCommit.otherProgram)
+        let adopted = JournaledList(
+            content, at: edits == nil || !commit.isEmpty ? state.revision + 1 : state.revision, overrides: overrides, isGap: edits == nil)
+        try append(commit + [.list(adopted)], to: &state)
+        if state.entries == nil {
+            state.load(content.entries, of: adopted)
+            remember(state)
+        }
+        return state
+    }
+
+    /// Waits until the list is on the medium, which another program need not have done.
+    private func synchronize(_ content: FileContent, at target: ResolvedPath) throws(StorageError) {
+        guard content.identity != nil else { return }
+        do throws(SystemError) {
+            let descriptor = try list.calls.openFile(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { list.calls.discard(descriptor) }
+            try list.calls.uninterrupted { () throws(SystemError) in try list.calls.synchronize(descriptor) }
+        } catch let error where error.isMissing {
+            // Deleted meanwhile, which is found next.
+            return
+        } catch {
+            throw .unwritable(file: list.name, reason: "\(error.reason) (synchronizing it before edits are added to its journal)")
+        }
+    }
+
+    /// Waits until the names in the folder are on the medium.
+    func synchronizeFolder(of target: ResolvedPath) throws(StorageError) {
+        do throws(SystemError) {
+            try list.calls.synchronizeFolder(of: target)
+        } catch {
+            throw .unwritable(file: list.name, reason: "\(error.reason) (synchronizing the folder \(target.folder))")
+        }
+    }
+
+    /// Stores the entries of a journal in the list itself, because something else stands in its place, and continues without one.
+    private func leave(
+        _ state: JournalState, _ entries: StorageEntries, over content: FileContent, at target: ResolvedPath
+    ) throws {
+        let base = content.identity == nil ? StorageEntries() : content.entries
+        let edits = base.edits(to: entries)
+        remember(nil)
+        var listEdit = ListEdit(of: list)
+        defer { listEdit.drop() }
+        do {
+            try listEdit.run({ entries in for (key, edit) in edits { entries[key] = edit.newValue } }, at: target)
+        } catch {
+            remember(state)
+            throw error
+        }
+    }
+
+    /// Makes a new journal with a history of its own.
+    private func make(over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath) throws -> JournalState {
+        try synchronize(content, at: target)
+        let base = content.identity == nil ? StorageEntries() : content.entries
+        let first = JournaledList(content, at: 0, overrides: base.edits(to: entries))
+        return try make(
+            history: list.calls.random(), first: 0, [.list(first)], over: (content.entries, first), after: nil, at: target)
+    }
+
+    private func make(
+        history: UInt64, first: UInt64, _ records: [JournalRecord], over base: (entries: StorageEntries, list: JournaledList)? = nil,
+        after earlier: JournalState?, at target: ResolvedPath
+    ) throws -> JournalState {
+        let status: FileStatus?
+        do throws(SystemError) {
+            status = try list.calls.status(at: target)
+        } catch {
+            throw StorageError.unwritable(file: list.name, reason: error.reason)
+        }
+        let (file, written) = try JournalFile.make(
+            of: target, history: history, first: first, records, besides: status, protection: list.configuration.protection,
+            calls: list.calls)
+        var state = JournalState(file, written, after: earlier)
+        if state.entries == nil, let base { state.load(base.entries, of: base.list) }
+        remember(state)
+        return state
+    }
+
+    /// Records that a list is in place, durably, and replaces a journal that has become too long by one with its last commits.
+    ///
+    /// - Parameter placed: the list that was put in place; nil if none was.
+    func settle(_ placed: JournaledList?, at target: ResolvedPath) throws {
+        _ = try withJournal(of: target) { _, state in
+            // Otherwise another process has recorded it, or has put another list in place.
+            if let placed, state.lists.count > 1, placed.isSame(as: state.lists.last),
+                placed.isFile(try FileIdentity(at: target, calls: list.calls))
+            {
+                try append([.placed], to: &state)
+            }
+            _ = try shortened(state, at: target)
+        }
+    }
+
+    /// The journal, or one with its last commits if it has become too long.
+    func shortened(_ state: JournalState, at target: ResolvedPath) throws -> JournalState {
+        guard state.end / 2 > keptSize else { return state }
+        let kept = state.lastRecords(of: try state.file.records(), atLeast: keptSize)
+        return try make(
+            history: state.file.header.history, first: kept.first, kept.records, after: state, at: target)
+    }
+}
+
+extension JournaledList {
+    /// A list that is in place.
+    fileprivate init(_ content: FileContent, at revision: UInt64, overrides: [String: StorageCommit.Edit], isGap: Bool = false) {
+        self.init(
+            identity: content.identity.map { Identity($0) }, checksum: JournalFormat.checksum(content.bytes), revision: revision,
+            format: content.format, overrides: overrides, isGap: isGap, isPlaced: true)
+    }
+}

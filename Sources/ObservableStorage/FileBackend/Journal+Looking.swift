@@ -1,0 +1,119 @@
+import FoundationSubset
+import PropertyListCoding
+import Synchronization
+
+// Looking at the journal and its list.
+extension Journal {
+    /// What stands at the paths of list and journal now.
+    func view(at target: ResolvedPath) throws -> JournalView {
+        var waited: Duration = .zero
+        for _ in 0..<Self.mostLooks {
+            let known = known(of: target)
+            // Before the journal: a list is announced before it is put in place.
+            let identity = try FileIdentity(at: target, calls: list.calls)
+            guard var state = try current(of: target, known) else {
+                guard let known else { return .none }
+                let content = try list.content(of: target)
+                guard content.identity == identity else { continue }
+                if counts(known, beside: identity) { return .lost(known, content) }
+                remember(nil)
+                return .none
+            }
+            if state.file.isCopy {
+                let content = try list.content(of: target)
+                guard content.identity == identity else { continue }
+                // Somebody has put a copy in place, perhaps an older one: what is known counts.
+                if let known, counts(known, beside: identity) { return .lost(known, content) }
+                return .copied(state.file, content)
+            }
+            if let known, !state.file.header.continues(known.file.header), known.needsCheckpoint, counts(known, beside: identity) {
+                if state.entries == nil, let journaled = state.list(identity) {
+                    let content = try list.content(of: target)
+                    guard content.identity == identity else { continue }
+                    state.load(content.entries, of: journaled)
+                }
+                return .replaced(state, lost: known)
+            }
+            let journaled = state.list(identity)
+            if journaled == nil, identity == nil, waited < ListFile.missingGrace {
+                // An editor may just be about to write it.
+                list.calls.pause(ListFile.pause)
+                waited += ListFile.pause
+                continue
+            }
+            if journaled == nil || state.entries == nil {
+                let content = try list.content(of: target)
+                guard content.identity == identity else { continue }
+                guard let journaled else { return .foreign(state, content) }
+                state.load(content.entries, of: journaled)
+            }
+            keep(state, after: known)
+            return .current(state)
+        }
+        throw StorageError.unreadable(file: list.name, reason: "it keeps changing while it is read")
+    }
+
+    /// Whether what is known of a lost journal counts. Who only reads cannot store it: for them, a list that was put in place since counts.
+    private func counts(_ known: JournalState, beside identity: FileIdentity?) -> Bool {
+        !list.isReadOnly || identity == nil || known.list(identity) != nil
+    }
+
+    /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
+    private func current(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
+        guard let (status, isJournal) = try entry(of: target), isJournal else { return nil }
+        if var known, known.file.inode == status.identity.inode {
+            guard let records = try known.file.records(from: known.end, after: known.chain) else { return nil }
+            known.take(records)
+            return known
+        }
+        do throws(StorageError) {
+            guard let file = try JournalFile.open(of: target, calls: list.calls) else { return nil }
+            return JournalState(file, try file.records(), after: known)
+        } catch {
+            guard case .malformed = error else { throw error }
+            if !wasDamageReported.exchange(true, ordering: .relaxed) { list.reports.report([error]) }
+            return nil
+        }
+    }
+
+    // MARK: Entries of lists of other programs
+
+    /// The entries after another program has put a list in place.
+    func merged(_ state: JournalState, over content: FileContent) -> (
+        entries: StorageEntries, overrides: [String: StorageCommit.Edit]
+    ) {
+        var overrides: [String: StorageCommit.Edit] = [:]
+        if content.identity != nil {
+            overrides = state.remaining { content.entries[$0] }
+        } else if list.configuration.onDeletion == .keepLastValues, let entries = state.entries {
+            overrides = StorageEntries().edits(to: entries)
+        }
+        let base = content.identity == nil ? StorageEntries() : content.entries
+        return (StorageEntries(base, with: overrides.mapValues(\.newValue)), overrides)
+    }
+
+    /// The entries after the journal was removed or damaged.
+    func restored(_ state: JournalState, over content: FileContent) -> StorageEntries {
+        if state.list(content.identity) != nil, let entries = state.entries { return entries }
+        return merged(state, over: content).entries
+    }
+
+    /// The entries of a copied journal and its list: of the list alone, if that is not one of the journal's.
+    func copied(_ file: JournalFile, _ content: FileContent) throws(StorageError) -> StorageEntries {
+        let checksum = JournalFormat.checksum(content.bytes)
+        let records = try file.records().records.map(\.record)
+        let lists = records.compactMap { record -> JournaledList? in
+            guard case .list(let list) = record, list.checksum == checksum, (list.identity?.size ?? 0) == content.bytes.count else {
+                return nil
+            }
+            return list
+        }
+        guard let journaled = lists.last, (journaled.identity == nil) == (content.identity == nil) else {
+            list.reports.report([.unreadable(file: file.path.path, reason: "it is the journal of another property list, and is not used")])
+            return content.entries
+        }
+        var changes = journaled.overrides.mapValues(\.newValue)
+        for case .commit(let commit) in records where commit.revision > journaled.revision { commit.apply(to: &changes) }
+        return StorageEntries(content.entries, with: changes)
+    }
+}

@@ -1,0 +1,222 @@
+import FoundationSubset
+import PropertyListCoding
+import Synchronization
+
+/// The journal beside a property list: what is known of it, and whether there is one.
+///
+/// A journal that stands beside the file is used, whoever has made it; this type makes one if it has options.
+final class Journal: Sendable {
+    let list: ListFile
+    /// When the list is rewritten; nil if no journal is made.
+    let options: JournalOptions?
+    /// What was last read of the journal, or appended to it. Its lock is not held while files are accessed.
+    private let latest = Lock<JournalState?>(nil)
+    /// Whether the file system of a list supports a journal, as last found.
+    private let support = Lock<(path: ResolvedPath, isGiven: Bool)?>(nil)
+    let wasDamageReported = Atomic(false)
+
+    init(of list: ListFile) {
+        self.list = list
+        options = list.configuration.inPlaceWriting == .never ? JournalOptions(list.configuration.journal) : nil
+    }
+
+    /// Whether the property list lacks edits that are in its journal, as far as this backend has read it.
+    var needsCheckpoint: Bool {
+        !list.isReadOnly && latest.withLock { $0?.needsCheckpoint ?? false }
+    }
+
+    /// Whether the journal has commits that are not known to be durable.
+    var needsSynchronization: Bool {
+        !list.isReadOnly && latest.withLock { $0.map { $0.needsCheckpoint && !$0.file.isSynchronized(to: $0.end) } ?? false }
+    }
+
+    /// Whether the journal has so much that the list is written before the usual time.
+    var isTooLong: Bool {
+        latest.withLock { $0.map { $0.end / 4 > keptSize } ?? false }
+    }
+
+    /// Waits until the commits that are known are durable; returns false if another journal has to be made for that, which an edit does: the
+    /// system may take for written what is not.
+    func synchronize() throws -> Bool {
+        guard let state = latest.withLock({ $0 }), !state.file.isDoubtful else { return false }
+        try state.file.synchronize(to: state.end)
+        return true
+    }
+
+    /// The number of bytes that are kept when a journal is shortened.
+    var keptSize: Int {
+        min(max((options ?? JournalOptions()).keeping, 0), JournalFormat.mostKept)
+    }
+
+    // Each attempt fails because the list or the journal is replaced meanwhile.
+    static let mostLooks = 100
+
+    /// Whether a journal stands beside the list, or this backend is to make one.
+    func isUsed(at target: ResolvedPath) throws(StorageError) -> Bool {
+        if known(of: target) != nil { return true }
+        return try entry(of: target)?.isJournal ?? wantsJournal(target)
+    }
+
+    /// What is known of the journal of a list: a link may have led to another list before.
+    func known(of target: ResolvedPath) -> JournalState? {
+        latest.withLock { $0?.file.path == target.journal ? $0 : nil }
+    }
+
+    /// The status of what stands where the journal is, and whether that is a file that a user who may write the list can have made; nil if
+    /// there is nothing. What is none is reported once: the list is read and written without a journal then.
+    func entry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {
+        do throws(SystemError) {
+            guard let status = try list.calls.status(at: target.journal) else { return nil }
+            var objection = status.kind.objection.map { "it \($0)" }
+            if objection == nil, !status.isTrusted(besides: nil, in: nil) {
+                let model = try list.calls.status(at: target)
+                if status.isTrusted(besides: model, in: try list.calls.folderStatus(of: target)) { return (status, true) }
+                // An editor may just be about to write the list, which tells who may.
+                if model == nil { return (status, false) }
+                objection = "it belongs to user \(status.owner), who may not write the property list"
+            }
+            guard let objection else { return (status, true) }
+            let reason = "\(objection); it is not used as the journal of \(target.name), which is read and written without one; remove it"
+            list.reports.reportOnce(.unreadable(file: target.journal.path, reason: reason))
+            return (status, false)
+        } catch {
+            throw .unreadable(file: list.name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
+        }
+    }
+
+    /// Whether something stands where the journal would be, and is none.
+    func isPathTaken(_ target: ResolvedPath) throws(StorageError) -> Bool {
+        try entry(of: target)?.isJournal == false
+    }
+
+    /// Whether this backend makes a journal: not on file systems on which it is not known to be safe, which is reported once.
+    private func wantsJournal(_ target: ResolvedPath) -> Bool {
+        guard options != nil else { return false }
+        let known = support.withLock { $0?.path == target ? $0 : nil }
+        if let known { return known.isGiven }
+        let objection = list.objection { _, folder throws(SystemError) in try list.calls.mappingObjection(folder) }
+        // A folder that is missing is made by the first commit, and looked at by the next.
+        if let objection { list.reports.report([objection]) }
+        support.withLock { $0 = (target.unopened, objection == nil) }
+        return objection == nil
+    }
+
+    /// The entries of list and journal; nil without a journal.
+    ///
+    /// What another program has changed becomes a commit of the journal, unless that has to wait, or is not possible: then it does with the
+    /// next edit.
+    func load() throws -> StorageEntries? {
+        guard try isUsed(at: list.lock.resource ?? list.destination()) else { return nil }
+        let target = try list.target()
+        do {
+            return try load(target)
+        } catch let error as StorageError {
+            // This user may read the list, and not its journal.
+            guard case .unreadable(target.journal.path, _, _) = error else { throw error }
+            list.reports.reportOnce(error)
+            guard let known = known(of: target), known.list(try FileIdentity(at: target, calls: list.calls)) != nil else { return nil }
+            return known.entries
+        }
+    }
+
+    private func load(_ target: ResolvedPath) throws -> StorageEntries? {
+        var found = try view(at: target)
+        // A process that the system may suspend locks nothing in order to read.
+        if !list.isReadOnly, !list.isOutsideContainer, needsWriting(found, at: target) {
+            do {
+                let timeout: Duration = list.lock.resource == nil ? .zero : list.configuration.lockTimeout
+                let state = try withJournal(of: target, timeout: timeout) { _, state in try shortened(state, at: target) }
+                if let entries = state?.entries { return entries }
+            } catch {
+                // The entries can be read nevertheless, and the next edit has the same error if it remains.
+            }
+            found = try view(at: target)
+        }
+        switch found {
+        case .none: return nil
+        case .current(let state): return state.entries
+        case .foreign(let state, let content): return merged(state, over: content).entries.stored(at: nil)
+        case .lost(let state, let content):
+            if content.identity == nil, list.configuration.onDeletion == .removeAll { remember(nil) }
+            return restored(state, over: content).stored(at: nil)
+        case .replaced(let state, let lost):
+            guard let entries = state.entries else { return nil }
+            return StorageEntries(entries, with: lost.remaining { entries[$0] }.mapValues(\.newValue)).stored(at: nil)
+        case .copied(let file, let content): return try copied(file, content).stored(at: nil)
+        }
+    }
+
+    /// Whether reading writes the journal. A list that is missing may come back; one that there is gets its journal when it is opened, so that
+    /// there are revisions for those who only watch.
+    private func needsWriting(_ found: JournalView, at target: ResolvedPath) -> Bool {
+        guard case .none = found else { return found.needsWriting && !found.isGone }
+        return wantsJournal(target) && list.calls.statusOrNil(at: target) != nil
+    }
+
+    /// What to tell a store after the journal of a list was written; nil if there is nothing.
+    ///
+    /// - Parameter told: the revision that the store was told of last, or nil; afterwards the present one.
+    func event(of target: ResolvedPath, since told: inout StorageRevision?) -> StorageEvent? {
+        do {
+            let found = try list.resolved()
+            guard found == target, case .current(let state) = try view(at: found) else { return .changed }
+            defer { told = state.storageRevision }
+            guard let known = told, let changes = state.changes(since: known) else { return .changed }
+            return changes.values.isEmpty ? nil : .changes(changes)
+        } catch {
+            // The store has the same error when it reads.
+            return .changed
+        }
+    }
+
+    /// Runs a closure under the lock of the list, with the journal ready for commits; returns nil if it has to be tried again.
+    func withJournal<Result>(
+        of target: ResolvedPath, timeout: Duration? = nil, _ body: (FileLock?, inout JournalState) throws -> Result?
+    ) throws -> Result? {
+        let result = try list.withFileLock(of: target, timeout: timeout) { lock -> Result? in
+            guard var state = try prepare(at: target) else { return nil }
+            return try body(lock, &state)
+        }
+        return result ?? nil
+    }
+
+    /// The state of the journal, with everything that others have done; nil without a journal.
+    ///
+    /// - Throws: the reason why it cannot be brought up to date.
+    func upToDate(at target: ResolvedPath) throws -> JournalState? {
+        guard try isUsed(at: target) else { return nil }
+        switch try view(at: target) {
+        case .none: return nil
+        case .current(let state) where !state.hasRemainder: return state
+        case .current, .foreign, .lost, .replaced, .copied:
+            for _ in 0..<Self.mostLooks {
+                guard try isUsed(at: target) else { return nil }
+                if let state = try withJournal(of: target, { _, state in state }) { return state }
+            }
+            throw StorageError.unwritable(file: list.name, reason: "its lock file or its journal is replaced again and again")
+        }
+    }
+
+    // MARK: What is known
+
+    /// Keeps what was read, unless another thread has read more meanwhile.
+    func keep(_ state: JournalState, after known: JournalState?) {
+        latest.take { current in
+            guard current?.file.path != state.file.path || (current?.file === known?.file && current?.end == known?.end) else {
+                return current
+            }
+            defer { current = state }
+            return current
+        }
+        if let format = state.format { list.record(format) }
+    }
+
+    /// Keeps what was appended or made under the lock of the list.
+    func remember(_ state: JournalState?) {
+        latest.take { current in
+            defer { current = state }
+            return current
+        }
+        if let format = state?.format { list.record(format) }
+    }
+}

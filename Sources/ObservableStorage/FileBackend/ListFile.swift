@@ -1,0 +1,129 @@
+import FoundationSubset
+import PropertyListCoding
+import Synchronization
+
+/// A property list on disk: its path, the lock of its writers, and the content that was last read or written.
+final class ListFile: Sendable {
+    /// The absolute path of the file, with `..` and links as given.
+    let name: String
+    /// The same, or the reason why it is rejected.
+    let path: Result<AbsolutePath, StorageError>
+    let configuration: PropertyListFile.Configuration
+    /// Whether the file is where a process may neither hold a lock nor wait for one while the system has it suspended, such as in the
+    /// container of an app group.
+    let isOutsideContainer: Bool
+    let calls: FileSystemCalls
+    /// Errors such as that the file was deleted, and what became of edits of dead stores.
+    let reports = BackendReports()
+    let lock = LockOwner<ResolvedPath>()
+    private let isXML = Atomic(false)
+    /// The content that was last read or written. Its lock is not held while the file is accessed.
+    let cached = Lock<FileContent?>(nil)
+    /// Possible remains of incomplete writes: temporary files, of this writer or of writers that died, and content in the file that a
+    /// power failure may undo.
+    let leftovers = Lock<(temporaries: Bool, content: Bool)>((true, false))
+
+    init(
+        _ path: Result<AbsolutePath, StorageError>, named name: String, configuration: PropertyListFile.Configuration,
+        isOutsideContainer: Bool?, calls: FileSystemCalls
+    ) {
+        if case .success(let path) = path { self.name = path.text } else { self.name = name }
+        self.path = path
+        self.configuration = configuration.effective
+        self.isOutsideContainer = isOutsideContainer ?? calls.rules.forbidsLockWhileSuspended(of: self.name)
+        self.calls = calls
+    }
+
+    var isReadOnly: Bool { configuration.access == .readOnly }
+
+    /// The format of the file when it was last read or written.
+    var format: PropertyListFormat { isXML.load(ordering: .relaxed) ? .xml : .binary }
+
+    /// Records the format of the file, as it was read or written.
+    func record(_ format: PropertyListFormat) {
+        isXML.store(format == .xml, ordering: .relaxed)
+    }
+
+    // MARK: Path and lock
+
+    /// The file that this thread has locked, or else the one to which the path leads at present, its folder open.
+    func target() throws(StorageError) -> ResolvedPath {
+        if let resource = lock.resource { return resource }
+        return try resolved()
+    }
+
+    /// Where the path leads at present, for reading only.
+    func destination() throws(StorageError) -> ResolvedPath {
+        try calls.destination(of: path.get())
+    }
+
+    /// The resolved path at present, its folder open.
+    func resolved() throws(StorageError) -> ResolvedPath {
+        try ResolvedPath(path.get(), calls: calls)
+    }
+
+    /// Runs a closure while no other writer of the file can; returns nil if the path leads elsewhere now.
+    ///
+    /// The lock passed is nil if this thread holds it already, as for an edit inside another one, at the end of the process.
+    ///
+    /// - Parameter timeout: how long others may hold the lock; nil for as long as an edit waits.
+    func withFileLock<Result>(
+        of target: ResolvedPath, timeout: Duration? = nil, _ body: (_ lock: FileLock?) throws -> Result
+    ) throws -> Result? {
+        if lock.resource != nil { return try body(nil) }
+        if try calls.makeFolderIfMissing(of: target) { return nil }
+        try calls.requireOwnLinks(of: target)
+        let timeout = timeout ?? configuration.lockTimeout
+        let waiting: FileLock.Waiting = isOutsideContainer ? .polling : .queued
+        return try FileLock.withLock(for: target, timeout: timeout, waiting: waiting, calls: calls) { fileLock in
+            // A link may have been replaced while waiting for the lock: its new target has another lock.
+            guard try calls.leads(path.get(), to: target) else { return nil }
+            return try lock.own(target) { try body(fileLock) }
+        }
+    }
+
+    /// Whether users other than this one and the superuser may write the file, or replace it, a link that leads to it, or a folder on the
+    /// path.
+    func isOpenToOthers() throws(StorageError) -> Bool {
+        let path = try path.get()
+        do throws(SystemError) {
+            return try isOpenToOthers(path)
+        } catch {
+            throw .unreadable(file: name, reason: error.reason)
+        }
+    }
+
+    private func isOpenToOthers(_ path: AbsolutePath) throws(SystemError) -> Bool {
+        var walk = PathWalk(path.text)
+        while let step = walk.next() {
+            guard let folder = try calls.folderStatus(of: step) else { return false }
+            let entry = try calls.entry(at: step)
+            // In a sticky folder others may create missing files, but not replace files of another owner.
+            let isProtected = folder.isSticky && entry != nil && (folder.owner == 0 || folder.owner == geteuid())
+            if folder.isOpenToOthers, !isProtected { return true }
+            // A folder is examined with the next name in it.
+            if let status = entry?.status, status.kind != .folder, status.isOpenToOthers { return true }
+            walk.found(entry?.status.kind, target: entry?.target)
+        }
+        _ = try walk.destination()
+        return false
+    }
+
+    /// The reason of a check of the folder; nil if there is none, or the folder cannot be asked.
+    func objection(_ reason: (_ target: ResolvedPath, _ folder: Int32) throws(SystemError) -> String?) -> StorageError? {
+        do {
+            let target = try resolved()
+            let folder = try calls.openFolder(of: target)
+            defer { calls.discard(folder) }
+            return try reason(target, folder).map { .unwritable(file: target.path, reason: $0) }
+        } catch {
+            // Making a file there will fail for the same reason, unless the folder is missing and can be made.
+            return nil
+        }
+    }
+
+    /// The error of a writer that has found another file each time.
+    var busyError: StorageError {
+        .unwritable(file: name, reason: "others change it again and again while it is written")
+    }
+}

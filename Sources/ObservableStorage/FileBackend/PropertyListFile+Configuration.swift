@@ -1,0 +1,88 @@
+public import PropertyListCoding
+
+extension PropertyListFile {
+    /// How a property list is read, written and protected.
+    ///
+    /// ```swift
+    /// var configuration = PropertyListFile.Configuration()
+    /// configuration.format = .xml
+    /// configuration.onDeletion = .keepLastValues
+    /// let store = try ObservableStore(at: url, configuration: configuration)
+    /// ```
+    public struct Configuration: Sendable, Hashable {
+        /// Whether the file is written: ``StorageAccess/readWrite`` by default.
+        ///
+        /// One that is only read is neither locked, renamed if it is malformed, nor restored.
+        public var access: StorageAccess = .readWrite
+        /// What protects edits that are not in the file yet: a log of the edits of each store by default.
+        public var journal: JournalMode = .edits
+        /// How long an edit waits for other processes that lock the file without writing it: 10 seconds by default.
+        public var lockTimeout: Duration = .seconds(10)
+        /// What to do if the file is not a readable property list when it is first read: refuse it by default.
+        public var onCorruption: CorruptionPolicy = .refuse
+        /// What to do if the file is deleted after it was read: remove every entry by default.
+        public var onDeletion: DeletionPolicy = .removeAll
+        /// The format of a new file: binary by default. An existing file keeps its own.
+        public var format: PropertyListFormat = .binary
+        /// What to do if the format of the file cannot represent a value: refuse the value by default.
+        public var formatPolicy: FormatPolicy = .keep
+        /// Whether a file that cannot be replaced is written in place: never by default.
+        public var inPlaceWriting: InPlaceWriting = .never
+        /// The data protection of a new file: nil, by default, for that of the application. An existing file keeps its own.
+        public var protection: FileProtection?
+
+        /// Creates a configuration with the defaults.
+        public init() {}
+
+        init(access: StorageAccess, journal: JournalMode = .edits) {
+            (self.access, self.journal) = (access, journal)
+        }
+
+        /// The configuration as it applies: a file that is only read is not written for any other reason either.
+        var effective: Configuration {
+            guard access == .readOnly else { return self }
+            var configuration = self
+            (configuration.journal, configuration.onCorruption, configuration.inPlaceWriting) = (.off, .refuse, .never)
+            return configuration
+        }
+    }
+
+    /// What to do if the format of the file cannot represent a value: XML has no control characters, and no dates outside the years
+    /// 1 to 9999.
+    public enum FormatPolicy: Sendable, Hashable {
+        /// Throw ``StorageError/unencodable(key:reason:underlying:)``, and keep the format.
+        case keep
+        /// Write a binary file, which can represent every value, from then on.
+        case binaryWhenNecessary
+    }
+}
+
+/// Whether a storage is written.
+public enum StorageAccess: Sendable, Hashable {
+    /// It is read and written.
+    case readWrite
+    /// It is read and observed, for extensions of an application, and for files that this process may not write.
+    ///
+    /// Nothing is created, locked or written: neither the file, nor its folder, nor its lock file. Edits throw
+    /// ``StorageError/readOnly(file:)``; property setters report it in the store's `failures`. Keys with earlier names or types are read
+    /// without being migrated.
+    case readOnly
+}
+
+/// What to do if a file that is opened is not a readable property list.
+public enum CorruptionPolicy: Sendable, Hashable {
+    /// Throw an error with the position and the reason, and do not change the file.
+    case refuse
+    /// Rename the file to `NAME.corrupt-TIME`, of which the newest three are kept, and start empty.
+    case quarantine
+}
+
+/// What to do if the file of a store is deleted by another process, and not created again at once.
+public enum DeletionPolicy: Sendable, Hashable {
+    /// Every entry is removed, so that all keys have their defaults.
+    case removeAll
+    /// The last values are kept in memory, which is reported in the store's `failures`; the next write stores all of them again.
+    ///
+    /// A file that another process creates meanwhile takes effect as it is.
+    case keepLastValues
+}

@@ -1,0 +1,112 @@
+import FoundationSubset
+import PropertyListCoding
+import Synchronization
+
+// MARK: - The store's own log
+
+extension PropertyListFile {
+    /// The reason why stores of this file cannot have a log, whatever its file system is; nil if they can.
+    var logObjection: StorageError? {
+        let reason: String? =
+            if isOutsideContainer {
+                Self.lockObjection
+            } else if list.configuration.inPlaceWriting.hasFolder {
+                "its copies are in another folder"
+            } else {
+                nil
+            }
+        return reason.map { .unwritable(file: name, reason: $0) }
+    }
+
+    /// The reason why the place of the list, its file system or its data protection allow no log; nil if they do, or cannot be asked.
+    var placeObjection: StorageError? {
+        list.objection { target, folder throws(SystemError) in
+            if let objection = lockObjection(to: target) { return objection }
+            if let objection = try list.calls.mappingObjection(folder) { return objection }
+            return try protectionObjection(to: target, in: folder)
+        }
+    }
+
+    /// The reason why a place to which links may have led allows no log; nil if it does.
+    private func lockObjection(to target: ResolvedPath) -> String? {
+        list.calls.rules.forbidsLockWhileSuspended(of: target.path) ? Self.lockObjection : nil
+    }
+
+    private static let lockObjection =
+        "it is not in the application's own container, and elsewhere a suspended process may not hold the lock of a log of edits"
+
+    /// The reason why the data protection of a log, which is that of the list, would not allow it.
+    private func protectionObjection(to target: ResolvedPath, in folder: Int32) throws(SystemError) -> String? {
+        // New files get that of their folder.
+        guard let usual = list.calls.protectionClass(folder) else { return nil }
+        let own = try list.calls.protectionClass(at: target)
+        return FileProtection.mappingObjection(toClass: own ?? list.configuration.protection?.number ?? usual)
+    }
+
+    /// Makes a log for a store of this file.
+    func makeLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile {
+        var target: ResolvedPath
+        do throws(StorageError) {
+            target = try list.resolved()
+            guard halfSize <= EditLogFormat.largestHalf else {
+                let size = "\(EditLogFormat.largestHalf >> 20) MB"
+                throw .unwritable(file: name, reason: "the edits that are not written yet need more than \(size) in its log of edits")
+            }
+            // What is missing is made first.
+            if try list.calls.makeFolderIfMissing(of: target) { target = try list.resolved() }
+            try list.calls.requireOwnLinks(of: target)
+        } catch {
+            throw EditLogRefusal(error: error)
+        }
+        if let reason = lockObjection(to: target) {
+            throw EditLogRefusal(error: .unwritable(file: target.path, reason: reason), isPermanent: true)
+        }
+        return try EditLogFolder(list: target, protection: list.configuration.protection, calls: list.calls)
+            .makeLog(halfSize: halfSize, over: journal.known(of: target)?.identity)
+    }
+}
+
+// MARK: - Replaying the logs of dead stores
+
+extension PropertyListFile {
+    /// Whether the edits of dead stores are still to be made.
+    var needsReplay: Bool { isReplayDue.load(ordering: .relaxed) }
+
+    /// Makes the edits of dead stores when the file is read for the first time. If that fails, the next edit tries again.
+    ///
+    /// It does not wait for the lock, whose holder may be stopped: if it is held, the next reading tries again.
+    func replayWhenReading() {
+        guard list.lock.resource == nil, isReplayDue.exchange(false, ordering: .relaxed) else { return }
+        do {
+            let folder = EditLogFolder(list: try list.resolved(), calls: list.calls)
+            let logs = try folder.deadLogs()
+            folder.release(logs)
+            if !logs.isEmpty { _ = try editReplaying(timeout: .zero) }
+        } catch StorageError.locked, StorageError.suspended {
+            isReplayDue.store(true, ordering: .relaxed)
+        } catch {
+            // The content can be read nevertheless.
+            list.reports.report([.writing(name, error)])
+        }
+    }
+
+    /// The entries with the edits of dead stores, which are still to be made: these are not the entries of a revision.
+    func withDeadEdits(_ entries: StorageEntries) -> StorageEntries {
+        guard list.lock.resource == nil else { return entries }
+        do {
+            let target = try list.resolved()
+            let folder = EditLogFolder(list: target, calls: list.calls)
+            let logs = try folder.deadLogs()
+            defer { folder.release(logs) }
+            let identity = try FileIdentity(at: target, calls: list.calls)
+            let format = list.format
+            var edited = entries
+            let identities = (journal.known(of: target)?.identities ?? []) + [identity]
+            _ = DeadStores(of: list).replay(logs, in: &edited, over: identities, as: format)
+            return edited.editedKeys.isEmpty ? entries : edited.stored(as: format).stored(at: nil)
+        } catch {
+            // Making them has the same error.
+            return entries
+        }
+    }
+}

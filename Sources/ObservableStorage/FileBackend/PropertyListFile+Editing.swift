@@ -1,0 +1,120 @@
+import FoundationSubset
+package import PropertyListCoding
+
+extension PropertyListFile {
+    // How many times an edit runs without the lock.
+    private static let mostPreparations = 3
+
+    /// Runs an edit on the file's entries, and replaces the file if the edit changed something.
+    ///
+    /// The new file is written without the lock, which is held only to compare the file with the one that was edited, and to rename. If the
+    /// file has changed, the edit runs again: without the lock up to three times, or under it if others wait for it.
+    ///
+    /// - Throws: what the edit throws; ``StorageError`` if the file cannot be locked, read or written.
+    public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        try edit(as: nil, body)
+    }
+
+    /// Runs an edit, after which the property list has it for every program, for one that ends then.
+    package func editList(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        let entries = try edit(body)
+        try checkpoint()
+        return entries
+    }
+
+    /// Changes the format of the file, atomically, keeping its entries as far as the format can represent them.
+    ///
+    /// - Parameter check: throws an error if the entries cannot be converted; it may run more than once.
+    /// - Throws: what the check throws; ``StorageError`` if the file cannot be locked, read or written.
+    package func convert(to format: PropertyListFormat, _ check: ([String: PropertyListValue]) throws -> Void) throws {
+        _ = try edit(as: format) { entries in
+            let values = entries.values
+            try check(values)
+            for (key, value) in values { entries[key] = value.rounded(for: format) }
+        }
+    }
+
+    /// Makes the edits of dead stores.
+    ///
+    /// - Parameter timeout: how long others may hold the lock; nil for as long as an edit waits.
+    func editReplaying(timeout: Duration? = nil) throws -> StorageEntries {
+        try edit(as: nil, isLocked: true, timeout: timeout) { _ in }
+    }
+
+    /// - Parameters:
+    ///   - newFormat: the format to write; nil for that of the file.
+    ///   - isLocked: whether it is prepared under the lock only.
+    ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
+    private func edit(
+        as newFormat: PropertyListFormat?, isLocked: Bool = false, timeout: Duration? = nil,
+        _ body: (inout StorageEntries) throws -> Void
+    ) throws -> StorageEntries {
+        if isReadOnly { throw StorageError.readOnly(file: name) }
+        var edit = ListEdit(of: list, as: newFormat)
+        defer { edit.drop() }
+        var preparations = list.lock.resource == nil && !isLocked ? Self.mostPreparations : 0
+        for _ in 0..<ListEdit.mostRounds {
+            let target = try list.target()
+            // Before leftovers are removed.
+            try list.calls.requireOwnLinks(of: target)
+            if try journal.isUsed(at: target) {
+                edit.drop()
+                let committed = try journal.commit(body, preparing: &preparations, as: newFormat, at: target, timeout: timeout)
+                guard let entries = committed else { continue }
+                shortenJournal()
+                if let newFormat { try checkpoint(as: newFormat) }
+                return entries
+            }
+            if edit.draft?.target != target { edit.drop() }
+            if edit.draft == nil, preparations > 0 {
+                preparations -= 1
+                switch try edit.prepare(body, at: target) {
+                case .unchanged(let entries): return entries
+                case .drafted: break
+                case .failed(needsLock: true): preparations = 0
+                case .failed: continue
+                }
+            }
+            let unchanged = try list.withFileLock(of: target, timeout: timeout) { lock -> StorageEntries? in
+                // Somebody may just have made a journal.
+                guard try !journal.isUsed(at: target) else { return nil }
+                return try edit.replaceFile(body, at: target, lock)
+            }
+            if let unchanged = unchanged ?? nil { return unchanged }
+            if let draft = edit.draft, draft.replacement.isInPlace { return try list.finish(draft) }
+        }
+        throw list.busyError
+    }
+
+    // MARK: Checkpoints
+
+    /// Whether the property list lacks edits that are in its journal, as far as this backend has read it.
+    var needsCheckpoint: Bool { journal.needsCheckpoint }
+
+    /// Writes a property list with everything that is in the journal, unless another process has done so; returns when it is durable.
+    ///
+    /// - Parameter newFormat: the format to write; nil for that of the list.
+    func checkpoint(as newFormat: PropertyListFormat?) throws {
+        guard !isReadOnly else { return }
+        if try !Checkpoint(of: journal, as: newFormat).write() { try synchronizeJournal() }
+    }
+
+    /// Makes a checkpoint before the usual time if the journal has become too long.
+    private func shortenJournal() {
+        guard journal.isTooLong, list.lock.resource == nil else { return }
+        do {
+            try checkpoint()
+        } catch {
+            // The edit is durable.
+            list.reports.report([.writing(name, error)])
+        }
+    }
+
+    /// Whether the journal has commits that are not known to be durable.
+    var needsSynchronization: Bool { journal.needsSynchronization }
+
+    /// Waits until the commits that are known are durable.
+    func synchronizeJournal() throws {
+        if try !journal.synchronize() { _ = try edit { _ in } }
+    }
+}

@@ -1,0 +1,135 @@
+import FoundationSubset
+
+/// An edit log whose owner does not live any more. It is locked until it is removed or released.
+struct DeadEditLog {
+    fileprivate let file: ResolvedPath
+    /// Nil if the file is not an edit log.
+    fileprivate(set) var content: EditLogContent?
+    /// Whether it was never published, and has no edits.
+    let isUnfinished: Bool
+    fileprivate let descriptor: Int32
+
+    var path: String { file.path }
+}
+
+extension EditLogFolder {
+    // More than are left by accident, and few enough to be open at once.
+    static let mostLogs = 64
+
+    /// The oldest logs of owners that do not live any more, the oldest first: when these are removed, there may be others. None if they cannot
+    /// be read or removed by this user.
+    func deadLogs() throws(SystemError) -> [DeadEditLog] {
+        guard let folder = try openIfTrusted() else { return [] }
+        // Locking those of this process would take a tenth of a commit in memory. A forked child has another number.
+        let own = "\(getpid())-"
+        let living = EditLogFile.living.withLock { $0 }
+        var logs = try calls.uninterrupted { () throws(SystemError) in try calls.list(folder) }
+            .filter { !$0.hasPrefix(".") }.map { ResolvedPath($0, in: folder) }
+            .filter { !$0.name.hasPrefix(own) || !living.contains($0.path) }
+        if logs.isEmpty { return [] }
+        if logs.count > Self.mostLogs { logs = try byAge(logs) }
+        let owner = try calls.status(of: folder.descriptor).owner
+        var found: [(log: DeadEditLog, time: Int64)] = []
+        do throws(SystemError) {
+            for path in logs {
+                if let log = try deadLog(path, of: owner) { found.append(log) }
+                if found.count == Self.mostLogs { break }
+            }
+            if !found.isEmpty, !(try calls.ifAllowed { () throws(SystemError) in try calls.checkWriting(ResolvedPath(".", in: folder)) }) {
+                release(found.map(\.log))
+                return []
+            }
+        } catch {
+            release(found.map(\.log))
+            throw error
+        }
+        // A process that was killed while it continued with a larger log leaves both.
+        let replaced = Set(found.compactMap(\.log.content?.replaced))
+        for index in found.indices { found[index].log.content?.drop(ifReplacedBy: replaced) }
+        return found.sorted { $0.time < $1.time }.map(\.log)
+    }
+
+    private func byAge(_ logs: [ResolvedPath]) throws(SystemError) -> [ResolvedPath] {
+        var found: [(path: ResolvedPath, time: Int64)] = []
+        for path in logs {
+            if let time = try calls.status(at: path)?.identity.modified { found.append((path, time)) }
+        }
+        return found.sorted { $0.time < $1.time }.map(\.path)
+    }
+
+    /// Opens the folder; nil if it is missing, does not count, or is not this user's to read.
+    private func openIfTrusted() throws(SystemError) -> OpenFolder? {
+        do throws(SystemError) {
+            let folder = try calls.enter(list.editLogs)
+            let own = try calls.status(of: folder.descriptor)
+            let owner = try calls.status(at: list)?.owner ?? geteuid()
+            guard own.owner == owner, own.permissions & 0o022 == 0 else { return nil }
+            return own.owner == geteuid() || geteuid() == 0 ? folder : nil
+        } catch let error where error.isMissing || error.isDenied || error.code == ELOOP {
+            return nil
+        }
+    }
+
+    private func deadLog(_ path: ResolvedPath, of owner: uid_t) throws(SystemError) -> (DeadEditLog, Int64)? {
+        let descriptor: Int32
+        do throws(SystemError) {
+            descriptor = try calls.openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
+        } catch let error where error.isMissing || error.isDenied || error.code == ELOOP || error.code == ENXIO {
+            return nil
+        }
+        var isKept = false
+        defer { if !isKept { unlock(descriptor) } }
+        guard try calls.tryLock(descriptor) else { return nil }
+        let status = try calls.status(of: descriptor)
+        // Its owner may just have removed it.
+        guard status.kind == .file, status.links == 1, status.owner == owner, status.permissions & 0o022 == 0 else { return nil }
+        isKept = true
+        guard status.identity.size <= EditLogFormat.largestFile else {
+            return (DeadEditLog(file: path, content: nil, isUnfinished: false, descriptor: descriptor), 0)
+        }
+        do throws(SystemError) {
+            let header = try calls.bytes(of: descriptor, at: 0, count: EditLogFormat.Header.size)
+            if header.withUnsafeBytes(EditLogFormat.isOtherVersion) {
+                unlock(descriptor)
+                return nil
+            }
+            let content = try EditLogContent(descriptor, header: header, size: Int(clamping: status.identity.size), calls: calls)
+            let log = DeadEditLog(
+                file: path, content: content, isUnfinished: header.prefix(8).allSatisfy { $0 == 0 }, descriptor: descriptor)
+            return (log, status.identity.modified)
+        } catch {
+            unlock(descriptor)
+            throw error
+        }
+    }
+
+    /// Removes logs whose edits were made, and the folder if it is empty then.
+    func remove(_ logs: [DeadEditLog]) {
+        for log in logs {
+            if isInPlace(log) { calls.discardFile(log.file) }
+            calls.discard(log.descriptor)
+        }
+        if !logs.isEmpty { calls.removeIfEmpty(list.editLogs) }
+    }
+
+    /// Whether the file with a log's name is the log: another user may have exchanged it.
+    private func isInPlace(_ log: DeadEditLog) -> Bool {
+        do throws(SystemError) {
+            let there = try calls.status(at: log.file)
+            return try there?.identity.isSameFile(as: calls.status(of: log.descriptor).identity) ?? false
+        } catch {
+            return false
+        }
+    }
+
+    /// Unlocks logs whose edits could not be made.
+    func release(_ logs: [DeadEditLog]) {
+        for log in logs { unlock(log.descriptor) }
+    }
+
+    /// Closing alone would leave a log locked while a child process that is being started has it open.
+    private func unlock(_ descriptor: Int32) {
+        calls.releaseLock(descriptor)
+        calls.discard(descriptor)
+    }
+}

@@ -1,0 +1,88 @@
+import FoundationSubset
+import PropertyListCoding
+
+/// One record of a journal.
+enum JournalRecord: Sendable, Equatable {
+    /// Edits that were made together.
+    case commit(JournalCommit)
+    /// The content of the property list at a revision, as it is in place, or about to be.
+    case list(JournaledList)
+    /// The list that was announced last is in place.
+    case placed
+}
+
+/// Edits in a journal that were made together; the history is that of the journal.
+struct JournalCommit: Sendable, Equatable {
+    let revision: UInt64
+    let edits: [String: StorageCommit.Edit]
+    var time: Date?
+    var writer: String?
+
+    /// Adds the values that were set, and nil for those that were removed, to those of earlier commits.
+    func apply(to values: inout EntryEdits) {
+        for (key, edit) in edits { values.updateValue(edit.newValue, forKey: key) }
+    }
+}
+
+/// A property list as a journal knows it: with everything up to a revision.
+struct JournaledList: Sendable, Equatable {
+    /// What distinguishes one file from another, apart from its content; nil if there is no file.
+    struct Identity: Sendable, Equatable {
+        let inode: UInt64
+        let size: Int64
+        let modified: Int64
+    }
+
+    var identity: Identity?
+    /// The checksum of its bytes, by which it is recognized in a copy of the folder.
+    var checksum: UInt64
+    let revision: UInt64
+    let format: PropertyListFormat
+    /// Values that were in the storage at that revision instead of those of the list, which another program has written.
+    var overrides: [String: StorageCommit.Edit] = [:]
+    /// Whether it is not known what is different since the revision before.
+    var isGap = false
+    /// Whether it was in place when this was recorded.
+    var isPlaced = false
+
+    /// Whether this is the same list, also if one of the two was not known to be in place.
+    func isSame(as other: JournaledList?) -> Bool {
+        other.map { ($0.identity, $0.checksum, $0.revision) == (identity, checksum, revision) } ?? false
+    }
+
+    func isFile(_ found: FileIdentity?) -> Bool {
+        identity == found.map { Identity($0) }
+    }
+}
+
+extension JournaledList.Identity {
+    init(_ file: FileIdentity) {
+        // Renaming changes the other times.
+        (inode, size, modified) = (file.inode, file.size, file.modified)
+    }
+}
+
+extension JournalRecord {
+    func isList(_ list: JournaledList?) -> Bool {
+        if case .list(let own) = self { own == list } else { false }
+    }
+
+    func isCommit(_ revision: UInt64?) -> Bool {
+        if case .commit(let own) = self { own.revision == revision } else { false }
+    }
+
+    var revision: UInt64? {
+        switch self {
+        case .commit(let commit): commit.revision
+        case .list(let list): list.revision
+        case .placed: nil
+        }
+    }
+}
+
+extension JournalCommit {
+    /// The writer of commits of this process.
+    static let thisProcess = "\(ProcessInfo.processInfo.processName) (\(getpid()))"
+    /// The writer of a list that another program has put in place.
+    static let otherProgram = "another program"
+}

@@ -1,0 +1,36 @@
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("The configuration of a property list", .timeLimit(.minutes(10)))
+struct ConfigurationTests {
+    @Test("The labelled initializer, a suite and a configuration without changes have the same defaults")
+    func defaults() throws {
+        let file = try TemporaryFolder().file("settings.plist")
+        let configuration = PropertyListFile.Configuration()
+        #expect(PropertyListFile(at: file).configuration == configuration)
+        #expect(PropertyListFile(at: file, configuration: configuration).configuration == configuration)
+        #expect(PropertyListFile(suiteName: "org.example").configuration == configuration)
+    }
+
+    @Test("A file that is only read has no journal, is not moved aside, and is not written in place")
+    func readOnly() throws {
+        var configuration = PropertyListFile.Configuration()
+        (configuration.journal, configuration.onCorruption) = (.full(), .quarantine)
+        (configuration.inPlaceWriting, configuration.access) = (.whenNecessary, .readOnly)
+        configuration.onDeletion = .keepLastValues
+        let file = PropertyListFile(at: try TemporaryFolder().file("settings.plist"), configuration: configuration)
+        (configuration.journal, configuration.onCorruption, configuration.inPlaceWriting) = (.off, .refuse, .never)
+        #expect(file.configuration == configuration)
+        #expect(file.isReadOnly && file.journal.options == nil)
+    }
+
+    @Test("A file that may be written in place makes no journal, and keeps the log of edits")
+    func inPlace() throws {
+        var configuration = PropertyListFile.Configuration()
+        (configuration.journal, configuration.inPlaceWriting) = (.full(), .whenNecessary)
+        let file = PropertyListFile(at: try TemporaryFolder().file("settings.plist"), configuration: configuration)
+        #expect(file.journal.options == nil && file.configuration.journal.hasLog)
+    }
+}
