@@ -229,7 +229,9 @@ public final class EtcdBackend: StorageBackend {
 
     /// The state of the keys at a later revision.
     private nonisolated(nonsending) func newer(than replica: EtcdReplica.View) async throws -> EtcdReplica.View {
-        if let newer = await follower.newer(than: replica.entries.revision, until: .now + follower.timing.arrival) { return newer }
+        // As long as a request may take, and as the watch needs to find out that it has missed something.
+        let deadline = ContinuousClock.now + callTimeout + follower.timing.suspicion
+        if let newer = await follower.newer(than: replica.entries.revision, until: deadline) { return newer }
         try Task.checkCancellation()
         throw EtcdFailure(code: nil, message: "others have changed what was read, but no member sends the changes")
     }
