@@ -12,7 +12,6 @@ extension BinaryReader {
     ) throws(PropertyListError) -> [String: PropertyListValue?]? {
         var earlier = earlier
         guard let old = try earlier.rootReferences(), let new = try rootReferences() else { return nil }
-        if let changes = try changeOfOneLeaf(since: earlier, in: new, of: entries) { return changes }
         // Keys come first, then values.
         let (oldCount, newCount) = (old.count / 2, new.count / 2)
         var comparison = BinaryComparison(of: self, since: earlier)
@@ -49,38 +48,6 @@ extension BinaryReader {
             changes[key] = .some(node.value)
         }
         return cost <= maximumCost ? changes : nil
-    }
-
-    /// The difference, if it is that one entry has another leaf of the same size: external.1000 takes 1.4 times as long without.
-    private mutating func changeOfOneLeaf(
-        since earlier: BinaryReader, in references: PackedIntegers, of entries: (String) -> PropertyListValue?
-    ) throws(PropertyListError) -> [String: PropertyListValue?]? {
-        guard bytes.count == earlier.bytes.count else { return nil }
-        let (all, earlierAll) = (bytes[0..<bytes.count], earlier.bytes[0..<bytes.count])
-        let start = all.commonPrefixLength(with: earlierAll)
-        guard start < bytes.count else { return [:] }
-        let end = bytes.count - all.commonSuffixLength(with: earlierAll)
-        // The offsets, and with them the containers, are the same.
-        guard end <= objectsEnd else { return nil }
-        var changed: Int?
-        var containers: [Int] = []
-        for object in 0..<objectCount {
-            let offset = try offset(of: object)
-            if isContainer(at: offset) {
-                if object != root { containers.append(offset) }
-            } else if offset < end, let leafEnd = try endOfLeaf(at: offset), leafEnd > start {
-                guard changed == nil, offset <= start, leafEnd >= end, try earlier.endOfLeaf(at: offset) == leafEnd else { return nil }
-                changed = object
-            }
-        }
-        guard let changed else { return nil }
-        let count = references.count / 2
-        let position = references.onlyIndex(of: changed)
-        guard let position, position >= count else { return nil }
-        for container in containers where try self.references(at: container).contains(changed) { return nil }
-        let key = try key(object(position - count, in: references))
-        let value = try value(of: changed, depth: 1).value
-        return entries(key) == value ? [:] : [key: .some(value)]
     }
 
     /// The references of the root, or nil if it is not a dictionary.

@@ -2,7 +2,7 @@ import FoundationSubset
 
 /// Replaces values in a binary property list that ``BinaryWriter`` has written, with the result that writing everything anew has.
 ///
-/// It takes time for looking at each object once, which is a tenth to a twentieth of encoding it.
+/// It looks at each object once. Without it, commit.1000 takes 1.09 times as long.
 struct BinaryEditor {
     // Of several, each takes as long as the first.
     private static let maximumCount = 8

@@ -104,21 +104,6 @@ struct PackedIntegers {
     func offset(of index: Int) -> Int {
         offset + index * size
     }
-
-    /// Whether one of the integers is this one.
-    func contains(_ integer: Int) -> Bool {
-        (0..<count).contains { self[$0] == integer }
-    }
-
-    /// The index of an integer, if it is there once.
-    func onlyIndex(of integer: Int) -> Int? {
-        var found: Int?
-        for index in 0..<count where self[index] == integer {
-            if found != nil { return nil }
-            found = index
-        }
-        return found
-    }
 }
 
 extension UInt64 {
