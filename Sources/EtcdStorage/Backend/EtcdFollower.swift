@@ -47,8 +47,10 @@ final class EtcdFollower: Sendable {
         state.withLock { state in
             guard state.task == nil, !state.isStopped else { return }
             state.task = Task(executorPreference: client.executor) {
-                let watch = EtcdWatch(self.client, from: self.keys.rangeStart, to: self.keys.rangeEnd, timing: self.timing)
-                await self.client.run(watch, isAwaited: { self.state.isAwaited }) { self.receive($0) }
+                let watch = EtcdWatch(
+                    self.client, from: self.keys.rangeStart, to: self.keys.rangeEnd, timing: self.timing,
+                    isAwaited: { self.state.isAwaited })
+                await self.client.run(watch) { self.receive($0) }
             }
         }
     }

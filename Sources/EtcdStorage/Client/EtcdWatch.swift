@@ -44,6 +44,7 @@ struct EtcdWatch: Sendable {
     private let client: EtcdClient
     private let range: (start: [UInt8], end: [UInt8])
     private let timing: Timing
+    private let isAwaited: @Sendable () -> Bool
     private var progress: WatchProgress?
     // The attempts since a member has responded to a heartbeat or sent an event.
     private var failures = 0
@@ -60,25 +61,23 @@ struct EtcdWatch: Sendable {
     ///   - start: the first key of the range.
     ///   - end: the key after the last one of the range.
     ///   - snapshot: the receiver's state, with or without values; nil to begin with a reset.
+    ///   - isAwaited: whether a task waits for an event.
     init(
         _ client: EtcdClient, from start: [UInt8], to end: [UInt8], after snapshot: EtcdSnapshot? = nil,
-        timing: Timing = Timing()
+        timing: Timing = Timing(), isAwaited: @escaping @Sendable () -> Bool = { false }
     ) {
-        self.client = client
-        self.timing = timing
+        (self.client, self.timing, self.isAwaited) = (client, timing, isAwaited)
         range = (start, end)
         progress = snapshot.map { WatchProgress(after: $0, memoryLimit: client.memoryLimit) }
         nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
     }
 
     /// Delivers the steps in order; returns when the task is cancelled.
-    ///
-    /// - Parameter isAwaited: whether a task waits for an event.
-    nonisolated(nonsending) mutating func run(isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async {
+    nonisolated(nonsending) mutating func run(_ receive: (WatchStep) -> Void) async {
         while !Task.isCancelled {
             do {
                 if progress == nil { try await reset(receive) }
-                try await follow(isAwaited, receive)
+                try await follow(receive)
                 failures += 1
             } catch {
                 if Task.isCancelled { return }
@@ -122,7 +121,7 @@ struct EtcdWatch: Sendable {
 
 extension EtcdWatch {
     /// Reads one stream. Returns if all keys have to be read again.
-    private nonisolated(nonsending) mutating func follow(_ isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async throws {
+    private nonisolated(nonsending) mutating func follow(_ receive: (WatchStep) -> Void) async throws {
         guard let revision = progress?.revision else { return }
         progress?.reconnect()
         // A malformed response may contain the largest revision, and must not trap.
@@ -132,7 +131,7 @@ extension EtcdWatch {
         defer { stream.close() }
         do {
             async let _: Void = Self.sendHeartbeats(stream, every: timing.heartbeat)
-            try await read(stream, isAwaited, receive)
+            try await read(stream, receive)
         } catch {
             await client.markFailed(member)
             throw error
@@ -151,9 +150,7 @@ extension EtcdWatch {
         }
     }
 
-    private nonisolated(nonsending) mutating func read(
-        _ stream: WatchStream, _ isAwaited: () -> Bool, _ receive: (WatchStep) -> Void
-    ) async throws {
+    private nonisolated(nonsending) mutating func read(_ stream: WatchStream, _ receive: (WatchStep) -> Void) async throws {
         while true {
             let start = ContinuousClock.now
             let responses = try await stream.next(deadline: start + timing.silence)
@@ -162,7 +159,7 @@ extension EtcdWatch {
                 try await handle(response, receive)
                 if progress == nil { return }
             }
-            await compareIfDue(isAwaited, receive)
+            await compareIfDue(receive)
             if progress == nil { return }
         }
     }
@@ -203,7 +200,7 @@ extension EtcdWatch {
 
     /// Compares the delivered revisions with those in etcd, periodically, and as soon as the watch is quiet after events may have been
     /// lost. If some were, all keys have to be read again.
-    private nonisolated(nonsending) mutating func compareIfDue(_ isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async {
+    private nonisolated(nonsending) mutating func compareIfDue(_ receive: (WatchStep) -> Void) async {
         let isDoubtful = progress?.isQuiet == true && progress?.hasSuspects == false && (hasStalled || isAwaited())
         guard isDoubtful || ContinuousClock.now >= nextComparison else { return }
         nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
@@ -227,8 +224,8 @@ extension EtcdWatch {
 
 extension EtcdClient {
     /// Runs a watch on the client's queue until the task is cancelled, and delivers its steps.
-    func run(_ watch: EtcdWatch, isAwaited: () -> Bool, _ receive: (WatchStep) -> Void) async {
+    func run(_ watch: EtcdWatch, _ receive: (WatchStep) -> Void) async {
         var watch = watch
-        await watch.run(isAwaited: isAwaited, receive)
+        await watch.run(receive)
     }
 }

@@ -32,8 +32,9 @@ final class RunningWatch: Sendable {
         let (steps, continuation) = AsyncStream.makeStream(of: WatchStep.self)
         self.steps = steps
         task = Task {
-            let watch = EtcdWatch(client, from: keys.rangeStart, to: keys.rangeEnd, after: snapshot, timing: timing)
-            await client.run(watch, isAwaited: { isAwaited }) { continuation.yield($0) }
+            let watch = EtcdWatch(
+                client, from: keys.rangeStart, to: keys.rangeEnd, after: snapshot, timing: timing, isAwaited: { isAwaited })
+            await client.run(watch) { continuation.yield($0) }
             continuation.finish()
         }
     }
