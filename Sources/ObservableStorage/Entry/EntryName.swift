@@ -1,7 +1,7 @@
 import PropertyListCoding
 
 /// The names under which a key's value is stored, and the fallback that is used while there is none.
-struct EntryName: Sendable, Hashable {
+package struct EntryName: Sendable, Hashable {
     /// The entry that the key reads and writes.
     let own: String
     /// The path of the value inside the entry, and inside the fallback, if they are dictionaries of which the key has one value.
@@ -29,7 +29,12 @@ struct EntryName: Sendable, Hashable {
     ///
     /// The `.` at the beginning distinguishes it from the entry `server.port`.
     var text: String {
-        path.isEmpty ? own : ([own] + path).reduce(into: "") { $0 += "." + Self.escaped($1) }
+        path.isEmpty ? own : Self.text(of: [own] + path)
+    }
+
+    /// The text of a path of names, each after a `.`.
+    package static func text(of path: [String]) -> String {
+        path.reduce(into: "") { $0 += "." + escaped($1) }
     }
 
     // As in the key paths of plutil.

@@ -62,13 +62,7 @@ struct EntryPath: Equatable, Sendable {
         }
         let joined = names.joined(separator: ".")
         if leads(joined) { return joined }
-        let exact = names.reduce(into: "") { text, name in
-            text += "."
-            for scalar in name.unicodeScalars {
-                if scalar == "." || scalar == "\\" { text += "\\" }
-                text.unicodeScalars.append(scalar)
-            }
-        }
+        let exact = EntryName.text(of: names)
         return leads(exact) ? exact : joined
     }
 
