@@ -30,10 +30,7 @@ final class BackendReports: Sendable {
 
     /// The errors that were kept, which are not reported any more; each once.
     func take() -> [StorageError] {
-        kept.withLock { kept in
-            defer { kept = [] }
-            return kept
-        }
+        kept.exchange([])
     }
 
     private func publishKept() {

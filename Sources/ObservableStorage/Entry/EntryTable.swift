@@ -247,11 +247,7 @@ final class UsedNames: Sendable {
         }
         guard isFirst else { return }
         queue.async { [self] in
-            handler(
-                names.withLock { names in
-                    defer { names = [] }
-                    return names
-                })
+            handler(names.exchange([]))
         }
     }
 }

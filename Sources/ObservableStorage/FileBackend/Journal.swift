@@ -213,10 +213,7 @@ final class Journal: Sendable {
 
     /// Keeps what was appended or made under the lock of the list.
     func remember(_ state: JournalState?) {
-        latest.take { current in
-            defer { current = state }
-            return current
-        }
+        latest.exchange(state)
         if let format = state?.format { list.record(format) }
     }
 }

@@ -16,11 +16,7 @@ final class LayerFiles: Sendable {
 
         func load() throws(StorageError) {
             do {
-                let latest = try backend.load().values
-                values.take { values in
-                    defer { values = latest }
-                    return values
-                }
+                values.exchange(try backend.load().values)
             } catch {
                 throw StorageError.reading(backend.name, error)
             }
@@ -82,17 +78,11 @@ final class LayerFiles: Sendable {
                 }
             }
         }
-        tokens.take { tokens in
-            defer { tokens = made }
-            return tokens
-        }
+        tokens.exchange(made)
     }
 
     func stopWatching() {
-        tokens.take { tokens in
-            defer { tokens = [] }
-            return tokens
-        }
+        tokens.exchange([])
     }
 
     // The last values are kept until the storage can be read.

@@ -129,7 +129,7 @@ extension ObservableStore {
     ) async throws -> StorageEntries {
         let layers = cache.update { $0.layers }
         let (cache, reports, backend, unknownEdits) = (self.cache, self.reports, self.backend, self.unknownEdits)
-        defer { noteStoring([:], .local) }
+        defer { storedTransaction.exchange(([:], .local)) }
         return try await interruption.cover {
             try await backend.edit { entries in
                 var run = commit.begin(in: &entries, after: unknownEdits)
@@ -153,7 +153,7 @@ extension ObservableStore {
                 let paths = transaction.editedPaths
                 for (key, value) in edits { entries.set(value, for: key, at: paths[key] ?? []) }
                 (run.transaction, run.scopes) = (edits, transaction.scopes)
-                noteStoring(edits, origin)
+                storedTransaction.exchange((edits, origin))
             }
         }
     }
@@ -179,10 +179,6 @@ extension ObservableStore {
         noteCheckpointNeeded(isOwn: true)
         if change.needsFlush { scheduleFlush() }
         return change.deliveries
-    }
-
-    private nonisolated func noteStoring(_ edits: EntryEdits, _ origin: ChangeOrigin) {
-        storedTransaction.exchange((edits, origin))
     }
 
     /// Reverts a pending edit that cannot be stored, and the edits made with it, to the stored values, and reports the error; returns false

@@ -27,9 +27,9 @@ struct PendingCommitTests {
     }
 
     private static func edit(
-        _ value: PropertyListValue?, if condition: EntryEdits = [:], at paths: [[String]] = [], principal: String? = nil
+        _ value: PropertyListValue?, if condition: EntryEdits = [:], at paths: [[String]] = []
     ) -> PendingEdit {
-        PendingEdit(value: value, condition: condition, principal: principal, paths: paths, revision: 9)
+        PendingEdit(value: value, condition: condition, paths: paths, revision: 9)
     }
 
     private static let cases = [
