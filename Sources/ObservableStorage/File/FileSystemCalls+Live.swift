@@ -168,7 +168,7 @@ private func sleep(for duration: Duration) {
     nanosleep(&time, nil)
 }
 
-/// Closes files some time later, on its queue: closing a file without a name deletes it, which takes as long as writing it.
+/// Closes files some time later, together, on its queue: closing a file without a name deletes it, which takes as long as writing it.
 ///
 /// The delay leaves the processor to the thread that has a change to deliver, and the disk to the next write.
 ///
@@ -179,8 +179,8 @@ final class DeferredCloser: Sendable {
     private let delay: DispatchTimeInterval
     private let mostWaiting: Int
     private let close: @Sendable (Int32) -> Void
-    /// The descriptors to be closed, and the number of those not closed yet, including those that are being closed.
-    private let waiting = Lock<(descriptors: Set<Int32>, count: Int)>(([], 0))
+    /// The descriptors to be closed at the next time, and the number of those not closed yet, including those that are being closed.
+    private let waiting = Lock<(descriptors: [Int32], count: Int)>(([], 0))
 
     init(queue: DispatchQueue, delay: DispatchTimeInterval, mostWaiting: Int, close: @escaping @Sendable (Int32) -> Void) {
         self.queue = queue
@@ -189,34 +189,38 @@ final class DeferredCloser: Sendable {
         self.close = close
     }
 
-    /// Closes a file after the delay, or immediately if too many are to be closed already.
+    /// Closes a file after the delay at most, or immediately if too many are to be closed already.
     func closeLater(_ descriptor: Int32) {
-        let mayWait = waiting.withLock { waiting in
-            guard waiting.count < mostWaiting else { return false }
-            waiting.descriptors.insert(descriptor)
+        let (mayWait, isFirst) = waiting.withLock { waiting in
+            guard waiting.count < mostWaiting else { return (false, false) }
+            waiting.descriptors.append(descriptor)
             waiting.count += 1
-            return true
+            return (true, waiting.descriptors.count == 1)
         }
         guard mayWait else { return close(descriptor) }
-        queue.asyncAfter(deadline: .now() + delay) { self.closeIfWaiting(descriptor) }
+        // One timer for all that come before it: setting it wakes a thread, which may take the processor from this one.
+        if isFirst { queue.asyncAfter(deadline: .now() + delay) { self.closeAll() } }
     }
 
     /// Closes the remaining files, and returns after they are closed; false if there were none.
     func closeWaiting() -> Bool {
         guard waiting.withLock({ $0.count > 0 }) else { return false }
         // On the queue, after those that it is closing.
-        queue.sync {
-            for descriptor in waiting.withLock({ $0.descriptors }) { closeIfWaiting(descriptor) }
-        }
+        queue.sync { closeAll() }
         return true
     }
 
-    /// Closes a file unless it was closed earlier. Called on the queue.
-    func closeIfWaiting(_ descriptor: Int32) {
-        // Removed first: after it is closed, its number may be reused for another file.
-        guard waiting.withLock({ $0.descriptors.remove(descriptor) }) != nil else { return }
-        close(descriptor)
-        waiting.withLock { $0.count -= 1 }
+    /// Closes the files that wait. Called on the queue.
+    func closeAll() {
+        // Removed first: after a file is closed, its number may be reused for another one.
+        let descriptors = waiting.withLock { waiting in
+            defer { waiting.descriptors = [] }
+            return waiting.descriptors
+        }
+        for descriptor in descriptors {
+            close(descriptor)
+            waiting.withLock { $0.count -= 1 }
+        }
     }
 }
 

@@ -49,6 +49,20 @@ import Testing
         #expect(closed.withLock { $0 } == [2])
     }
 
+    @Test("Files that wait at the same time are closed together, at the time of the first one")
+    func together() {
+        let closed = Lock<[Int32]>([])
+        let timers = DispatchQueue(label: "DeferredCloserTests.timers")
+        let closer = DeferredCloser(queue: timers, delay: .nanoseconds(0), mostWaiting: 16) { descriptor in
+            closed.withLock { $0.append(descriptor) }
+        }
+        timers.suspend()
+        for descriptor in 1...3 as ClosedRange<Int32> { closer.closeLater(descriptor) }
+        timers.resume()
+        timers.sync {}
+        #expect(closed.withLock { $0 } == [1, 2, 3])
+    }
+
     @Test("Waiting files are closed once each if their space is needed, and so is a later file with the same descriptor")
     func closeWaiting() {
         let closed = Lock<[Int32]>([])
@@ -72,7 +86,7 @@ import Testing
         }
         closer.closeLater(1)
         _ = closer.closeWaiting()
-        queue.sync { closer.closeIfWaiting(1) }
+        queue.sync { closer.closeAll() }
         #expect(closed.withLock { $0 } == [1])
     }
 
