@@ -16,7 +16,8 @@ final class JournalWatch: Sendable {
         guard watched.withLock({ $0 != nil && $0?.list != list }) else { return }
         // What is written to a journal is complete, whoever has it open.
         let watcher = list.map { list in
-            FileWatcher(path: list.journal.path, queue: queue, options: FileWatcherOptions(quiet: .zero)) { [report] event in
+            let options = FileWatcherOptions(service: .systemForRenamedFiles, quiet: .zero)
+            return FileWatcher(path: list.journal.path, queue: queue, options: options) { [report] event in
                 // What prevents the list from being watched prevents this as well, and is reported for the list.
                 if event == .changed { report(list) }
             }

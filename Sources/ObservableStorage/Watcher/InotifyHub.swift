@@ -30,8 +30,13 @@
         }
 
         /// The service that watchers use, backed by this hub.
-        var service: WatchService {
-            WatchService(mechanism: .inotify) { path, handler throws(WatchError) in try self.register(path, handler: handler) }
+        var service: WatchService { service(reportsCreation: true) }
+
+        /// - Parameter reportsCreation: whether a missing file may be created at its path, rather than only renamed to it.
+        func service(reportsCreation: Bool) -> WatchService {
+            WatchService(mechanism: .inotify) { path, handler throws(WatchError) in
+                try self.register(path, reportsCreation: reportsCreation, handler: handler)
+            }
         }
 
         /// Whether the kernel reports mounts.
@@ -40,10 +45,13 @@
         }
 
         /// Watches a path; the handler is called on the hub's queue.
-        func register(_ path: String, handler: @escaping @Sendable (PathEvents) -> Void) throws(WatchError) -> InotifyRegistration {
+        func register(
+            _ path: String, reportsCreation: Bool = true, handler: @escaping @Sendable (PathEvents) -> Void
+        ) throws(WatchError) -> InotifyRegistration {
             // Before the path is resolved, so that no mount is missed.
             watchMounts()
-            let registration = InotifyRegistration(hub: self, path: path, handler: handler)
+            let registration = InotifyRegistration(
+                hub: self, path: path, reportsCreation: reportsCreation, handler: handler)
             try registration.start()
             return registration
         }

@@ -32,13 +32,16 @@
 
         private let hub: InotifyHub
         private let path: String
+        /// Whether a missing file may be created at the path, rather than renamed to it.
+        private let reportsCreation: Bool
         private let handler: @Sendable (PathEvents) -> Void
         /// The current route, whether a new one is being created, which may miss concurrent mounts, and whether watching has ended.
         private let state = Lock<(route: Route, isUpdating: Bool, isCancelled: Bool)>((Route(), false, false))
 
-        init(hub: InotifyHub, path: String, handler: @escaping @Sendable (PathEvents) -> Void) {
+        init(hub: InotifyHub, path: String, reportsCreation: Bool, handler: @escaping @Sendable (PathEvents) -> Void) {
             self.hub = hub
             self.path = path
+            self.reportsCreation = reportsCreation
             self.handler = handler
         }
 
@@ -149,7 +152,7 @@
             while let step = walk.next() {
                 var folder = try watchFolder(of: step, for: InotifyEvent.folder, in: &route)
                 var entry = try hub.files.watchedEntry(at: step.path)
-                if entry == nil {
+                if entry == nil, reportsCreation || walk.last == nil {
                     folder = try watchFolder(of: step, for: InotifyEvent.folderOfMissing, in: &route)
                     entry = try hub.files.watchedEntry(at: step.path)
                 }

@@ -19,6 +19,14 @@ extension WatchService {
     #else
         static var system: WatchService? { nil }
     #endif
+
+    /// The same for a file that is only ever renamed to its path. It need not be told of each file that is created beside it, as writers
+    /// of property lists do all the time.
+    #if os(Linux)
+        static var systemForRenamedFiles: WatchService? { InotifyHub.shared.service(reportsCreation: false) }
+    #else
+        static var systemForRenamedFiles: WatchService? { system }
+    #endif
 }
 
 /// The watches of one path.

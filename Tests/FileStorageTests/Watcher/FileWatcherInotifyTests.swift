@@ -167,12 +167,15 @@
             let there = try hub.register(folder.path("a/app.plist")) { _ in }
             #expect(masks.withLock { $0[folder.path("a")] } != nil)
             #expect(!namesAreAskedFor(in: folder.path("a")) && !namesAreAskedFor(in: folder.url.path))
-            let missing = try hub.register(folder.path("none/app.plist")) { _ in }
+            let renamed = try hub.register(folder.path("a/journal"), reportsCreation: false) { _ in }
+            #expect(!namesAreAskedFor(in: folder.path("a")))
+            let missing = try hub.register(folder.path("none/app.plist"), reportsCreation: false) { _ in }
             #expect(namesAreAskedFor(in: folder.url.path) && !namesAreAskedFor(in: folder.path("a")))
             try Disk.remove(folder.path("a/app.plist"))
             _ = try there.update(after: .removed)
             #expect(namesAreAskedFor(in: folder.path("a")))
             there.cancel()
+            renamed.cancel()
             missing.cancel()
         }
 
