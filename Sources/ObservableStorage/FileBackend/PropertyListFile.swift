@@ -144,9 +144,9 @@ public final class PropertyListFile: BlockingStorageBackend {
         let watcher = FileWatcher(path: path.text, queue: queue) { [self] event in
             switch event {
             case .changed, .recovered:
-                // A link may lead to another list, which has another journal.
-                journalWatch.follow(watchedList)
                 report(.changed)
+                // A link may lead to another list, which has another journal. That is reported once it is watched.
+                journalWatch.follow(watchedList)
             case .fallback(let error), .incomplete(let error): report(.failed(error))
             }
         }
