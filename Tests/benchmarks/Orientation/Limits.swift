@@ -41,6 +41,17 @@ enum Limits {
             let whole = try WholeCommit(of: entries, in: place.folder())
             return try Pair(subject: whole.work.settled, baseline: Committing.bareCommit(of: bytes, in: place), tearDown: whole.end)
         },
+        Row(
+            "limit.external", "another process's change, 100 keys: on a second queue the file is read, its value yielded if it is another",
+            against: "system's event, Dispatch handler, `AsyncStream` element, nothing read"
+        ) { place in
+            let (subject, task) = try await External.readOnly(in: place, 100)
+            let (baseline, bareTask) = try await External.bareReceive(in: place, 100)
+            return Pair(subject: subject, baseline: baseline) {
+                task.cancel()
+                bareTask.cancel()
+            }
+        },
         commit(
             "limit.unsafe", "the same with one synchronization less, after which a power failure may leave an empty file", isSafe: false),
     ]

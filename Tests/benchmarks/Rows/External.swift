@@ -1,6 +1,7 @@
 import Foundation
 import ObservableStorage
 import PropertyListCoding
+import Synchronization
 import TestSupport
 
 enum External {
@@ -87,14 +88,42 @@ enum External {
     }
 
     /// The baseline: waits for that rename only, and reads nothing.
-    private static func bareReceive(in place: Place, _ keys: Int) async throws -> (Work, Task<Void, Never>) {
+    static func bareReceive(in place: Place, _ keys: Int) async throws -> (Work, Task<Void, Never>) {
+        try await receive(in: place, keys) { _, continuation in continuation.yield() }
+    }
+
+    /// The smallest reader: another queue, as one watch serves many stores, reads the file, and yields its value if that has changed.
+    static func readOnly(in place: Place, _ keys: Int) async throws -> (Work, Task<Void, Never>) {
+        let queue = DispatchQueue(label: "reader")
+        let last = Mutex<PropertyListValue?>(nil)
+        return try await receive(in: place, keys) { file, continuation in
+            queue.async {
+                do {
+                    guard case .dictionary(let entries) = try PropertyListValue.decode(Data(contentsOf: file)).value else { return }
+                    let value = entries["launchCount"]
+                    let isNew = last.withLock { last in
+                        defer { last = value }
+                        return last != value
+                    }
+                    if isNew { continuation.yield() }
+                } catch {
+                    fatalError("\(error)")
+                }
+            }
+        }
+    }
+
+    private static func receive(
+        in place: Place, _ keys: Int, _ changed: @escaping @Sendable (URL, AsyncStream<Void>.Continuation) -> Void
+    ) async throws -> (Work, Task<Void, Never>) {
         let arrivals = Countdown()
         let folder = try place.folder()
         var writer = OtherWriter(folder, entries: SampleList.make(keys))
         try writer.prepare()
         try writer.replace()
         let (events, continuation) = AsyncStream.makeStream(of: Void.self)
-        let watch = try BareWatch(folder.url.path) { continuation.yield() }
+        let file = folder.file("settings.plist")
+        let watch = try BareWatch(folder.url.path) { changed(file, continuation) }
         continuation.onTermination = { _ in watch.cancel() }
         let task = Task {
             for await _ in events { arrivals.arrive() }
