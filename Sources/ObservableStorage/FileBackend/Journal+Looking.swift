@@ -11,51 +11,28 @@ extension Journal {
             let known = known(of: target)
             // Before the journal: a list is announced before it is put in place.
             let identity = try FileIdentity(at: target, calls: list.calls)
-            guard var state = try current(of: target, known) else {
-                guard let known else { return .none }
-                let content = try list.content(of: target)
-                guard content.identity == identity else { continue }
-                if counts(known, beside: identity) { return .lost(known, content) }
-                remember(nil)
-                return .none
-            }
-            if state.file.isCopy {
-                let content = try list.content(of: target)
-                guard content.identity == identity else { continue }
-                // Somebody has put a copy in place, perhaps an older one: what is known counts.
-                if let known, counts(known, beside: identity) { return .lost(known, content) }
-                return .copied(state.file, content)
-            }
-            if let known, !state.file.header.continues(known.file.header), known.needsCheckpoint, counts(known, beside: identity) {
-                if state.entries == nil, let journaled = state.list(identity) {
-                    let content = try list.content(of: target)
-                    guard content.identity == identity else { continue }
-                    state.load(content.entries, of: journaled)
+            let findings = JournalFindings(
+                known: known, list: identity, journal: try current(of: target, known), isReadOnly: list.isReadOnly)
+            var step = findings.next()
+            if case .readList(let mayReturn) = step {
+                if mayReturn, waited < ListFile.missingGrace {
+                    list.calls.pause(ListFile.pause)
+                    waited += ListFile.pause
+                    continue
                 }
-                return .replaced(state, lost: known)
-            }
-            let journaled = state.list(identity)
-            if journaled == nil, identity == nil, waited < ListFile.missingGrace {
-                // An editor may just be about to write it.
-                list.calls.pause(ListFile.pause)
-                waited += ListFile.pause
-                continue
-            }
-            if journaled == nil || state.entries == nil {
                 let content = try list.content(of: target)
                 guard content.identity == identity else { continue }
-                guard let journaled else { return .foreign(state, content) }
-                state.load(content.entries, of: journaled)
+                step = findings.next(content)
             }
-            keep(state, after: known)
-            return .current(state)
+            guard case .found(let view) = step else { continue }
+            switch view {
+            case .none: if known != nil { remember(nil) }
+            case .current(let state): keep(state, after: known)
+            case .foreign, .lost, .replaced, .copied: break
+            }
+            return view
         }
         throw StorageError.unreadable(file: list.name, reason: "it keeps changing while it is read")
-    }
-
-    /// Whether what is known of a lost journal counts. Who only reads cannot store it: for them, a list that was put in place since counts.
-    private func counts(_ known: JournalState, beside identity: FileIdentity?) -> Bool {
-        !list.isReadOnly || identity == nil || known.list(identity) != nil
     }
 
     /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
