@@ -5,12 +5,9 @@ import FoundationSubset
 @main
 struct Prefs {
     /// The commands, in the order in which help lists them.
-    static let commands: [any Command.Type] = [
-        ReadCommand.self, TypeCommand.self, ListCommand.self, WriteCommand.self, DeleteCommand.self, RenameCommand.self,
-        IncrementCommand.self, EditCommand.self, WatchCommand.self, LogCommand.self, MirrorCommand.self, ExportCommand.self,
-        ImportCommand.self,
-        ConvertCommand.self, LintCommand.self, DiffCommand.self, FindCommand.self, DomainsCommand.self, CompletionsCommand.self,
-        ManualCommand.self, HelpCommand.self,
+    static let commands: [Command] = [
+        .read, .type, .list, .write, .delete, .rename, .increment, .edit, .watch, .log, .mirror, .export, .import, .convert, .lint, .diff,
+        .find, .domains, .completions, .manual, .help,
     ]
 
     /// The version that `--version` and the manual print.
@@ -25,7 +22,7 @@ struct Prefs {
         signal(SIGPIPE, SIG_IGN)
         requireOpenFiles()
         do {
-            try command(arguments()).run(.standard)
+            try run(arguments(), .standard)
             exit(0)
         } catch {
             fail(error)
@@ -70,7 +67,7 @@ struct Prefs {
     }
 
     /// The command with a name.
-    static func command(named name: String) -> (any Command.Type)? {
+    static func command(named name: String) -> Command? {
         commands.first { $0.name == name }
     }
 
@@ -87,12 +84,15 @@ struct Prefs {
         dispatchMain()
     }
 
-    /// Parses the arguments of the process into a command.
-    private static func command(_ arguments: [String]) throws(CommandError) -> any Command {
-        guard let name = arguments.first else { throw .usage("a command is missing") }
-        if ["--help", "-h"].contains(name) { return HelpCommand(text: HelpCommand.overview) }
-        if name == "--version" { return HelpCommand(text: "prefs \(version)") }
-        guard let type = command(named: name) else { throw .usage("unknown command: \(name)") }
-        return try type.parse(Array(arguments.dropFirst()))
+    /// Runs the command that the arguments of the process name.
+    private static func run(_ arguments: [String], _ output: Output) throws {
+        switch arguments.first {
+        case nil: throw CommandError.usage("a command is missing")
+        case "--help", "-h": try output.write(line: Command.overview)
+        case "--version": try output.write(line: "prefs \(version)")
+        case let name?:
+            guard let command = command(named: name) else { throw CommandError.usage("unknown command: \(name)") }
+            try command.run(Array(arguments.dropFirst()), output)
+        }
     }
 }

@@ -91,6 +91,20 @@ extension PropertyListFile {
             .sorted { $0.precedes($1) }
     }
 
+    /// The files from which a program that opens the domain FILE reads its values, in order of precedence, if an option asks for them; nil
+    /// otherwise. A path has a single layer.
+    static func layers(
+        requestedBy option: String, _ arguments: Arguments
+    ) throws(CommandError) -> [(origin: String, file: PropertyListFile)]? {
+        guard arguments.has(option) else { return nil }
+        guard arguments.etcdOption == nil else { throw .usage("--\(option) needs a file: there are no layers in etcd") }
+        let operand = arguments.operands[0]
+        let stored = (origin: "stored", file: PropertyListFile(operand: operand))
+        guard !isPath(operand) else { return [stored] }
+        let (defaults, mandatory) = administratorsFiles(ofSuite: operand)
+        return mandatory.map { (origin: "mandatory", file: $0) } + [stored] + defaults.map { (origin: "defaults", file: $0) }
+    }
+
     /// Reads or edits the file, and prints its other errors, such as discarded edits of a killed process.
     func reporting<Success>(_ body: () throws -> Success) throws -> Success {
         let result = Result { try body() }

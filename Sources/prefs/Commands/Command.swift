@@ -1,69 +1,67 @@
 import EtcdStorage
 
-/// One of the tool's commands, with its parsed arguments.
-protocol Command: Sendable {
-    static var name: String { get }
+/// One of the tool's commands.
+struct Command: Sendable {
+    let name: String
     /// The operands as shown in the usage; completion knows FILE, KEY, COMMAND, and choices separated by `|`.
-    static var operands: String { get }
-    /// The numbers of operands that the command accepts: by default, those in brackets are optional, and `...` repeats the last one.
-    static var operandCount: ClosedRange<Int> { get }
+    let operands: String
+    /// The numbers of operands that the command accepts.
+    let operandCount: ClosedRange<Int>
     /// The options as shown in the usage: with a placeholder after the name, as in `--count N`, for an option that has a value.
-    static var options: [String] { get }
-    /// Whether `--etcd` may replace an operand.
-    static var takesEtcd: Bool { get }
-    /// The index of that operand, FILE.
-    static var etcdOperand: Int { get }
+    let options: [String]
+    /// The index of the operand FILE, which `--etcd` may replace; nil for a command that works on files only.
+    let etcdOperand: Int?
     /// The command with its operands and options.
-    static var usage: String { get }
+    let usage: String
     /// The function of the command, in one line.
-    static var summary: String { get }
+    let summary: String
     /// Further explanation, in any number of lines.
-    static var details: String { get }
+    let details: String
+    private let body: @Sendable (Arguments, Output) throws -> Void
 
-    /// Interprets arguments whose options and operand count are valid.
-    init(_ arguments: Arguments) throws(CommandError)
-
-    /// Runs the command to completion.
-    func run(_ output: Output) throws
-}
-
-extension Command {
-    static var operandCount: ClosedRange<Int> {
+    /// - Parameters:
+    ///   - operandCount: by default, operands in brackets are optional, and `...` repeats the last one.
+    ///   - run: interprets arguments whose options and operand count are valid, and runs the command to completion.
+    init(
+        _ name: String, operands: String = "", operandCount: ClosedRange<Int>? = nil, options: [String] = [], etcdOperand: Int? = nil,
+        usage: String? = nil, summary: String, details: String = "", run: @escaping @Sendable (Arguments, Output) throws -> Void
+    ) {
         let words = operands.split(separator: " ")
-        return words.prefix { !$0.hasPrefix("[") && $0 != "..." }.count...(operands.contains("...") ? .max : words.count)
+        let required = words.prefix { !$0.hasPrefix("[") && $0 != "..." }.count
+        self.operandCount = operandCount ?? required...(operands.contains("...") ? .max : words.count)
+        let parts = ["prefs", name, operands] + options.map { "[\($0)]" }
+        self.usage = usage ?? parts.filter { !$0.isEmpty }.joined(separator: " ")
+        (self.name, self.operands, self.options, self.etcdOperand) = (name, operands, options, etcdOperand)
+        (self.summary, self.details, body) = (summary, details, run)
     }
-    static var options: [String] { [] }
-    static var takesEtcd: Bool { false }
-    static var etcdOperand: Int { 0 }
-    static var details: String { "" }
+
+    /// Whether `--etcd` may replace an operand.
+    var takesEtcd: Bool { etcdOperand != nil }
 
     /// The options with those of etcd, if the command takes them.
-    static var allOptions: [String] {
+    var allOptions: [String] {
         takesEtcd ? options + EtcdConfiguration.options : options
     }
 
-    static var usage: String {
-        (["prefs", name, operands] + options.map { "[\($0)]" }).filter { !$0.isEmpty }.joined(separator: " ")
-    }
-
-    /// Parses the arguments after the command's name.
-    static func parse(_ arguments: [String]) throws(CommandError) -> any Command {
-        do throws(CommandError) {
+    /// Interprets the arguments after the command's name, and runs the command to completion.
+    func run(_ arguments: [String], _ output: Output) throws {
+        do {
             var arguments = try Arguments(parsing: arguments, options: options + EtcdConfiguration.options)
-            if arguments.has("help") { return HelpCommand(text: HelpCommand.explanation(of: self)) }
-            if !takesEtcd, let option = arguments.etcdOption {
-                throw .usage("\(name) works on files only, and takes no --\(option)")
+            if arguments.has("help") { return try output.write(line: explanation) }
+            if let etcdOperand {
+                arguments.insertEtcdOperand(at: etcdOperand)
+            } else if let option = arguments.etcdOption {
+                throw CommandError.usage("\(name) works on files only, and takes no --\(option)")
             }
-            arguments.insertEtcdOperand(at: etcdOperand)
             try check(arguments.operands)
-            return try Self(arguments)
-        } catch .usage(let reason, _) {
-            throw .usage(reason, synopsis: usage)
+            try body(arguments, output)
+        } catch CommandError.usage(let reason, nil) {
+            throw CommandError.usage(reason, synopsis: usage)
         }
     }
 
     /// The placeholder of an operand in the usage; those before `...` repeat.
-    static func placeholder(at index: Int) -> String {
+    func placeholder(at index: Int) -> String {
         let words = operands.split(separator: " ").map { $0.filter { !"[]".contains($0) } }
         guard let end = words.firstIndex(of: "...") else { return index < words.count ? words[index] : "" }
         if index < end { return words[index] }
@@ -72,7 +70,7 @@ extension Command {
         return words[end - period + (index - end) % period]
     }
 
-    private static func check(_ operands: [String]) throws(CommandError) {
+    private func check(_ operands: [String]) throws(CommandError) {
         if operands.count < operandCount.lowerBound { throw .usage("an operand is missing") }
         if operands.count > operandCount.upperBound {
             throw .usage("one operand too many: \(operands[operandCount.upperBound])")

@@ -2,37 +2,27 @@ import EtcdStorage
 import ObservableStorage
 import PropertyListCoding
 
-/// `prefs completions`: prints a script that completes command lines, or the candidates that the scripts request.
-struct CompletionsCommand: Command {
-    static let name = "completions"
-    static let operands = "bash|zsh|fish"
-    static let operandCount = 0...Int.max
-    static let options = ["--candidates"]
-    static let usage = "prefs completions bash|zsh|fish"
-    static let summary = "Print a script for the shell that completes commands, options, domains and keys."
-    static let details = """
-          bash   source <(prefs completions bash)         in ~/.bashrc
-          zsh    source <(prefs completions zsh)          in ~/.zshrc, after compinit
-          fish   prefs completions fish | source          in ~/.config/fish/config.fish
+extension Command {
+    /// Prints a script that completes command lines, or the candidates that the scripts request.
+    static let completions = Command(
+        "completions", operands: "bash|zsh|fish", operandCount: 0...Int.max, options: ["--candidates"],
+        usage: "prefs completions bash|zsh|fish",
+        summary: "Print a script for the shell that completes commands, options, domains and keys.",
+        details: """
+              bash   source <(prefs completions bash)         in ~/.bashrc
+              zsh    source <(prefs completions zsh)          in ~/.zshrc, after compinit
+              fish   prefs completions fish | source          in ~/.config/fish/config.fish
 
-        prefs completions --candidates -- WORD ... prints the completions of the last of the words after prefs, one per line.
-        """
-
-    private let text: String
-
-    init(_ arguments: Arguments) throws(CommandError) {
+            prefs completions --candidates -- WORD ... prints the completions of the last of the words after prefs, one per line.
+            """
+    ) { arguments, output in
         if arguments.has("candidates") {
-            text = Self.candidates(for: arguments.operands).map { $0 + "\n" }.joined()
-            return
+            return try output.write(Array(candidates(for: arguments.operands).map { $0 + "\n" }.joined().utf8))
         }
-        guard let shell = arguments.operands.first else { throw .usage("an operand is missing") }
-        guard arguments.operands.count == 1 else { throw .usage("one operand too many: \(arguments.operands[1])") }
-        guard let script = Self.scripts[shell] else { throw .usage("unknown shell: \(shell)") }
-        text = script + "\n"
-    }
-
-    func run(_ output: Output) throws {
-        try output.write(Array(text.utf8))
+        guard let shell = arguments.operands.first else { throw CommandError.usage("an operand is missing") }
+        guard arguments.operands.count == 1 else { throw CommandError.usage("one operand too many: \(arguments.operands[1])") }
+        guard let script = scripts[shell] else { throw CommandError.usage("unknown shell: \(shell)") }
+        try output.write(line: script)
     }
 
     private static let scripts = [
@@ -71,7 +61,7 @@ struct CompletionsCommand: Command {
 
 // MARK: - Candidates
 
-extension CompletionsCommand {
+extension Command {
     /// The completions of the last word of a command line.
     static func candidates(for words: [String]) -> [String] {
         let prefix = words.last ?? ""
@@ -87,12 +77,12 @@ extension CompletionsCommand {
             return choices(option.split(separator: " ").last ?? "")
         }
         if isOption, !endsOptions { return command.allOptions.compactMap { $0.split(separator: " ").first.map(String.init) } + ["--help"] }
-        let parsed = parsed(arguments, of: command)
+        let parsed = command.parsed(arguments)
         return candidates(command.placeholder(at: parsed.operands.count), parsed)
     }
 
     /// The arguments that can be recognized, with the value of `--etcd` as FILE.
-    private static func parsed(_ arguments: ArraySlice<String>, of command: any Command.Type) -> Arguments {
+    private func parsed(_ arguments: ArraySlice<String>) -> Arguments {
         var parsed = Arguments()
         var rest = arguments
         while let argument = rest.popFirst() {
@@ -100,13 +90,13 @@ extension CompletionsCommand {
                 parsed.operands += rest
                 break
             }
-            if command.allOptions.contains(where: { $0.hasPrefix(argument + " ") }) {
+            if allOptions.contains(where: { $0.hasPrefix(argument + " ") }) {
                 parsed.options[String(argument.dropFirst(2))] = rest.popFirst()
             } else if !argument.hasPrefix("-") {
                 parsed.operands.append(argument)
             }
         }
-        parsed.insertEtcdOperand(at: command.etcdOperand)
+        if let etcdOperand { parsed.insertEtcdOperand(at: etcdOperand) }
         return parsed
     }
 

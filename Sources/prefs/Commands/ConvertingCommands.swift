@@ -2,24 +2,14 @@ import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
-/// `prefs export`: prints the whole property list.
-struct ExportCommand: Command {
-    static let name = "export"
-    static let operands = "FILE"
-    static let options = ["--format xml|binary|json"]
-    static let takesEtcd = true
-    static let summary = "Write the property list to standard output."
-    static let usage = "prefs export FILE --format xml|binary|json"
-
-    private let storage: EntryStorage
-    private let format: DocumentFormat
-
-    init(_ arguments: Arguments) throws(CommandError) {
-        format = try DocumentFormat(option: "format", of: arguments)
-        storage = try EntryStorage(arguments)
-    }
-
-    func run(_ output: Output) throws {
+// Commands that write whole property lists.
+extension Command {
+    static let export = Command(
+        "export", operands: "FILE", options: ["--format xml|binary|json"], etcdOperand: 0,
+        usage: "prefs export FILE --format xml|binary|json", summary: "Write the property list to standard output."
+    ) { arguments, output in
+        let format = try DocumentFormat(option: "format", of: arguments)
+        let storage = try EntryStorage(arguments)
         let entries = try storage.existingEntries()
         if format == .json {
             try output.write(entries.json(key: output.key))
@@ -27,37 +17,27 @@ struct ExportCommand: Command {
             try output.write(format.encoded(entries, of: storage.name))
         }
     }
-}
 
-/// `prefs import`: merges a property list into the file.
-struct ImportCommand: Command {
-    static let name = "import"
-    static let operands = "FILE [SOURCE]"
-    static let takesEtcd = true
-    static let summary = "Set every entry of a property list or JSON object, from standard input or a file, as one transaction."
-    static let details = """
-        SOURCE is a path, or - for standard input. The format (binary, XML or JSON) is recognized by the content. JSON is read as by
-        prefs write --json.
-        """
-
-    private let storage: EntryStorage
-    private let source: String
-
-    init(_ arguments: Arguments) throws(CommandError) {
-        storage = try EntryStorage(arguments)
-        source = arguments.operands.count > 1 ? arguments.operands[1] : "-"
-    }
-
-    func run(_ output: Output) throws {
-        let imported = try entries(of: readInput(source))
+    static let `import` = Command(
+        "import", operands: "FILE [SOURCE]", etcdOperand: 0,
+        summary: "Set every entry of a property list or JSON object, from standard input or a file, as one transaction.",
+        details: """
+            SOURCE is a path, or - for standard input. The format (binary, XML or JSON) is recognized by the content. JSON is read as by
+            prefs write --json.
+            """
+    ) { arguments, _ in
+        let storage = try EntryStorage(arguments)
+        let source = arguments.operands.count > 1 ? arguments.operands[1] : "-"
+        let imported = try entries(of: readInput(source), named: source == "-" ? "standard input" : source)
         try storage.edit { entries in
             for (key, value) in imported { entries[key] = value }
         }
     }
 
-    private func entries(of bytes: Data) throws(CommandError) -> [String: PropertyListValue] {
-        let name = source == "-" ? "standard input" : source
-        let isJSON = isJSON(bytes)
+    /// Decodes a property list or a JSON object.
+    private static func entries(of bytes: Data, named name: String) throws(CommandError) -> [String: PropertyListValue] {
+        let space = [0x20, 0x09, 0x0A, 0x0D] as [UInt8]
+        let isJSON = bytes.first { !space.contains($0) } == UInt8(ascii: "{")
         let root: PropertyListValue
         do throws(PropertyListError) {
             root = try isJSON ? jsonValue(bytes) : PropertyListValue.decode(bytes).value
@@ -70,79 +50,46 @@ struct ImportCommand: Command {
         return entries
     }
 
-    private func isJSON(_ bytes: Data) -> Bool {
-        let space = [0x20, 0x09, 0x0A, 0x0D] as [UInt8]
-        return bytes.first { !space.contains($0) } == UInt8(ascii: "{")
-    }
-
-    private func jsonValue(_ bytes: Data) throws(PropertyListError) -> PropertyListValue {
+    private static func jsonValue(_ bytes: Data) throws(PropertyListError) -> PropertyListValue {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw PropertyListError(offset: nil, reason: "not JSON: it is not UTF-8")
         }
         return try JSONReader.value(of: text)
     }
-}
 
-/// `prefs convert`: changes the format of a file.
-struct ConvertCommand: Command {
-    static let name = "convert"
-    static let operands = "FILE"
-    static let options = ["--to xml|binary|json", "--output PATH", "--lossy"]
-    static let usage = "prefs convert FILE --to xml|binary|json [-o PATH | --output PATH] [--lossy]"
-    static let summary = "Change the format of a property list in place, or write it as JSON to standard output."
-    static let details = """
-          -o PATH   write the result to another file, or with - to standard output, and leave FILE as it is
-          --lossy   convert also what the format cannot represent exactly: XML truncates dates to seconds; JSON has strings for dates, data,
-                    nan and infinity, and an object for a reference of an archive
+    static let convert = Command(
+        "convert", operands: "FILE", options: ["--to xml|binary|json", "--output PATH", "--lossy"],
+        usage: "prefs convert FILE --to xml|binary|json [-o PATH | --output PATH] [--lossy]",
+        summary: "Change the format of a property list in place, or write it as JSON to standard output.",
+        details: """
+              -o PATH   write the result to another file, or with - to standard output, and leave FILE as it is
+              --lossy   convert also what the format cannot represent exactly: XML truncates dates to seconds; JSON has strings for dates, data,
+                        nan and infinity, and an object for a reference of an archive
 
-        In place, the file is replaced atomically under its lock, and its mode and owner are kept.
-        """
-
-    private let file: PropertyListFile
-    private let format: DocumentFormat
-    private let destination: String?
-    private let isLossy: Bool
-
-    init(_ arguments: Arguments) throws(CommandError) {
-        format = try DocumentFormat(option: "to", of: arguments)
-        destination = arguments.options["output"] ?? (format == .json ? "-" : nil)
-        isLossy = arguments.has("lossy")
-        file = PropertyListFile(operand: arguments.operands[0])
-        guard destination != "" else { throw .usage("the name of the output is empty") }
-    }
-
-    func run(_ output: Output) throws {
+            In place, the file is replaced atomically under its lock, and its mode and owner are kept.
+            """
+    ) { arguments, output in
+        let format = try DocumentFormat(option: "to", of: arguments)
+        let destination = arguments.options["output"] ?? (format == .json ? "-" : nil)
+        guard destination != "" else { throw CommandError.usage("the name of the output is empty") }
+        let isLossy = arguments.has("lossy")
+        let file = PropertyListFile(operand: arguments.operands[0])
         let entries = try file.existingEntries()
-        if let destination {
-            try check(entries)
-            let bytes = try format.encoded(entries, of: file.name)
-            return destination == "-" ? try output.write(bytes) : try write(bytes, to: destination)
+        guard let destination else {
+            return try file.convert(to: format == .xml ? .xml : .binary) { try format.check($0, of: file.name, isLossy: isLossy) }
         }
-        try file.convert(to: format == .xml ? .xml : .binary) { try check($0) }
+        try format.check(entries, of: file.name, isLossy: isLossy)
+        let bytes = try format.encoded(entries, of: file.name)
+        try destination == "-" ? output.write(bytes) : replace(destination, with: bytes, convertedFrom: file.name)
     }
 
-    /// Throws an error for the first value that the format cannot represent.
-    private func check(_ entries: [String: PropertyListValue]) throws(CommandError) {
-        do {
-            try entries.forEachNested { path, name, value in
-                if let reason = format.reason(against: name, value, isLossy: isLossy) {
-                    throw CommandError.failed("\(file.name): cannot be converted: key \(path.quoted): \(reason)")
-                }
-            }
-        } catch {
-            throw CommandError(error)
+    private static func replace(_ path: String, with bytes: Data, convertedFrom file: String) throws(CommandError) {
+        let (source, target) = (URL(fileURLWithPath: file), URL(fileURLWithPath: path))
+        guard source.resolvingSymlinksInPath() != target.resolvingSymlinksInPath() else {
+            throw .failed("\(path): is the file itself; without -o it is converted in place")
         }
-    }
-
-    private func write(_ bytes: Data, to path: String) throws(CommandError) {
         do {
-            let (source, target) = (URL(fileURLWithPath: file.name), URL(fileURLWithPath: path))
-            guard source.resolvingSymlinksInPath() != target.resolvingSymlinksInPath() else {
-                throw CommandError.failed("\(path): is the file itself; without -o it is converted in place")
-            }
             try bytes.write(to: target, options: .atomic)
-        } catch let error as CommandError {
-            throw error
         } catch {
             throw .failed("\(path): cannot be written: \(error)")
         }
@@ -170,8 +117,17 @@ enum DocumentFormat: String {
         }
     }
 
+    /// Throws an error for the first value that the format cannot represent.
+    func check(_ entries: [String: PropertyListValue], of file: String, isLossy: Bool) throws {
+        try entries.forEachNested { path, name, value in
+            if let reason = reason(against: name, value, isLossy: isLossy) {
+                throw CommandError.failed("\(file): cannot be converted: key \(path.quoted): \(reason)")
+            }
+        }
+    }
+
     /// The reason why the format cannot represent an entry, apart from the values in it; nil if it can.
-    func reason(against name: String, _ value: PropertyListValue, isLossy: Bool) -> String? {
+    private func reason(against name: String, _ value: PropertyListValue, isLossy: Bool) -> String? {
         switch (self, value) {
         case (.binary, _): return nil
         case (.json, _) where isLossy: return nil

@@ -3,33 +3,26 @@ import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
-/// `prefs edit`: changes a property list in an editor.
-struct EditCommand: Command {
-    static let name = "edit"
-    static let operands = "FILE"
-    static let takesEtcd = true
-    static let summary = "Edit the property list as XML in $VISUAL or $EDITOR; the edited values are stored in one transaction."
-    static let details = """
-        The editor opens a copy in a private folder. Only the values that were edited are stored, so that concurrent changes by others are
-        kept; a value that both have changed is an error. If the edited copy cannot be stored, nothing is changed; on a terminal it can be
-        edited again, and otherwise the copy is kept and the error says where. If the editor exits with an error, nothing is stored.
-        """
-
-    private let storage: EntryStorage
-
-    init(_ arguments: Arguments) throws(CommandError) {
-        storage = try EntryStorage(arguments)
-    }
-
-    func run(_ output: Output) throws {
+extension Command {
+    /// Changes a property list in an editor.
+    static let edit = Command(
+        "edit", operands: "FILE", etcdOperand: 0,
+        summary: "Edit the property list as XML in $VISUAL or $EDITOR; the edited values are stored in one transaction.",
+        details: """
+            The editor opens a copy in a private folder. Only the values that were edited are stored, so that concurrent changes by others are
+            kept; a value that both have changed is an error. If the edited copy cannot be stored, nothing is changed; on a terminal it can be
+            edited again, and otherwise the copy is kept and the error says where. If the editor exits with an error, nothing is stored.
+            """
+    ) { arguments, _ in
+        let storage = try EntryStorage(arguments)
         let original = try storage.existingEntries()
         let bytes = try DocumentFormat.xml.encoded(original, of: storage.name)
-        let copied = try entries(of: bytes)
+        let copied = try entries(of: bytes, storage.name)
         let copy = try EditedCopy(of: storage.name, bytes)
         do {
             repeat {
                 try copy.openEditor()
-            } while try !store(Merge(original: original, copied: copied, edited: [:]), copy)
+            } while try !store(copy, in: storage, original: original, copied: copied)
         } catch {
             if copy.isUnchanged {
                 copy.remove()
@@ -41,10 +34,12 @@ struct EditCommand: Command {
     }
 
     /// Stores what was edited; returns false if that failed and the user wants to edit again.
-    private func store(_ merge: Merge, _ copy: EditedCopy) throws -> Bool {
+    private static func store(
+        _ copy: EditedCopy, in storage: EntryStorage, original: [String: PropertyListValue], copied: [String: PropertyListValue]
+    ) throws -> Bool {
         do {
-            let edited = try entries(of: readInput(copy.path))
-            let merge = Merge(original: merge.original, copied: merge.copied, edited: edited)
+            let edited = try entries(of: readInput(copy.path), storage.name)
+            let merge = Merge(original: original, copied: copied, edited: edited)
             guard !merge.editedKeys.isEmpty else { return true }
             try storage.edit { entries in
                 for key in merge.editedKeys { entries[key] = try merge.value(of: key, present: entries[key]) }
@@ -55,12 +50,13 @@ struct EditCommand: Command {
         } catch {
             guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else { throw error }
             CommandError(error).report()
-            guard try Self.wantsToEditAgain() else { throw error }
+            try Output(descriptor: STDERR_FILENO, isColoured: false).write(Array("Edit again? [Y/n] ".utf8))
+            guard let answer = readLine(), ["", "y", "yes"].contains(answer.lowercased()) else { throw error }
             return false
         }
     }
 
-    private func entries(of bytes: Data) throws(CommandError) -> [String: PropertyListValue] {
+    private static func entries(of bytes: Data, _ name: String) throws(CommandError) -> [String: PropertyListValue] {
         do throws(PropertyListError) {
             let root = try PropertyListValue.decode(bytes).value
             guard case .dictionary(let entries) = root else {
@@ -68,14 +64,8 @@ struct EditCommand: Command {
             }
             return entries
         } catch {
-            throw .failed("\(storage.name): the edited copy is not a property list: \(error)")
+            throw .failed("\(name): the edited copy is not a property list: \(error)")
         }
-    }
-
-    private static func wantsToEditAgain() throws(CommandError) -> Bool {
-        try Output(descriptor: STDERR_FILENO, isColoured: false).write(Array("Edit again? [Y/n] ".utf8))
-        guard let answer = readLine() else { return false }
-        return ["", "y", "yes"].contains(answer.lowercased())
     }
 }
 

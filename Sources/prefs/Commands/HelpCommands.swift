@@ -1,10 +1,11 @@
-/// `prefs help`: explains the tool, or one command.
-struct HelpCommand: Command {
-    static let name = "help"
-    static let operands = "[COMMAND]"
-    static let summary = "Explain a command, or list them all."
+extension Command {
+    static let help = Command("help", operands: "[COMMAND]", summary: "Explain a command, or list them all.") { arguments, output in
+        guard let name = arguments.operands.first else { return try output.write(line: overview) }
+        guard let command = Prefs.command(named: name) else { throw CommandError.usage("unknown command: \(name)") }
+        try output.write(line: command.explanation)
+    }
 
-    /// The sections that apply to all commands.
+    /// The sections of the help that apply to all commands.
     static let sections = [
         (
             "Files",
@@ -39,18 +40,13 @@ struct HelpCommand: Command {
         ),
     ]
 
-    let text: String
-
-    func run(_ output: Output) throws {
-        try output.write(line: text)
+    /// The usage of the command and what it does.
+    var explanation: String {
+        let etcd = etcdOperand.map { "--etcd ENDPOINTS/PREFIX can replace \(placeholder(at: $0)): see etcd in prefs help." }
+        return ["usage: \(usage)", summary, details, etcd ?? ""].filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
-    static func explanation(of command: any Command.Type) -> String {
-        let operand = command.placeholder(at: command.etcdOperand)
-        let etcd = command.takesEtcd ? "--etcd ENDPOINTS/PREFIX can replace \(operand): see etcd in prefs help." : ""
-        return ["usage: \(command.usage)", command.summary, command.details, etcd].filter { !$0.isEmpty }.joined(separator: "\n\n")
-    }
-
+    /// The usages of all commands, and the sections.
     static var overview: String {
         """
         usage: prefs COMMAND ...
@@ -60,37 +56,17 @@ struct HelpCommand: Command {
         \(sections.map { "\($0): \($1)" }.joined(separator: "\n\n"))
         """
     }
-}
 
-extension HelpCommand {
-    init(_ arguments: Arguments) throws(CommandError) {
-        guard let name = arguments.operands.first else {
-            text = Self.overview
-            return
-        }
-        guard let command = Prefs.command(named: name) else { throw .usage("unknown command: \(name)") }
-        text = Self.explanation(of: command)
-    }
-}
-
-/// `prefs manual`: prints the manual page.
-struct ManualCommand: Command {
-    static let name = "manual"
-    static let operands = ""
-    static let summary = "Print the manual page prefs(1): prefs manual | man -l -"
-
-    init(_ arguments: Arguments) {}
-
-    func run(_ output: Output) throws {
-        try output.write(line: Self.page)
+    static let manual = Command("manual", summary: "Print the manual page prefs(1): prefs manual | man -l -") { _, output in
+        try output.write(line: page)
     }
 
     /// The page in the macros of man(7).
     private static var page: String {
         let commands = Prefs.commands.map { command in
-            ".SS \(escaped(command.name))\n.B \(escaped(command.usage))\n.PP\n\(escaped(command.summary))" + details(of: command)
+            ".SS \(escaped(command.name))\n.B \(escaped(command.usage))\n.PP\n\(escaped(command.summary))" + command.manualDetails
         }
-        let sections = HelpCommand.sections.map { ".SH \($0.uppercased())\n\(escaped($1))" }
+        let sections = Self.sections.map { ".SH \($0.uppercased())\n\(escaped($1))" }
         return """
             .TH PREFS 1 "" "prefs \(Prefs.version)"
             .SH NAME
@@ -105,8 +81,8 @@ struct ManualCommand: Command {
             """
     }
 
-    private static func details(of command: any Command.Type) -> String {
-        command.details.isEmpty ? "" : "\n.PP\n.nf\n\(escaped(command.details))\n.fi"
+    private var manualDetails: String {
+        details.isEmpty ? "" : "\n.PP\n.nf\n\(Self.escaped(details))\n.fi"
     }
 
     /// Escapes backslashes, dashes and characters that are not ASCII, and lines that begin like a macro.

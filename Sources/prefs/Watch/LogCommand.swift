@@ -2,50 +2,43 @@ import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
-/// `prefs log`: prints the changes in a file's journal, or in the history of etcd.
-struct LogCommand: Command {
-    static let name = "log"
-    static let operands = "FILE [KEY]"
-    static let options = ["--json", EntryPath.literalOption]
-    static let takesEtcd = true
-    static let summary = "Print who has changed what and when, from the file's journal or the history of etcd, the oldest change first."
-    static let details = """
-        A line has the time, the key, the old and the new value, the writer and the revision. Changes with the same revision are one
-        transaction. Times are from the clocks of the writers; etcd stores neither time nor writer. With KEY, which may be a path, only
-        changes of its value are printed.
-          --json   print objects: {"key","old","new","kind","storageRevision","time","writer"}. old and new are null where nothing is
-                   stored; kind is set or removed; time (ISO 8601) and writer are null where they are not known
+extension Command {
+    /// Prints the changes in a file's journal, or in the history of etcd.
+    static let log = Command(
+        "log", operands: "FILE [KEY]", options: ["--json", EntryPath.literalOption], etcdOperand: 0,
+        summary: "Print who has changed what and when, from the file's journal or the history of etcd, the oldest change first.",
+        details: """
+            A line has the time, the key, the old and the new value, the writer and the revision. Changes with the same revision are one
+            transaction. Times are from the clocks of the writers; etcd stores neither time nor writer. With KEY, which may be a path, only
+            changes of its value are printed.
+              --json   print objects: {"key","old","new","kind","storageRevision","time","writer"}. old and new are null where nothing is
+                       stored; kind is set or removed; time (ISO 8601) and writer are null where they are not known
 
-        The exit status is 4 if there is no journal, or if etcd has compacted its history. prefs watch --since REVISION continues from a
-        revision.
-        """
-
-    private let storage: EntryStorage
-    private let path: EntryPath?
-    private let isJSON: Bool
-
-    init(_ arguments: Arguments) throws(CommandError) {
-        storage = try EntryStorage(arguments)
-        path = arguments.operands.count > 1 ? EntryPath(arguments, operand: 1) : nil
-        isJSON = arguments.has("json")
-        guard path != nil || !arguments.has("literal") else { throw .usage("\(EntryPath.literalOption) needs a key") }
-    }
-
-    func run(_ output: Output) throws {
+            The exit status is 4 if there is no journal, or if etcd has compacted its history. prefs watch --since REVISION continues from a
+            revision.
+            """
+    ) { arguments, output in
+        guard arguments.operands.count > 1 || !arguments.has("literal") else {
+            throw CommandError.usage("\(EntryPath.literalOption) needs a key")
+        }
+        let storage = try EntryStorage(arguments)
         _ = try storage.existingEntries()
-        Prefs.run { try await print(storage.backend, output) }
+        Prefs.run { try await printLog(of: storage.backend, arguments, output) }
     }
 
     /// Prints the commits of a storage.
-    func print(_ storage: any StorageBackend, _ output: Output) async throws {
+    static func printLog(of storage: any StorageBackend, _ arguments: Arguments, _ output: Output) async throws {
         guard let commits = try await storage.commits(since: nil) else {
             throw CommandError.notRemembered("\(storage.name): \(CommandError.noJournal); prefs watch prints later ones")
         }
-        for line in commits.flatMap(lines) { try output.write(line: isJSON ? line.json : line.text(for: output)) }
+        let path = arguments.operands.count > 1 ? EntryPath(arguments, operand: 1) : nil
+        for line in commits.flatMap({ lines($0, at: path) }) {
+            try output.write(line: arguments.has("json") ? line.json : line.text(for: output))
+        }
     }
 
     /// The lines for the changes of a commit that are to be printed, sorted by key.
-    private func lines(_ commit: StorageCommit) -> [LogLine] {
+    private static func lines(_ commit: StorageCommit, at path: EntryPath?) -> [LogLine] {
         let edits: [(key: String, old: PropertyListValue?, new: PropertyListValue?)]
         if let path {
             let (old, new) = (commit.edits.compactMapValues(\.oldValue), commit.edits.compactMapValues(\.newValue))

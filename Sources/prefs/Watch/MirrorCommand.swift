@@ -4,38 +4,28 @@ import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
-/// `prefs mirror`: keeps a file equal to the entries under a prefix in etcd, until it is stopped.
-struct MirrorCommand: Command {
-    static let name = "mirror"
-    static let operands = "ENDPOINTS/PREFIX FILE"
-    static let takesEtcd = true
-    static let summary = "Keep FILE equal to the entries under a prefix in etcd until interrupted; other programs watch FILE."
-    static let details = """
-        Entries of FILE that are not under the prefix are removed, and changes to FILE by others are overwritten at the next change in etcd.
-        FILE is replaced atomically, once for all pending changes. While the cluster cannot be reached, FILE keeps its entries, and standard
-        error says so; entries that cannot be stored in FILE are reported there as well, and retried. SIGINT and SIGTERM end the command
-        with status 0.
-        """
-
-    private static let retryInterval = Duration.seconds(2)
-
-    private let etcd: EtcdBackend
-    private let file: PropertyListFile
-
-    init(_ arguments: Arguments) throws(CommandError) {
-        etcd = try EtcdBackend.make(arguments)
-        file = PropertyListFile(operand: arguments.operands[1])
-    }
-
-    func run(_ output: Output) throws {
+extension Command {
+    /// Keeps a file equal to the entries under a prefix in etcd, until it is stopped.
+    static let mirror = Command(
+        "mirror", operands: "ENDPOINTS/PREFIX FILE", etcdOperand: 0,
+        summary: "Keep FILE equal to the entries under a prefix in etcd until interrupted; other programs watch FILE.",
+        details: """
+            Entries of FILE that are not under the prefix are removed, and changes to FILE by others are overwritten at the next change in etcd.
+            FILE is replaced atomically, once for all pending changes. While the cluster cannot be reached, FILE keeps its entries, and standard
+            error says so; entries that cannot be stored in FILE are reported there as well, and retried. SIGINT and SIGTERM end the command
+            with status 0.
+            """
+    ) { arguments, _ in
+        let etcd = try EtcdBackend.make(arguments)
+        let file = PropertyListFile(operand: arguments.operands[1])
         let signals = onSignals([SIGINT, SIGTERM]) { _ in exit(0) }
         withExtendedLifetime(signals) {
-            Prefs.run { try await mirror(try await Self.repeating { try await ObservableStore.open(etcd) }) }
+            Prefs.run { try await keep(file, equalTo: try await repeating { try await ObservableStore.open(etcd) }) }
         }
     }
 
     /// Writes the entries of a store to the file now and after each change, until the store ends.
-    private func mirror(_ store: ObservableStore) async throws {
+    private static func keep(_ file: PropertyListFile, equalTo store: ObservableStore) async throws {
         // Each write stores the current entries, so one buffered change is enough.
         let changes = store.allChanges(bufferingPolicy: .bufferingNewest(1))
         let queue = DispatchQueue(label: "prefs mirror")
@@ -43,15 +33,15 @@ struct MirrorCommand: Command {
             group.addTask { [failures = store.failures] in
                 for await failure in failures { CommandError(failure).report() }
             }
-            group.addTask { [updates = store.availabilityUpdates] in await Self.reportRecoveries(updates, of: etcd.name) }
-            try await Self.repeating { try await write(store, on: queue) }
-            for await _ in changes { try await Self.repeating { try await write(store, on: queue) } }
+            group.addTask { [updates = store.availabilityUpdates, name = store.name] in await reportRecoveries(updates, of: name) }
+            try await repeating { try await update(file, from: store, on: queue) }
+            for await _ in changes { try await repeating { try await update(file, from: store, on: queue) } }
             group.cancelAll()
         }
     }
 
     /// Makes the entries of the file those of a store, as one edit.
-    private func write(_ store: ObservableStore, on queue: DispatchQueue) async throws {
+    private static func update(_ file: PropertyListFile, from store: ObservableStore, on queue: DispatchQueue) async throws {
         // File access may block, which threads of the cooperative pool must not.
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             queue.async {
@@ -90,7 +80,7 @@ struct MirrorCommand: Command {
                 if error != reported { error.report() }
                 reported = error
             }
-            try await Task.sleep(for: retryInterval)
+            try await Task.sleep(for: .seconds(2))
         }
     }
 }

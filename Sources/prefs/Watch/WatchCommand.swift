@@ -3,32 +3,36 @@ import FoundationSubset
 import ObservableStorage
 import PropertyListCoding
 
-/// `prefs watch`: prints a line for each change, or displays a table on a terminal, until it is interrupted.
-struct WatchCommand: Command {
-    static let name = "watch"
-    static let operands = "FILE [KEY ...]"
-    static let options = ["--json", "--initial", "--since REVISION", "--count N", "--lines"]
-    static let takesEtcd = true
-    static let summary = "Print a line for each change of the keys, or of all, until interrupted; on a terminal, show a live table."
-    static let details = """
-          --json      print objects: {"key","old","new","kind","origin","revision","storageRevision"}. old and new are null where nothing
-                      is stored; kind is set, removed or initial; origin is external, or null for an initial value; storageRevision is
-                      the revision of the file, or null if it has no journal
-          --initial   print the current values first, for named keys also when they are not set
-          --since REVISION
-                      print the changes since a storageRevision first, and exit with 4 if the file does not have them any more
-          --count N   stop after N lines
-          --lines     print lines also on a terminal, as the other options do
+extension Command {
+    static let watch = Command(
+        "watch", operands: "FILE [KEY ...]", options: ["--json", "--initial", "--since REVISION", "--count N", "--lines"], etcdOperand: 0,
+        summary: "Print a line for each change of the keys, or of all, until interrupted; on a terminal, show a live table.",
+        details: """
+              --json      print objects: {"key","old","new","kind","origin","revision","storageRevision"}. old and new are null where nothing
+                          is stored; kind is set, removed or initial; origin is external, or null for an initial value; storageRevision is
+                          the revision of the file, or null if it has no journal
+              --initial   print the current values first, for named keys also when they are not set
+              --since REVISION
+                          print the changes since a storageRevision first, and exit with 4 if the file does not have them any more
+              --count N   stop after N lines
+              --lines     print lines also on a terminal, as the other options do
 
-        To continue later, save the storageRevision of a line once a line with another one follows: then all of its changes were printed.
+            To continue later, save the storageRevision of a line once a line with another one follows: then all of its changes were printed.
 
-        The table on a terminal has a row for each key, with its value and, once it has changed, the time, the origin and the old value.
-        Rows of the last change are marked with *. Without --lines, it is not used if TERM is dumb.
+            The table on a terminal has a row for each key, with its value and, once it has changed, the time, the origin and the old value.
+            Rows of the last change are marked with *. Without --lines, it is not used if TERM is dumb.
 
-        The file need not exist yet. SIGINT and SIGTERM end the command with status 0. Changes with the same revision are one transaction.
-        Lines that are not read from a pipe are buffered in memory.
-        """
+            The file need not exist yet. SIGINT and SIGTERM end the command with status 0. Changes with the same revision are one transaction.
+            Lines that are not read from a pipe are buffered in memory.
+            """
+    ) { arguments, output in
+        let watch = try WatchCommand(arguments)
+        Prefs.run { try await watch.run(output) }
+    }
+}
 
+/// Prints a line for each change, or displays a table on a terminal.
+struct WatchCommand {
     private let storage: EntryStorage
     /// The keys to watch, each once and in the order given; all keys if empty.
     private let keys: [String]
@@ -57,11 +61,8 @@ struct WatchCommand: Command {
         isTable = !["json", "initial", "since", "count", "lines"].contains(where: arguments.has) && Terminal.isAvailable
     }
 
-    func run(_ output: Output) throws {
-        Prefs.run { try await watch(try await ObservableStore.open(storage.backend), output) }
-    }
-
-    private func watch(_ store: ObservableStore, _ output: Output) async throws {
+    fileprivate func run(_ output: Output) async throws {
+        let store = try await ObservableStore.open(storage.backend)
         if isTable { return await displayTable(of: store, output) }
         // These end the process even while a write to a full pipe blocks.
         let signals = onSignals([SIGINT, SIGTERM]) { _ in exit(0) }

@@ -65,14 +65,14 @@ struct EtcdOptionsTests {
 
     @Test("The commands that take the options are named in the help, and their options are completed")
     func documented() async throws {
-        let help = try #require(HelpCommand.sections.first { $0.0 == "etcd" }).1
+        let help = try #require(Command.sections.first { $0.0 == "etcd" }).1
         for command in Prefs.commands {
             #expect(
                 help.contains(" \(command.name),") || help.hasPrefix("\(command.name),")
                     || help.contains(" \(command.name) take ")
                         == command.takesEtcd,
                 "\(command.name)")
-            let completed = CompletionsCommand.candidates(for: [command.name, "--etcd"])
+            let completed = Command.candidates(for: [command.name, "--etcd"])
             #expect(completed == (command.takesEtcd ? ["--etcd", "--etcd-user", "--etcd-cacert", "--etcd-cert", "--etcd-key"] : []))
         }
         for option in EtcdConfiguration.options { #expect(help.contains(option)) }

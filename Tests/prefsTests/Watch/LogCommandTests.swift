@@ -29,7 +29,8 @@ struct LogCommandTests {
         let file = folder.file("output")
         try Data().write(to: file)
         let handle = try FileHandle(forWritingTo: file)
-        try await LogCommand(arguments).print(storage, Output(descriptor: handle.fileDescriptor, isColoured: false))
+        let output = Output(descriptor: handle.fileDescriptor, isColoured: false)
+        try await Command.printLog(of: storage, arguments, output)
         try handle.close()
         return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
     }
