@@ -5,6 +5,13 @@ extension Command {
         try output.write(line: command.explanation)
     }
 
+    /// The meaning of each exit status, from 0 on.
+    static let exitStatuses = [
+        "success", "no such key, or a negative result of diff, find or lint", "invalid command line",
+        "a file cannot be read, written or locked, or does not allow the edit, or the cluster of --etcd cannot be reached",
+        "the file has no history for log, or not since the revision of watch --since",
+    ]
+
     /// The sections of the help that apply to all commands.
     static let sections = [
         (
@@ -31,13 +38,7 @@ extension Command {
             """
         ),
         ("Options", "Options may stand anywhere before --, which ends them."),
-        (
-            "Exit status",
-            """
-            0 success; 1 no such key, or a negative result of diff, find or lint; 2 invalid command line; 3 a file cannot be read, \
-            written or locked, or does not allow the edit; 4 the file has no history for log, or not since the revision of watch --since.
-            """
-        ),
+        ("Exit status", "\(exitStatuses.enumerated().map { "\($0) \($1)" }.joined(separator: "; "))."),
     ]
 
     /// The usage of the command and what it does.

@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import prefs
+
 @Suite("Exit status", .timeLimit(.minutes(10)))
 struct ExitStatusTests {
     private let folder: TemporaryFolder
@@ -64,6 +66,15 @@ struct ExitStatusTests {
         #expect(result.errors.hasPrefix("prefs: \(file): "))
         #expect(result.errors.count(where: \.isNewline) == 1)
         #expect(try Data(contentsOf: folder.file("settings.plist")) == Data("nonsense".utf8))
+    }
+
+    @Test("The article has the same exit statuses as the help")
+    func documented() throws {
+        let package = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let file = package.appending(path: "Sources/ObservableStorage/Documentation.docc/CommandLineTool.md")
+        let article = try String(contentsOf: file, encoding: .utf8).replacing("`", with: "")
+        let statuses = Command.exitStatuses.enumerated().map { "| \($0) | \($1) |\n" }.joined()
+        #expect(article.contains("| status | meaning |\n|---|---|\n\(statuses)\n"))
     }
 
     @Test("The error of an invalid XML file, or of XML on standard input, names the line and the column")
