@@ -68,7 +68,12 @@ actor HTTP2Connection {
 
     private func connect(deadline: Instant, filter: @Sendable () throws -> any ByteFilter) async throws(ConnectionError) {
         if Task.isCancelled { throw error(.cancelled) }
-        let socket = try await connectedSocket(deadline: deadline)
+        let socket: Socket
+        do throws(ConnectionError.Reason) {
+            socket = try await connectedSocket(deadline: deadline)
+        } catch {
+            throw self.error(error)
+        }
         do {
             channel = SocketChannel(socket, filter: try filter())
         } catch {
@@ -81,17 +86,52 @@ actor HTTP2Connection {
         updateAvailability()
     }
 
-    private func connectedSocket(deadline: Instant) async throws(ConnectionError) -> Socket {
-        let connector = SocketConnector(endpoint, queue: executor.queue, waiter: waiter, event: Self.connection)
-        do throws(ConnectionError.Reason) {
-            return try await connector.socket(deadline: deadline) { [weak self] in
+    private func connectedSocket(deadline: Instant) async throws(ConnectionError.Reason) -> Socket {
+        let addresses = try await addresses(deadline: deadline)
+        var reason = ConnectionError.Reason.unknownHost("it has no address")
+        for (index, address) in addresses.enumerated() {
+            let share = (deadline - .now) / (addresses.count - index)
+            do throws(ConnectionError.Reason) {
+                return try await connectedSocket(to: address, deadline: .now + share)
+            } catch {
+                reason = error
+            }
+            if reason == .cancelled { break }
+        }
+        throw reason
+    }
+
+    private func addresses(deadline: Instant) async throws(ConnectionError.Reason) -> [SocketAddress] {
+        if let numeric = SocketAddress.numeric(endpoint) { return numeric }
+        let resolution = AwaitableState(Result<[SocketAddress], ConnectionError.Reason>?.none)
+        DispatchQueue.global().async { [endpoint] in
+            let result = SocketAddress.all(of: endpoint)
+            resolution.update { $0 = result }
+        }
+        if let result = await resolution.wait(until: deadline, for: { $0 }) { return try result.get() }
+        throw Task.isCancelled ? .cancelled : .deadlineExceeded
+    }
+
+    private func connectedSocket(to address: SocketAddress, deadline: Instant) async throws(ConnectionError.Reason) -> Socket {
+        var wake = EventWaiter.Wake.event
+        do throws(SocketError) {
+            let socket = try Socket(connectingTo: address, queue: executor.queue) { [weak self] in
                 self?.assumeIsolated { _ = $0.read() }
             } onWritable: { [weak self] in
-                self?.assumeIsolated { $0.channel?.flush() }
+                self?.assumeIsolated {
+                    $0.waiter.wake(Self.connection)
+                    $0.channel?.flush()
+                }
+            }
+            while wake == .event {
+                if try socket.isConnected() { return socket }
+                socket.resumeWriting()
+                wake = await waiter.wait(for: Self.connection, until: deadline) { false }
             }
         } catch {
-            throw self.error(error)
+            throw .socket(error)
         }
+        throw wake == .cancelled ? .cancelled : .deadlineExceeded
     }
 
     /// Waits for a condition while the connection is opened; closes the connection and throws if the wait ends without it.

@@ -31,7 +31,7 @@ struct SocketAddress: Hashable, Sendable {
     }
 
     /// The addresses of an endpoint, in the order in which to try them. Blocks while the host name is resolved.
-    static func all(of endpoint: Endpoint) -> Result<[SocketAddress], ResolutionError> {
+    static func all(of endpoint: Endpoint) -> Result<[SocketAddress], ConnectionError.Reason> {
         resolve(endpoint, flags: 0)
     }
 
@@ -40,13 +40,13 @@ struct SocketAddress: Hashable, Sendable {
         if case .success(let addresses) = resolve(endpoint, flags: AI_NUMERICHOST) { addresses } else { nil }
     }
 
-    private static func resolve(_ endpoint: Endpoint, flags: Int32) -> Result<[SocketAddress], ResolutionError> {
+    private static func resolve(_ endpoint: Endpoint, flags: Int32) -> Result<[SocketAddress], ConnectionError.Reason> {
         var hints = addrinfo()
         hints.ai_flags = flags | AI_NUMERICSERV
         hints.ai_socktype = SocketConstants.stream
         var list: UnsafeMutablePointer<addrinfo>?
         let code = getaddrinfo(endpoint.host, String(endpoint.port), &hints, &list)
-        guard code == 0 else { return .failure(ResolutionError(reason: String(cString: gai_strerror(code)))) }
+        guard code == 0 else { return .failure(.unknownHost(String(cString: gai_strerror(code)))) }
         defer { freeaddrinfo(list) }
         var addresses: [SocketAddress] = []
         var next = list
@@ -57,10 +57,4 @@ struct SocketAddress: Hashable, Sendable {
         }
         return .success(addresses)
     }
-}
-
-/// A host name that cannot be resolved.
-struct ResolutionError: Error {
-    /// The resolver's reason.
-    let reason: String
 }
