@@ -120,28 +120,6 @@ public final class EtcdBackend: StorageBackend {
         return token
     }
 
-    /// The commits after a revision, unless etcd has compacted its history.
-    ///
-    /// - Returns: nil also if the cluster has lost its data since or was restored, and for a user who may not write: the end of the history
-    ///   is found by a write under the prefix.
-    public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
-        try await reading {
-            do {
-                let replica = try await followed()
-                if let revision, revision.history != replica.history { return nil }
-                let (last, identity) = try await transactions.run { try await $0.mark(client, callTimeout) }
-                // The watch may not have detected another history yet.
-                guard replica.identity.isContinued(by: identity, since: replica.revision) else { return nil }
-                let history = EtcdHistory(client: client, keys: keys, timeout: callTimeout)
-                guard let revision else { return try await history.commits(since: nil, upTo: last, of: replica) }
-                guard let number = Int64(exactly: revision.number), number < last else { return nil }
-                return try await history.commits(since: number, upTo: last, of: replica)
-            } catch let failure as EtcdFailure where failure.isPermissionDenied {
-                return nil
-            }
-        }
-    }
-
     // MARK: Editing
 
     /// Runs an edit on the newest entries, and stores the result in one transaction. If what the edit has read has changed, it runs again.

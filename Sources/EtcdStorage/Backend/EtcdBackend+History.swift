@@ -1,0 +1,78 @@
+public import ObservableStorage
+import PropertyListCoding
+
+extension EtcdBackend {
+    /// The commits after a revision, unless etcd has compacted its history.
+    ///
+    /// - Returns: nil also if the cluster has lost its data since or was restored, and for a user who may not write: the end of the history
+    ///   is found by a write under the prefix.
+    public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
+        try await reading {
+            do {
+                let replica = try await followed()
+                if let revision, revision.history != replica.history { return nil }
+                let (last, identity) = try await transactions.run { try await $0.mark(client, callTimeout) }
+                // The watch may not have detected another history yet.
+                guard replica.identity.isContinued(by: identity, since: replica.revision) else { return nil }
+                guard let revision else { return try await commits(after: 0, upTo: last, of: replica, isExact: false) }
+                guard let number = Int64(exactly: revision.number), number < last else { return nil }
+                return try await commits(after: number, upTo: last, of: replica, isExact: true)
+            } catch let failure as EtcdFailure where failure.isPermissionDenied {
+                return nil
+            }
+        }
+    }
+
+    /// The commits after a revision up to another one; nil if they were compacted, take more memory than
+    /// ``EtcdConfiguration/memoryLimit``, or belong to another history.
+    ///
+    /// - Parameters:
+    ///   - last: a revision with an event under the prefix, at which reading ends.
+    ///   - replica: the known state of the keys.
+    ///   - isExact: whether the commits must begin there; otherwise they may begin with the oldest one that was not compacted.
+    private nonisolated(nonsending) func commits(
+        after first: Int64, upTo last: Int64, of replica: EtcdReplica.View, isExact: Bool
+    ) async throws -> [StorageCommit]? {
+        var request = WatchRequest.Create(key: keys.rangeStart, rangeEnd: keys.rangeEnd, startRevision: first + 1)
+        (request.allowsFragments, request.includesPrevious) = (true, true)
+        let (stream, _) = try await client.watch(request, deadline: .now + callTimeout)
+        defer { stream.close() }
+        let start = EtcdSnapshot(clusterID: replica.clusterID, revision: first, keyValues: [])
+        var progress = WatchProgress(after: start, memoryLimit: client.memoryLimit)
+        var commits: [StorageCommit] = []
+        var memorySize = 0
+        while true {
+            for response in try await stream.next(deadline: .now + callTimeout) {
+                if case let oldest = response.compactRevision, oldest > 0 {
+                    guard !isExact, oldest > first else { return nil }
+                    return try await self.commits(after: oldest, upTo: last, of: replica, isExact: false)
+                }
+                switch progress.receive(response) {
+                case .events(let revisions):
+                    for revision in revisions {
+                        memorySize += revision.events.reduce(0) { $0 + $1.memorySize }
+                        guard memorySize <= client.memoryLimit else { return nil }
+                        if let commit = commit(revision, of: replica) { commits.append(commit) }
+                        if revision.number >= last { return commits }
+                    }
+                case .created, .isBehind: continue
+                case .reset: return nil
+                case .ended(let failure): throw failure
+                }
+            }
+        }
+    }
+
+    /// The edits of a revision; nil if it has no edits of entries.
+    private func commit(_ revision: WatchProgress.Revision, of replica: EtcdReplica.View) -> StorageCommit? {
+        var edits: [String: StorageCommit.Edit] = [:]
+        for event in revision.events {
+            guard case .entry(let name) = keys.meaning(of: event.keyValue.key) else { continue }
+            let old = event.previous.map { EntryValue.decodeLeniently($0.value, for: name) }
+            let new = event.isDelete ? nil : EntryValue.decodeLeniently(event.keyValue.value, for: name)
+            edits[name] = StorageCommit.Edit(from: old, to: new)
+        }
+        let number = StorageRevision(history: replica.history, number: UInt64(clamping: revision.number))
+        return edits.isEmpty ? nil : StorageCommit(edits, revision: number)
+    }
+}
