@@ -106,7 +106,7 @@ struct EntryRevisions: Sendable {
     private mutating func isEntry(_ keyValue: KeyValue, named name: String) -> Bool {
         let isDuplicate = storedName(of: name).map { !$0.utf8.elementsEqual(name.utf8) } ?? false
         if isDuplicate {
-            let value = EntryValue.decodeLeniently(keyValue.value, for: name)
+            let value = EntryValue.decodeLeniently(keyValue.value)
             duplicates[keyValue.key] = Duplicate(name: name, revisions: Revisions(keyValue), value: value)
         } else if !duplicates.isEmpty {
             duplicates[keyValue.key] = nil

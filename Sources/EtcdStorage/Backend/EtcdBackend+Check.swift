@@ -24,10 +24,10 @@ extension EtcdBackend {
             case .reserved: continue
             case .foreign: check.failures.append("\(name): the key \(keyValue.key.escaped) is not valid UTF-8")
             case .entry(let entry):
-                do throws(EntryValue.Failure) {
-                    _ = try EntryValue.decode(keyValue.value, for: entry)
+                do throws(PropertyListError) {
+                    _ = try EntryValue.decode(keyValue.value)
                 } catch {
-                    check.failures.append("\(name): \(error)")
+                    check.failures.append("\(name): key \"\(entry)\": not a property list: \(error)")
                 }
                 if let failure = duplicates[keyValue.key] { check.failures.append("\(failure)") }
             }

@@ -159,7 +159,7 @@ extension EtcdBackend: PresenceBackend {
         guard let (key, history) = follower.read({ replica in replica.revisions.key(of: name).map { ($0, replica.historyWrite) } }) else {
             throw EntryKeys.unusable(name)
         }
-        let bytes = try EtcdTransaction.encoded(value, name)
+        let bytes = try EntryValue.encode(value, for: name)
         let presence = EtcdPresence(
             name, key: key, value: bytes, timeToLive: timeToLive, client, timeout: callTimeout, renewals: follower.timing.renewals,
             history: history)

@@ -102,7 +102,7 @@ struct EtcdReplica: Sendable {
                 guard let name = replica.count(keyValue.key, adding: 1), replica.revisions.insert(keyValue, named: name, &values) else {
                     continue
                 }
-                values[name] = EntryValue.decodeLeniently(keyValue.value, for: name)
+                values[name] = EntryValue.decodeLeniently(keyValue.value)
             }
         }
 
@@ -159,7 +159,7 @@ struct EtcdReplica: Sendable {
         if let attempt = keys.attempt(keyValue) { outcome.attempts.append(attempt) }
         guard let name = count(keyValue.key, adding: keyValue.createRevision == keyValue.modRevision ? 1 : 0) else { return }
         guard revisions.put(keyValue, named: name) else { return outcome.failures.append(failure(of: name)) }
-        values.updateValue(EntryValue.decodeLeniently(keyValue.value, for: name), forKey: name)
+        values.updateValue(EntryValue.decodeLeniently(keyValue.value), forKey: name)
     }
 
     /// Why the replica does not continue an earlier state; nil if it does.

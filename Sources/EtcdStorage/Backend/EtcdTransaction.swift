@@ -1,6 +1,5 @@
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 /// A reserved key that is written with each transaction: when one is sent again because no response arrived, the key shows whether it has
 /// taken effect already. The lease deletes the key some time after the last transaction.
@@ -191,7 +190,7 @@ struct EtcdTransaction: Sendable {
         for (name, key) in zip(names, editedKeys) {
             guard let key else { throw EntryKeys.unusable(name) }
             if let value = entries[name] {
-                request.success.append(.put(PutRequest(key: key, value: try Self.encoded(value, name))))
+                request.success.append(.put(PutRequest(key: key, value: try EntryValue.encode(value, for: name))))
             } else {
                 deletes = true
                 request.success.append(.deleteRange(DeleteRangeRequest(key: key)))
@@ -205,15 +204,6 @@ struct EtcdTransaction: Sendable {
         request.success.append(.put(PutRequest(key: tokenKey, value: Array(attempt.utf8), lease: token.lease?.id ?? 0)))
         request.failure = [.range(RangeRequest(key: tokenKey))]
         return request
-    }
-
-    /// The bytes of an entry's value.
-    static func encoded(_ value: PropertyListValue, _ name: String) throws(StorageError) -> [UInt8] {
-        do throws(EntryValue.Failure) {
-            return try EntryValue.encode(value, for: name)
-        } catch {
-            throw .unencodable(key: name, reason: error.reason)
-        }
     }
 
     /// Grants a new lease well before the old one expires.

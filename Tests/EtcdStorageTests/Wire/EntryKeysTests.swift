@@ -1,4 +1,5 @@
 import Foundation
+import ObservableStorage
 import PropertyListCoding
 import TestSupport
 import Testing
@@ -87,25 +88,25 @@ import Testing
         let value: PropertyListValue = ["a": [1, 2.5, true, "text"], "d": .data(.init([1, 2]))]
         let bytes = try EntryValue.encode(value, for: "k")
         #expect(Array(bytes.prefix(8)) == Array("bplist00".utf8))
-        #expect(try EntryValue.decode(bytes, for: "k") == value)
+        #expect(try EntryValue.decode(bytes) == value)
     }
 
     @Test("A value in XML, as a person may have put it, is read")
     func xml() throws {
-        #expect(try EntryValue.decode(Array("<plist version=\"1.0\"><integer>5</integer></plist>".utf8), for: "k") == 5)
+        #expect(try EntryValue.decode(Array("<plist version=\"1.0\"><integer>5</integer></plist>".utf8)) == 5)
     }
 
-    @Test("Bytes that are no property list are an error that names the key", arguments: ["", "hello", "bplist00"])
+    @Test("Bytes that are no property list are an error, or data", arguments: ["", "hello", "bplist00"])
     func malformed(text: String) {
-        let failure = #expect(throws: EntryValue.Failure.self) { try EntryValue.decode(Array(text.utf8), for: "window.size") }
-        #expect(failure?.description.hasPrefix("key \"window.size\": not a property list: ") == true)
+        #expect(throws: PropertyListError.self) { try EntryValue.decode(Array(text.utf8)) }
+        #expect(EntryValue.decodeLeniently(Array(text.utf8)) == .data(Data(text.utf8)))
     }
 
     @Test("A value that a property list cannot represent is an error that names the key")
     func unencodable() {
         var value: PropertyListValue = 1
         for _ in 0..<600 { value = .array([value]) }
-        let failure = #expect(throws: EntryValue.Failure.self) { try EntryValue.encode(value, for: "deep") }
-        #expect(failure?.key == "deep")
+        let failure = #expect(throws: StorageError.self) { try EntryValue.encode(value, for: "deep") }
+        if case .unencodable(key: "deep", reason: _, underlying: _)? = failure {} else { Issue.record("\(failure as Any)") }
     }
 }
