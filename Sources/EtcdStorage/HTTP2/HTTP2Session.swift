@@ -82,7 +82,7 @@ struct HTTP2Session: Sendable {
         let id = nextStream
         nextStream += 2
         streams[id] = HTTP2StreamState(id, sendWindow: settings.initialWindow)
-        var block = HPACKEncoder.encode(fields)[...]
+        var block = HPACK.encode(fields)[...]
         // The encoder uses no dynamic table, and has to confirm that to a server with a smaller table than the default (RFC 7541, 4.2).
         if !hasOpened { block = [Self.emptyTable] + block }
         hasOpened = true
@@ -199,7 +199,7 @@ struct HTTP2Session: Sendable {
     private mutating func receiveHeaders(_ head: HTTP2FrameHead, _ block: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
         try checkIsKnown(head.stream)
         guard let index = streams.index(forKey: head.stream) else { return nil }
-        let fields = try HPACKDecoder.decode(block, maximumListSize: HTTP2FrameReader.largestHeaderBlock)
+        let fields = try HPACK.decode(block, maximumListSize: HTTP2FrameReader.largestHeaderBlock)
         let isEnd = head.flags.contains(.endStream)
         try streams.values[index].receiveFields(isEnd: isEnd)
         return .fields(stream: head.stream, fields, isEnd: isEnd)

@@ -81,16 +81,16 @@ struct HPACKDecoderTests {
             ("82", ":method: GET"),
         ])
     func representations(block: String, line: String) throws {
-        #expect(try HPACKDecoder.decode(bytes(block)[...]) == fields(line))
+        #expect(try HPACK.decode(bytes(block)[...]) == fields(line))
     }
 
     @Test(
         "The examples of RFC 7541, appendix C.3 to C.6, give its fields up to those that refer to the dynamic table, which are a violation",
         arguments: examples)
     func standardExamples(example: Example) throws {
-        #expect(try HPACKDecoder.decode(example.blocks[0][...]) == example.list)
+        #expect(try HPACK.decode(example.blocks[0][...]) == example.list)
         for block in example.blocks[1...] {
-            #expect(throws: HTTP2Violation.headerIndex) { try HPACKDecoder.decode(block[...]) }
+            #expect(throws: HTTP2Violation.headerIndex) { try HPACK.decode(block[...]) }
         }
     }
 
@@ -98,11 +98,11 @@ struct HPACKDecoderTests {
     func truncations(example: Example) throws {
         let (block, list) = (example.blocks[0], example.list)
         for end in block.indices {
-            let fields = try? HPACKDecoder.decode(block[..<end])
+            let fields = try? HPACK.decode(block[..<end])
             #expect(fields.map { list.starts(with: $0) && $0.count < list.count } ?? true, "ended at \(end)")
         }
         // A slice that does not begin at 0.
-        #expect(try HPACKDecoder.decode(([0] + block)[1...]) == list)
+        #expect(try HPACK.decode(([0] + block)[1...]) == list)
     }
 
     @Test(
@@ -124,7 +124,7 @@ struct HPACKDecoderTests {
             ("0084ffffffff00", .headerString), ("00851fffffffff00", .headerString), ("0084fffffffc00", .headerString),
         ])
     func violations(block: String, violation: HTTP2Violation) {
-        #expect(throws: violation) { try HPACKDecoder.decode(bytes(block)[...]) }
+        #expect(throws: violation) { try HPACK.decode(bytes(block)[...]) }
     }
 
     @Test(
@@ -134,21 +134,21 @@ struct HPACKDecoderTests {
             ("00811f80", [HTTPField(name: "a", value: "")]), ("400000", [HTTPField(name: "", value: "")]),
         ])
     func exceptions(block: String, list: [HTTPField]) throws {
-        #expect(try HPACKDecoder.decode(bytes(block)[...]) == list)
+        #expect(try HPACK.decode(bytes(block)[...]) == list)
     }
 
     @Test("Lists of fields over the limit are rejected, however small their block is")
     func listLimit() throws {
-        #expect(try HPACKDecoder.decode([0x82, 0x82], maximumListSize: 84).count == 2)
-        #expect(throws: HTTP2Violation.headersTooLarge) { try HPACKDecoder.decode([0x82, 0x82, 0x82], maximumListSize: 84) }
-        #expect(throws: HTTP2Violation.headersTooLarge) { try HPACKDecoder.decode([UInt8](repeating: 0x82, count: 1 << 20)[...]) }
+        #expect(try HPACK.decode([0x82, 0x82], maximumListSize: 84).count == 2)
+        #expect(throws: HTTP2Violation.headersTooLarge) { try HPACK.decode([0x82, 0x82, 0x82], maximumListSize: 84) }
+        #expect(throws: HTTP2Violation.headersTooLarge) { try HPACK.decode([UInt8](repeating: 0x82, count: 1 << 20)[...]) }
     }
 
     @Test("Invalid UTF-8 is repaired, but counts with its size as it was sent")
     func invalidText() throws {
         // 1 + 7 + 32 bytes, the name in the Huffman code; the repaired one would have 16 more.
         let repaired = HTTPField(name: "\u{FFFD}", value: String(repeating: "\u{FFFD}", count: 7))
-        #expect(try HPACKDecoder.decode(bytes("4084fffffbbf 07ffffffffffffff")[...], maximumListSize: 40) == [repaired])
+        #expect(try HPACK.decode(bytes("4084fffffbbf 07ffffffffffffff")[...], maximumListSize: 40) == [repaired])
     }
 
     @Test("Random and mutated bytes never trap, and give no more than the limits allow")
@@ -169,7 +169,7 @@ struct HPACKDecoderTests {
                 default: block.remove(at: index)
                 }
             }
-            guard let list = try? HPACKDecoder.decode(block[...], maximumListSize: 1000) else { continue }
+            guard let list = try? HPACK.decode(block[...], maximumListSize: 1000) else { continue }
             // Each byte may have become a replacement character of three.
             let size = list.reduce(0) { $0 + $1.name.utf8.count / 3 + $1.value.utf8.count / 3 + 32 }
             if size > 1000 { Issue.record("\(block) gives \(list)") }
@@ -199,7 +199,7 @@ struct HPACKHuffmanTests {
         var next = 0
         for length in 1...30 {
             next *= 2
-            for symbol in 0...256 where HPACKHuffman.lengths[symbol] == length {
+            for symbol in 0...256 where HPACK.huffmanLengths[symbol] == length {
                 let digits = String(next, radix: 2)
                 codes[symbol] = String(repeating: "0", count: length - digits.count) + digits
                 next += 1
@@ -222,7 +222,7 @@ struct HPACKHuffmanTests {
     @Test("The codes are those of the standard, and no beginning is left for others")
     func standardCodes() throws {
         #expect(encode(0...255) == Self.allBytes)
-        #expect(try HPACKHuffman.decode(Self.allBytes[...]) == Array(0...255))
+        #expect(try HPACK.huffmanDecoded(Self.allBytes[...]) == Array(0...255))
         #expect(Self.codes[256] == String(repeating: "1", count: 30))
     }
 
@@ -230,9 +230,9 @@ struct HPACKHuffmanTests {
     func roundTrip() throws {
         var random = SeededGenerator(seed: 1)
         for byte in 0...255 as ClosedRange<UInt8> {
-            #expect(try HPACKHuffman.decode(encode([byte])[...]) == [byte])
+            #expect(try HPACK.huffmanDecoded(encode([byte])[...]) == [byte])
             let string = (0..<Int.random(in: 0..<50, using: &random)).map { _ in UInt8.random(in: 0...byte, using: &random) }
-            #expect(try HPACKHuffman.decode(encode(string)[...]) == string)
+            #expect(try HPACK.huffmanDecoded(encode(string)[...]) == string)
         }
     }
 
@@ -243,7 +243,7 @@ struct HPACKHuffmanTests {
             let code = (0..<Int.random(in: 0..<8, using: &random)).map { _ in
                 Bool.random(using: &random) ? .max : UInt8.random(in: 0...255, using: &random)
             }
-            if let string = try? HPACKHuffman.decode(code[...]), encode(string) != code { Issue.record("\(code) gives \(string)") }
+            if let string = try? HPACK.huffmanDecoded(code[...]), encode(string) != code { Issue.record("\(code) gives \(string)") }
         }
     }
 }
@@ -258,13 +258,13 @@ struct HPACKEncoderTests {
             ("authorization: c", "1f080163"), ("token: d", "1005746f6b656e0164"), (":authority: \u{E9}", "0102c3a9"),
         ])
     func encodings(line: String, block: String) {
-        #expect(HPACKEncoder.encode(fields(line)) == bytes(block))
+        #expect(HPACK.encode(fields(line)) == bytes(block))
     }
 
     @Test("Empty values are encoded with the index of their field, unless they are secrets")
     func emptyValues() {
-        #expect(HPACKEncoder.encode([HTTPField(name: "accept", value: ""), HTTPField(name: "x", value: "")]) == bytes("93 00017800"))
-        #expect(HPACKEncoder.encode([HTTPField(name: "authorization", value: "")]) == bytes("1f0800"))
+        #expect(HPACK.encode([HTTPField(name: "accept", value: ""), HTTPField(name: "x", value: "")]) == bytes("93 00017800"))
+        #expect(HPACK.encode([HTTPField(name: "authorization", value: "")]) == bytes("1f0800"))
     }
 
     @Test("Random fields are decoded as they were, and no table is needed for them")
@@ -280,7 +280,7 @@ struct HPACKEncoderTests {
                     name: Bool.random(using: &random) ? name : String(long.prefix(400)),
                     value: Bool.random(using: &random) ? value : long)
             }
-            #expect(try HPACKDecoder.decode(HPACKEncoder.encode(list)[...], maximumListSize: .max) == list)
+            #expect(try HPACK.decode(HPACK.encode(list)[...], maximumListSize: .max) == list)
         }
     }
 }

@@ -43,7 +43,7 @@ struct HTTP2SessionTests {
         conversation.session.send([6], on: second, isEnd: true)
         #expect([first, second] == [1, 3])
         let frames = conversation.takeFrames()
-        let fields = try HPACKDecoder.decode(frames[0].payload[...])
+        let fields = try HPACK.decode(frames[0].payload[...])
         #expect(frames[0].kind == .headers && frames[0].flags == .endHeaders && frames[0].stream == 1)
         #expect(fields == [HTTPField(name: ":path", value: "/a"), HTTPField(name: "x", value: "y")])
         #expect(frames[1] == .data(1, [1, 2, 3], isEnd: true))
@@ -60,7 +60,7 @@ struct HTTP2SessionTests {
         #expect(frames.map(\.kind) == [.headers, .continuation, .continuation, .data])
         #expect(frames.map(\.flags) == [[], [], .endHeaders, .endStream])
         #expect(frames.allSatisfy { $0.payload.count <= 16_384 && $0.stream == 1 })
-        #expect(try HPACKDecoder.decode(frames.flatMap(\.payload)[...]) == [field])
+        #expect(try HPACK.decode(frames.flatMap(\.payload)[...]) == [field])
     }
 
     @Test("The first header block gives up the table of earlier fields, as a server with a smaller one demands")

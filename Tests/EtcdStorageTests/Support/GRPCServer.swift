@@ -95,14 +95,14 @@ final class GRPCServer: Sendable {
 
         /// Sends bytes of messages in a frame of their own.
         func send(bytes: [UInt8]) {
-            if let head = takeHead() { peer.send(.headers, .endHeaders, stream: id, HPACKEncoder.encode(head)) }
+            if let head = takeHead() { peer.send(.headers, .endHeaders, stream: id, HPACK.encode(head)) }
             peer.send(.data, stream: id, bytes)
         }
 
         /// Ends the call with a gRPC status.
         func end(_ status: Int = 0, _ message: String = "") {
             let trailers = [HTTPField(name: "grpc-status", value: "\(status)"), HTTPField(name: "grpc-message", value: message)]
-            peer.send(.headers, [.endHeaders, .endStream], stream: id, HPACKEncoder.encode((takeHead() ?? []) + trailers))
+            peer.send(.headers, [.endHeaders, .endStream], stream: id, HPACK.encode((takeHead() ?? []) + trailers))
             condition.withLock { hasEnded = true }
         }
 
@@ -167,7 +167,7 @@ final class GRPCServer: Sendable {
             do {
                 switch head.kind {
                 case .headers:
-                    let call = Call(head.stream, try HPACKDecoder.decode(payload[...]), of: peer, connection: number)
+                    let call = Call(head.stream, try HPACK.decode(payload[...]), of: peer, connection: number)
                     calls[head.stream] = call
                     Thread.detachNewThread { script(call) }
                 case .data: try calls[head.stream]?.receive(payload, isEnd: head.flags.contains(.endStream))

@@ -63,7 +63,7 @@ struct HTTP2Frame: Hashable {
 extension [UInt8] {
     /// A header block.
     static func block(_ fields: KeyValuePairs<String, String>) -> [UInt8] {
-        HPACKEncoder.encode(fields.map { HTTPField(name: $0, value: $1) })
+        HPACK.encode(fields.map { HTTPField(name: $0, value: $1) })
     }
 }
 

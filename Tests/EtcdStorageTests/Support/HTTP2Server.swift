@@ -25,7 +25,7 @@ struct HTTP2Server {
             while let (head, payload) = peer.receive() {
                 switch head.kind {
                 case .headers:
-                    guard let fields = try? HPACKDecoder.decode(payload[...]) else { return nil }
+                    guard let fields = try? HPACK.decode(payload[...]) else { return nil }
                     requests[head.stream] = Request(stream: head.stream, fields: fields)
                 case .data:
                     requests[head.stream]?.body += payload

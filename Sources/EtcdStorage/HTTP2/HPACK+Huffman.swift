@@ -1,10 +1,10 @@
-/// The Huffman code for strings in header blocks (RFC 7541, section 5.2 and appendix B).
-///
-/// The code is canonical, so that the lengths determine the codes: shorter codes sort first, and those of the same length are consecutive
-/// numbers in the order of their symbols.
-enum HPACKHuffman {
+// The Huffman code for strings in header blocks (RFC 7541, section 5.2 and appendix B).
+extension HPACK {
     /// The length in bits of the code of each byte, and last of the end-of-string symbol, which no string may contain.
-    static let lengths: [UInt8] = [
+    ///
+    /// The code is canonical, so that the lengths determine the codes: shorter codes sort first, and those of the same length are
+    /// consecutive numbers in the order of their symbols.
+    static let huffmanLengths: [UInt8] = [
         13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,
         28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
         6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6,
@@ -37,7 +37,7 @@ enum HPACKHuffman {
     }
 
     /// The symbols in the order of their codes.
-    private static let symbols = lengths.indices.sorted { (lengths[$0], $0) < (lengths[$1], $1) }
+    private static let symbols = huffmanLengths.indices.sorted { (huffmanLengths[$0], $0) < (huffmanLengths[$1], $1) }
 
     /// The groups in the order of their codes.
     private static let groups: [Group] = {
@@ -45,7 +45,7 @@ enum HPACKHuffman {
         var (next, offset) = (0 as UInt64, 0)
         for length in 1...30 {
             next <<= 1
-            let count = lengths.count { $0 == length }
+            let count = huffmanLengths.count { $0 == length }
             guard count > 0 else { continue }
             let end = next + UInt64(count)
             groups.append(Group(length: length, first: UInt32(next), limit: UInt32(end << (32 - length) - 1), offset: offset))
@@ -54,11 +54,11 @@ enum HPACKHuffman {
         return groups
     }()
 
-    /// Decodes a string.
+    /// The bytes of a string in this code.
     ///
     /// - Throws: ``HTTP2Violation/headerString`` if the string contains the end-of-string symbol, or if its padding is not the beginning of
     ///   that symbol's code, of at most 7 bits.
-    static func decode(_ string: ArraySlice<UInt8>) throws(HTTP2Violation) -> [UInt8] {
+    static func huffmanDecoded(_ string: ArraySlice<UInt8>) throws(HTTP2Violation) -> [UInt8] {
         let (groups, symbols) = (groups, symbols)
         var bytes: [UInt8] = []
         // The shortest codes have 5 bits.

@@ -1,10 +1,8 @@
-/// Decodes header blocks into fields (RFC 7541). There is no dynamic table: its announced size is 0.
-///
-/// Any bytes result in fields or an error, in time proportional to their number.
-enum HPACKDecoder {
+extension HPACK {
     /// The fields of a complete block, in their order.
     ///
-    /// Invalid UTF-8 in names and values is repaired; whether they are allowed in HTTP is not checked.
+    /// Any bytes result in fields or an error, in time proportional to their number. Invalid UTF-8 in names and values is repaired;
+    /// whether they are allowed in HTTP is not checked.
     ///
     /// - Parameter maximumListSize: the largest size of all fields: the bytes of the names and values, and 32 for each field.
     static func decode(_ block: ArraySlice<UInt8>, maximumListSize: Int = 65_536) throws(HTTP2Violation) -> [HTTPField] {
@@ -16,7 +14,7 @@ enum HPACKDecoder {
             // The number of leading zeros determines the representation.
             switch first.leadingZeroBitCount {
             case 0:
-                field = try HPACKTable.field(at: integer(first & 0x7F, prefix: 7, from: &rest))
+                field = try Self.field(at: integer(first & 0x7F, prefix: 7, from: &rest))
                 size = field.name.utf8.count + field.value.utf8.count
             // A literal with incremental indexing; nothing fits into a dynamic table of size 0.
             case 1: (field, size) = try literal(first & 0x3F, prefix: 6, from: &rest)
@@ -41,7 +39,7 @@ enum HPACKDecoder {
         if first == 0 {
             (name, nameSize) = try string(from: &rest)
         } else {
-            name = try HPACKTable.field(at: integer(first, prefix: prefix, from: &rest)).name
+            name = try Self.field(at: integer(first, prefix: prefix, from: &rest)).name
             nameSize = name.utf8.count
         }
         let (value, valueSize) = try string(from: &rest)
@@ -56,7 +54,7 @@ enum HPACKDecoder {
         let bytes = rest.prefix(length)
         rest = rest.dropFirst(length)
         guard first >= 0x80 else { return (String(decoding: bytes, as: UTF8.self), length) }
-        let decoded = try HPACKHuffman.decode(bytes)
+        let decoded = try huffmanDecoded(bytes)
         return (String(decoding: decoded, as: UTF8.self), decoded.count)
     }
 
