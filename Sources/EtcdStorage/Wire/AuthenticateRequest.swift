@@ -13,11 +13,19 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
     }
 
     /// A token, which expires if it is not used for some time.
-    struct Response: Hashable {
+    struct Response: ProtobufMessage, Hashable {
         /// The header.
         var header = ResponseHeader()
         /// The token, the complete value of the field `Authorization`.
         var token = ""
+
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            switch field {
+            case 1: header = try reader.message()
+            case 2: token = try reader.string()
+            default: try reader.skip()
+            }
+        }
     }
 }
 
@@ -36,14 +44,4 @@ extension AuthenticateRequest.Response: CustomStringConvertible, CustomReflectab
 
     /// The header.
     var customMirror: Mirror { Mirror(self, children: ["header": header], displayStyle: .struct) }
-}
-
-extension AuthenticateRequest.Response: ProtobufMessage {
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-        switch field {
-        case 1: header = try reader.message()
-        case 2: token = try reader.string()
-        default: try reader.skip()
-        }
-    }
 }

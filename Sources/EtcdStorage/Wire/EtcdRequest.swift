@@ -34,7 +34,7 @@ extension EtcdRequest {
 }
 
 /// The header of every response.
-struct ResponseHeader: Sendable, Hashable {
+struct ResponseHeader: ProtobufMessage, Hashable {
     /// The cluster, by which another one at the same address is detected.
     var clusterID: UInt64 = 0
     /// The member of the cluster.
@@ -43,9 +43,7 @@ struct ResponseHeader: Sendable, Hashable {
     var revision: Int64 = 0
     /// The Raft term when the request was applied.
     var raftTerm: UInt64 = 0
-}
 
-extension ResponseHeader: ProtobufMessage {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: clusterID = try reader.integer()
@@ -58,7 +56,7 @@ extension ResponseHeader: ProtobufMessage {
 }
 
 /// A key with its value and revisions.
-struct KeyValue: Sendable, Hashable {
+struct KeyValue: ProtobufMessage, Hashable {
     /// The bytes of the key.
     var key: [UInt8] = []
     /// The bytes of the value.
@@ -74,9 +72,7 @@ struct KeyValue: Sendable, Hashable {
 
     /// The memory that it takes in bytes.
     var memorySize: Int { MemoryLayout<Self>.stride + key.memorySize + value.memorySize }
-}
 
-extension KeyValue: ProtobufMessage {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: key = try reader.byteArray()
@@ -91,12 +87,10 @@ extension KeyValue: ProtobufMessage {
 }
 
 /// A response of which only the header is used.
-struct HeaderResponse: Sendable, Hashable {
+struct HeaderResponse: ProtobufMessage, Hashable {
     /// The header.
     var header = ResponseHeader()
-}
 
-extension HeaderResponse: ProtobufMessage {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         if field == 1 { header = try reader.message() } else { try reader.skip() }
     }

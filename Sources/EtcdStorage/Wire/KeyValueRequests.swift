@@ -34,7 +34,7 @@ struct RangeRequest: EtcdRequest, Hashable {
     }
 
     /// The keys that were read.
-    struct Response: Hashable {
+    struct Response: ProtobufMessage, Hashable {
         /// The header, whose revision is the newest one, not the requested one.
         var header = ResponseHeader()
         /// The keys in the order of their bytes.
@@ -43,17 +43,15 @@ struct RangeRequest: EtcdRequest, Hashable {
         var hasMore = false
         /// The number of keys in the range, regardless of the limit.
         var count: Int64 = 0
-    }
-}
 
-extension RangeRequest.Response: ProtobufMessage {
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-        switch field {
-        case 1: header = try reader.message()
-        case 2: keyValues.append(try reader.element())
-        case 3: hasMore = try reader.boolean()
-        case 4: count = try reader.integer()
-        default: try reader.skip()
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            switch field {
+            case 1: header = try reader.message()
+            case 2: keyValues.append(try reader.element())
+            case 3: hasMore = try reader.boolean()
+            case 4: count = try reader.integer()
+            default: try reader.skip()
+            }
         }
     }
 }
@@ -95,20 +93,18 @@ struct DeleteRangeRequest: EtcdRequest, Hashable {
     }
 
     /// The number of deleted keys.
-    struct Response: Hashable {
+    struct Response: ProtobufMessage, Hashable {
         /// The header.
         var header = ResponseHeader()
         /// The number of keys that were deleted.
         var deleted: Int64 = 0
-    }
-}
 
-extension DeleteRangeRequest.Response: ProtobufMessage {
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-        switch field {
-        case 1: header = try reader.message()
-        case 2: deleted = try reader.integer()
-        default: try reader.skip()
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            switch field {
+            case 1: header = try reader.message()
+            case 2: deleted = try reader.integer()
+            default: try reader.skip()
+            }
         }
     }
 }

@@ -50,16 +50,14 @@ struct LeaseRevokeRequest: EtcdRequest, Hashable {
 }
 
 /// A lease as it was granted or renewed.
-struct LeaseResponse: Sendable, Hashable {
+struct LeaseResponse: ProtobufMessage, Hashable {
     /// The header.
     var header = ResponseHeader()
     /// The lease.
     var lease: Int64 = 0
     /// The time to live in seconds, at least the requested one.
     var timeToLive: Int64 = 0
-}
 
-extension LeaseResponse: ProtobufMessage {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: header = try reader.message()

@@ -41,6 +41,28 @@ struct TxnRequest: EtcdRequest, Hashable {
         var relation = Relation.equal
         /// The property to compare, and the value to compare it with.
         var target: Target
+
+        /// Writes the fields of the comparison.
+        func write(to writer: inout ProtobufWriter) {
+            let field =
+                switch target {
+                case .version: 4
+                case .createRevision: 5
+                case .modRevision: 6
+                case .value: 7
+                case .lease: 8
+                }
+            writer.field(1, relation.rawValue)
+            // The number of the property in etcd's enumeration.
+            writer.field(2, field - 4)
+            writer.field(3, key)
+            switch target {
+            case .version(let number), .createRevision(let number), .modRevision(let number), .lease(let number):
+                writer.oneofField(field, number)
+            case .value(let value): writer.oneofField(field, value)
+            }
+            writer.field(64, rangeEnd ?? [])
+        }
     }
 
     /// An operation of a transaction, which must not write a key twice.
@@ -51,6 +73,15 @@ struct TxnRequest: EtcdRequest, Hashable {
         case put(PutRequest)
         /// Deletes keys.
         case deleteRange(DeleteRangeRequest)
+
+        /// Writes the operation, a member of a `oneof`.
+        func write(to writer: inout ProtobufWriter) {
+            switch self {
+            case .range(let request): writer.message(1, request.write)
+            case .put(let request): writer.message(2, request.write)
+            case .deleteRange(let request): writer.message(3, request.write)
+            }
+        }
     }
 
     static let path = "/etcdserverpb.KV/Txn"
@@ -60,95 +91,48 @@ struct TxnRequest: EtcdRequest, Hashable {
         for operation in success { writer.message(2, operation.write) }
         for operation in failure { writer.message(3, operation.write) }
     }
-}
 
-extension TxnRequest.Compare {
-    /// Writes the fields of the comparison.
-    func write(to writer: inout ProtobufWriter) {
-        writer.field(1, relation.rawValue)
-        writer.field(2, target.number)
-        writer.field(3, key)
-        switch target {
-        case .version(let version): writer.oneofField(4, version)
-        case .createRevision(let revision): writer.oneofField(5, revision)
-        case .modRevision(let revision): writer.oneofField(6, revision)
-        case .value(let value): writer.oneofField(7, value)
-        case .lease(let lease): writer.oneofField(8, lease)
-        }
-        writer.field(64, rangeEnd ?? [])
-    }
-}
-
-extension TxnRequest.Compare.Target {
-    /// The number of etcd's enumeration case for the property.
-    fileprivate var number: Int {
-        switch self {
-        case .version: 0
-        case .createRevision: 1
-        case .modRevision: 2
-        case .value: 3
-        case .lease: 4
-        }
-    }
-}
-
-extension TxnRequest.Operation {
-    /// Writes the operation, a member of a `oneof`.
-    func write(to writer: inout ProtobufWriter) {
-        switch self {
-        case .range(let request): writer.message(1, request.write)
-        case .put(let request): writer.message(2, request.write)
-        case .deleteRange(let request): writer.message(3, request.write)
-        }
-    }
-}
-
-extension TxnRequest {
     /// Which list was run, and the results.
-    struct Response: Hashable {
+    struct Response: ProtobufMessage, Hashable {
         /// The header, whose revision is that of the writes if there are any.
         var header = ResponseHeader()
         /// Whether the comparisons held.
         var succeeded = false
         /// The results of the operations, in order.
         var results: [Result] = []
+
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            switch field {
+            case 1: header = try reader.message()
+            case 2: succeeded = try reader.boolean()
+            case 3: results.append(try reader.element())
+            default: try reader.skip()
+            }
+        }
     }
 
     /// The result of an operation.
-    enum Result: Sendable, Hashable {
+    enum Result: ProtobufReadable, Hashable {
         /// The keys that were read.
         case range(RangeRequest.Response)
         /// A key was written.
         case put(PutRequest.Response)
         /// The number of keys that were deleted.
         case deleteRange(DeleteRangeRequest.Response)
-    }
-}
 
-extension TxnRequest.Response: ProtobufMessage {
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-        switch field {
-        case 1: header = try reader.message()
-        case 2: succeeded = try reader.boolean()
-        case 3: results.append(try reader.element())
-        default: try reader.skip()
-        }
-    }
-}
-
-extension TxnRequest.Result: ProtobufReadable {
-    init(from reader: inout ProtobufReader) throws(ProtobufError) {
-        let start = reader.offset
-        var result: TxnRequest.Result?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: result = .range(try reader.message())
-            case 2: result = .put(try reader.message())
-            case 3: result = .deleteRange(try reader.message())
-            default: try reader.skip()
+        init(from reader: inout ProtobufReader) throws(ProtobufError) {
+            let start = reader.offset
+            var result: TxnRequest.Result?
+            while let field = try reader.nextField() {
+                switch field {
+                case 1: result = .range(try reader.message())
+                case 2: result = .put(try reader.message())
+                case 3: result = .deleteRange(try reader.message())
+                default: try reader.skip()
+                }
             }
+            guard let result else { throw ProtobufError(offset: start, reason: "the result of an operation was expected") }
+            self = result
         }
-        guard let result else { throw ProtobufError(offset: start, reason: "the result of an operation was expected") }
-        self = result
     }
 }

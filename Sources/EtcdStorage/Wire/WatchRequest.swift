@@ -21,6 +21,16 @@ enum WatchRequest: Sendable, Hashable {
         var allowsFragments = false
         /// Whether events contain the previous value of the key.
         var includesPrevious = false
+
+        /// Writes the fields of the request.
+        func write(to writer: inout ProtobufWriter) {
+            writer.field(1, key)
+            writer.field(2, rangeEnd ?? [])
+            writer.field(3, startRevision)
+            writer.field(4, notifiesProgress)
+            writer.field(6, includesPrevious)
+            writer.field(8, allowsFragments)
+        }
     }
 
     /// The path of the stream.
@@ -38,20 +48,8 @@ enum WatchRequest: Sendable, Hashable {
     }
 }
 
-extension WatchRequest.Create {
-    /// Writes the fields of the request.
-    func write(to writer: inout ProtobufWriter) {
-        writer.field(1, key)
-        writer.field(2, rangeEnd ?? [])
-        writer.field(3, startRevision)
-        writer.field(4, notifiesProgress)
-        writer.field(6, includesPrevious)
-        writer.field(8, allowsFragments)
-    }
-}
-
 /// A change of one key.
-struct WatchEvent: Sendable, Hashable {
+struct WatchEvent: ProtobufMessage, Hashable {
     /// Whether the key was deleted instead of written.
     var isDelete = false
     /// The key as it was written; if it was deleted, only the key and the revision.
@@ -64,9 +62,7 @@ struct WatchEvent: Sendable, Hashable {
         let arrays = keyValue.key.memorySize + keyValue.value.memorySize
         return MemoryLayout<Self>.stride + arrays + (previous.map { $0.key.memorySize + $0.value.memorySize } ?? 0)
     }
-}
 
-extension WatchEvent: ProtobufMessage {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: isDelete = try reader.integer() == 1
@@ -78,7 +74,7 @@ extension WatchEvent: ProtobufMessage {
 }
 
 /// A message on the stream of watches.
-struct WatchResponse: Sendable, Hashable {
+struct WatchResponse: ProtobufMessage, Hashable {
     /// The header, whose revision may be higher than that of the events.
     var header = ResponseHeader()
     /// The watch; -1 for a response for the whole stream.
@@ -108,9 +104,7 @@ struct WatchResponse: Sendable, Hashable {
         let code = cancelReason.contains("permission denied") ? 7 : nil
         return EtcdFailure(code: code, message: cancelReason.isEmpty ? "the watch was cancelled" : cancelReason)
     }
-}
 
-extension WatchResponse: ProtobufMessage {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: header = try reader.message()
