@@ -41,6 +41,7 @@ final class TLSContext: @unchecked Sendable {
     }
 
     private func setProtocol() throws(StorageError) {
+        let (addModes, setMinimumVersion): (Int32, Int32) = (33, 123)
         let tls12 = 0x0303
         let noRenegotiation: UInt64 = 1 << 30
         // Idle connections then keep no record buffers, which saves 34 KB each.
@@ -48,11 +49,11 @@ final class TLSContext: @unchecked Sendable {
         let protocols = [UInt8(Self.protocolName.utf8.count)] + Array(Self.protocolName.utf8)
         // Unlike the other functions, this one returns 0 on success.
         let isProtocolSet = openSSL.contextSetProtocols(pointer, protocols, UInt32(protocols.count)) == 0
-        guard openSSL.contextControl(pointer, Control.setMinimumVersion, tls12, nil) == 1, isProtocolSet else {
+        guard openSSL.contextControl(pointer, setMinimumVersion, tls12, nil) == 1, isProtocolSet else {
             throw .openSSL("it does not support TLS 1.2: \(openSSL.takeErrorReason().text)")
         }
         _ = openSSL.contextSetOptions(pointer, noRenegotiation)
-        _ = openSSL.contextControl(pointer, Control.addModes, releaseBuffers, nil)
+        _ = openSSL.contextControl(pointer, addModes, releaseBuffers, nil)
         let verifyPeer: Int32 = 1
         openSSL.contextSetVerify(pointer, verifyPeer, nil)
     }
@@ -72,11 +73,12 @@ final class TLSContext: @unchecked Sendable {
     }
 
     private func use(_ identity: TLSConfiguration.Identity) throws(StorageError) {
+        let addChainCertificate: Int32 = 89
         try forEachCertificate(in: identity.certificate) { certificate, position in
             // The others are intermediate certificates.
             position == 0
                 ? openSSL.contextUseCertificate(pointer, certificate) == 1
-                : openSSL.contextControl(pointer, Control.chainCertificate, 1, UnsafeMutableRawPointer(certificate)) == 1
+                : openSSL.contextControl(pointer, addChainCertificate, 1, UnsafeMutableRawPointer(certificate)) == 1
         }
         let buffer = try buffer(of: identity.key)
         defer { _ = openSSL.bufferFree(buffer) }
@@ -119,12 +121,6 @@ final class TLSContext: @unchecked Sendable {
         let buffer = openSSL.bufferNew(openSSL.memoryMethod())
         _ = openSSL.bufferWrite(buffer, bytes, Int32(clamping: bytes.count))
         return buffer
-    }
-
-    private enum Control {
-        static let addModes: Int32 = 33
-        static let chainCertificate: Int32 = 89
-        static let setMinimumVersion: Int32 = 123
     }
 }
 

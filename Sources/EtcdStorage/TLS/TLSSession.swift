@@ -158,10 +158,11 @@ final class TLSSession: ByteFilter {
     /// Whether a function of the session has succeeded; returns false if it needs more bytes of the server, or if the server sends no more.
     private func didSucceed(_ result: Int32) throws(TLSError) -> Bool {
         guard result <= 0 else { return true }
+        let (wantRead, zeroReturn): (Int32, Int32) = (2, 6)
         switch openSSL.sessionError(session, result) {
-        case SessionError.wantRead:
+        case wantRead:
             return false
-        case SessionError.zeroReturn:
+        case zeroReturn:
             isClosedByPeer = true
             return false
         default:
@@ -183,9 +184,4 @@ final class TLSSession: ByteFilter {
     }
 
     private static let recordSize = 16_384
-
-    private enum SessionError {
-        static let wantRead: Int32 = 2
-        static let zeroReturn: Int32 = 6
-    }
 }
