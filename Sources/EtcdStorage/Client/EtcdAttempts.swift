@@ -54,9 +54,9 @@ struct EtcdAttempts: Sendable {
             if failure.isResponseTooLarge { throw failure }
         case let error as ConnectionError:
             if error.reason == .invalidRequest { throw error }
-            if error.delivery == .perhapsSent, !isRepeatable { throw EtcdClientError.outcomeUnknown(error) }
+            if error.mayHaveArrived, !isRepeatable { throw EtcdClientError.outcomeUnknown(error) }
             if error.reason == .cancelled { throw CancellationError() }
-            if error.delivery == .perhapsSent { mayHaveArrived = true }
+            if error.mayHaveArrived { mayHaveArrived = true }
             // Another member would send the same response.
             if error.reason == .responseTooLarge { throw error }
         case EtcdClientError.unavailable:

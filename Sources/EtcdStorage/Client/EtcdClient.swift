@@ -177,7 +177,7 @@ actor EtcdClient {
                 } catch {
                     // An idle connection was lost, which says nothing about the member.
                     let isLost = ![.cancelled, .deadlineExceeded, .invalidRequest].contains(error.reason)
-                    guard error.delivery == .nothingSent, isLost else { throw error }
+                    guard !error.mayHaveArrived, isLost else { throw error }
                     if members[member].connection === connection { members[member].connection = nil }
                 }
             }
@@ -201,7 +201,7 @@ actor EtcdClient {
     private func opened(_ opening: Opening?, of member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
         if let result = await opening?.wait(until: deadline, for: { $0 }) { return try result.get() }
         let reason: ConnectionError.Reason = Task.isCancelled ? .cancelled : .deadlineExceeded
-        throw ConnectionError(endpoint: members[member].endpoint, reason: reason, delivery: .nothingSent)
+        throw ConnectionError(endpoint: members[member].endpoint, reason: reason, mayHaveArrived: false)
     }
 
     /// Opens a connection in a task of its own, which continues, and retains the client, if the first call is cancelled or times out.

@@ -227,13 +227,13 @@ actor HTTP2Connection {
 
     /// The error of the connection, or of a stream.
     func error(_ reason: ConnectionError.Reason, of id: UInt32? = nil) -> ConnectionError {
-        ConnectionError(endpoint: endpoint, reason: reason, delivery: id.map(delivery) ?? .nothingSent)
+        ConnectionError(endpoint: endpoint, reason: reason, mayHaveArrived: id.map(mayHaveArrived) ?? false)
     }
 
-    private func delivery(of id: UInt32) -> ConnectionError.Delivery {
-        guard let exchange = requests[id] else { return .perhapsSent }
+    private func mayHaveArrived(_ id: UInt32) -> Bool {
+        guard let exchange = requests[id] else { return true }
         // On an open connection, pending bytes may be sent later.
         let isSent = failure == nil || channel.map { $0.writtenCount > exchange.start } ?? false
-        return isSent && !exchange.isRefused ? .perhapsSent : .nothingSent
+        return isSent && !exchange.isRefused
     }
 }

@@ -34,20 +34,12 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
         case sendBufferFull
     }
 
-    /// Whether the server may have received a request that failed.
-    enum Delivery: Hashable, Sendable {
-        /// No byte of the request was sent, or the server has announced that it has not processed it: it can be sent to another server.
-        case nothingSent
-        /// At least a part of the request was sent: the server may have executed it.
-        case perhapsSent
-    }
-
     /// The server.
     let endpoint: Endpoint
     /// The cause of the failure.
     let reason: Reason
-    /// Whether the server may have received the request.
-    let delivery: Delivery
+    /// Whether the server may have executed the request, because a part of it was sent. Otherwise it can be sent to another server.
+    let mayHaveArrived: Bool
 
     /// A sentence that names the server and the reason.
     var description: String {

@@ -12,26 +12,27 @@ struct EtcdAttemptsTests {
     private static let compacted = EtcdFailure(code: 11, message: "etcdserver: mvcc: required revision has been compacted")
     private static let refused = EtcdFailure(code: 16, message: "etcdserver: invalid auth token")
 
-    private func error(_ reason: ConnectionError.Reason, _ delivery: ConnectionError.Delivery) -> ConnectionError {
-        ConnectionError(endpoint: Endpoint(host: "a", port: 1), reason: reason, delivery: delivery)
+    private func error(_ reason: ConnectionError.Reason, mayHaveArrived: Bool) -> ConnectionError {
+        ConnectionError(endpoint: Endpoint(host: "a", port: 1), reason: reason, mayHaveArrived: mayHaveArrived)
     }
 
     @Test("A request that was not sent, or that a member without a leader refused, goes to the next member", arguments: [false, true])
     func nothingDone(isRepeatable: Bool) throws {
         var attempts = EtcdAttempts(members: 5, isRepeatable: isRepeatable)
-        for error in [error(.closedByPeer, .nothingSent), error(.deadlineExceeded, .nothingSent), Self.noLeader] as [any Error] {
+        let errors = [ConnectionError.Reason.closedByPeer, .deadlineExceeded].map { error($0, mayHaveArrived: false) as any Error }
+        for error in errors + [Self.noLeader] {
             #expect(try attempts.retry(after: error, renewsToken: false) == Retry(changesMember: true))
         }
     }
 
     @Test("A request whose outcome is unknown is sent again only if it is repeatable")
     func unknownOutcome() throws {
-        for error in [error(.closedByPeer, .perhapsSent), error(.cancelled, .perhapsSent), Self.timedOut] as [any Error] {
+        for error in [error(.closedByPeer, mayHaveArrived: true), error(.cancelled, mayHaveArrived: true), Self.timedOut] as [any Error] {
             var attempts = EtcdAttempts(members: 3, isRepeatable: false)
             let thrown = try #require(throws: EtcdClientError.self) { try attempts.retry(after: error, renewsToken: false) }
             guard case .outcomeUnknown = thrown else { throw thrown }
         }
-        for error in [error(.closedByPeer, .perhapsSent), Self.timedOut] as [any Error] {
+        for error in [error(.closedByPeer, mayHaveArrived: true), Self.timedOut] as [any Error] {
             var attempts = EtcdAttempts(members: 3, isRepeatable: true)
             #expect(try attempts.retry(after: error, renewsToken: false) == Retry(changesMember: true))
         }
@@ -40,9 +41,9 @@ struct EtcdAttemptsTests {
     @Test("A cancelled request that did nothing, or is repeatable, ends with the cancellation")
     func cancellation() {
         var attempts = EtcdAttempts(members: 3, isRepeatable: false)
-        #expect(throws: CancellationError.self) { try attempts.retry(after: error(.cancelled, .nothingSent), renewsToken: false) }
+        #expect(throws: CancellationError.self) { try attempts.retry(after: error(.cancelled, mayHaveArrived: false), renewsToken: false) }
         attempts = EtcdAttempts(members: 3, isRepeatable: true)
-        #expect(throws: CancellationError.self) { try attempts.retry(after: error(.cancelled, .perhapsSent), renewsToken: false) }
+        #expect(throws: CancellationError.self) { try attempts.retry(after: error(.cancelled, mayHaveArrived: true), renewsToken: false) }
     }
 
     @Test("What a member refuses for a reason of the request is not sent again")
@@ -52,13 +53,14 @@ struct EtcdAttemptsTests {
             #expect(throws: failure) { try attempts.retry(after: failure, renewsToken: false) }
         }
         var attempts = EtcdAttempts(members: 3, isRepeatable: true)
-        #expect(throws: ConnectionError.self) { try attempts.retry(after: error(.invalidRequest, .nothingSent), renewsToken: false) }
+        let invalid = error(.invalidRequest, mayHaveArrived: false)
+        #expect(throws: ConnectionError.self) { try attempts.retry(after: invalid, renewsToken: false) }
     }
 
     @Test("A response that is too large is not asked for again; the request may have taken effect", arguments: [false, true])
     func largeResponse(isRepeatable: Bool) {
         var attempts = EtcdAttempts(members: 3, isRepeatable: isRepeatable)
-        let error = error(.responseTooLarge, .perhapsSent)
+        let error = error(.responseTooLarge, mayHaveArrived: true)
         let thrown = #expect(throws: (any Error).self) { try attempts.retry(after: error, renewsToken: false) }
         if isRepeatable {
             #expect(thrown as? ConnectionError == error && attempts.mayHaveArrived)

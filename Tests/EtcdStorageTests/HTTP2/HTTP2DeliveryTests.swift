@@ -23,10 +23,10 @@ struct HTTP2DeliveryTests {
         }
         let connection = try await server.connect()
         let failed = try await send(on: connection)
-        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, delivery: .perhapsSent))
+        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, mayHaveArrived: true))
         #expect(!connection.isUsable)
         let next = try await send(on: connection)
-        #expect(next == ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, delivery: .nothingSent))
+        #expect(next == ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, mayHaveArrived: false))
     }
 
     @Test("A server that resets the connection may have executed the request")
@@ -38,7 +38,7 @@ struct HTTP2DeliveryTests {
         }
         let connection = try await HTTP2Connection.open(server.endpoint, deadline: .distant)
         let failed = try await send(on: connection)
-        #expect(failed.delivery == .perhapsSent)
+        #expect(failed.mayHaveArrived)
     }
 
     @Test("A connection that the server closed while it was idle is not usable, and sends nothing")
@@ -52,7 +52,7 @@ struct HTTP2DeliveryTests {
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
         while connection.isUsable && !Task.isCancelled { await Task.yield() }
         let failed = try await send(on: connection)
-        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, delivery: .nothingSent))
+        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, mayHaveArrived: false))
     }
 
     @Test("A server that goes away has not looked at the requests after the last one that it names, and answers the others")
@@ -66,20 +66,20 @@ struct HTTP2DeliveryTests {
         }
         let connection = try await server.connect()
         let requests = (0..<3).map { _ in
-            Task { () async -> ConnectionError.Delivery? in
+            Task { () async -> Bool? in
                 do throws(ConnectionError) {
                     _ = try await connection.send(HTTPRequest(path: "/"), deadline: .distant)
                     return nil
                 } catch {
-                    return error.delivery
+                    return error.mayHaveArrived
                 }
             }
         }
-        var deliveries: [ConnectionError.Delivery?] = []
-        for request in requests { deliveries.append(await request.value) }
-        #expect(deliveries.count { $0 == nil } == 2 && deliveries.contains(.nothingSent))
+        var failures: [Bool?] = []
+        for request in requests { failures.append(await request.value) }
+        #expect(failures.count { $0 == nil } == 2 && failures.contains(false))
         #expect(!connection.isUsable)
-        #expect(try await send(on: connection).delivery == .nothingSent)
+        #expect(try await !send(on: connection).mayHaveArrived)
     }
 
     @Test("A connection that the server leaves after its last response was given is not used again")
@@ -94,16 +94,15 @@ struct HTTP2DeliveryTests {
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
         while connection.isUsable && !Task.isCancelled { await Task.yield() }
         let failed = try await send(on: connection)
-        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .noFurtherStreams, delivery: .nothingSent))
+        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .noFurtherStreams, mayHaveArrived: false))
     }
 
     @Test(
         "A request that the server refuses was not looked at, one that it gives up otherwise may have been",
         arguments: [
-            (HTTP2ErrorCode.refusedStream, ConnectionError.Delivery.nothingSent), (HTTP2ErrorCode.cancel, .perhapsSent),
-            (HTTP2ErrorCode.noError, .perhapsSent), (.max, .perhapsSent),
+            (HTTP2ErrorCode.refusedStream, false), (HTTP2ErrorCode.cancel, true), (HTTP2ErrorCode.noError, true), (.max, true),
         ])
-    func resetStream(code: UInt32, delivery: ConnectionError.Delivery) async throws {
+    func resetStream(code: UInt32, mayHaveArrived: Bool) async throws {
         let server = try HTTP2Server { connection in
             while let request = connection.receiveRequest() {
                 if request.stream == 1 { connection.send(.number(.reset, stream: 1, code)) } else { connection.respond(to: request.stream) }
@@ -111,7 +110,7 @@ struct HTTP2DeliveryTests {
         }
         let connection = try await server.connect()
         let failed = try await send(on: connection)
-        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .reset(code: code), delivery: delivery))
+        #expect(failed == ConnectionError(endpoint: server.endpoint, reason: .reset(code: code), mayHaveArrived: mayHaveArrived))
         #expect(failed.description == "\(server.endpoint): the server reset the stream (code \(code))")
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
     }
@@ -141,7 +140,7 @@ struct HTTP2DeliveryTests {
         async let first = send(on: connection)
         async let second = send(on: connection)
         for failed in try await [first, second] {
-            #expect(failed.reason == .invalidResponse(HTTP2Violation.streamNumber.rawValue) && failed.delivery == .perhapsSent)
+            #expect(failed.reason == .invalidResponse(HTTP2Violation.streamNumber.rawValue) && failed.mayHaveArrived)
         }
         #expect(!connection.isUsable)
     }
@@ -161,7 +160,7 @@ struct HTTP2DeliveryTests {
         }
         let connection = try await server.connect()
         let failed = try await send(on: connection)
-        #expect(failed.reason == .invalidResponse(HTTP2Violation.headerFields.rawValue) && failed.delivery == .perhapsSent)
+        #expect(failed.reason == .invalidResponse(HTTP2Violation.headerFields.rawValue) && failed.mayHaveArrived)
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
     }
 
@@ -179,9 +178,9 @@ struct HTTP2DeliveryTests {
         _ = await requests.first { true }
         connection.close()
         #expect(!connection.isUsable)
-        for failed in try await [first, second] { #expect(failed.reason == .closed && failed.delivery == .perhapsSent) }
+        for failed in try await [first, second] { #expect(failed.reason == .closed && failed.mayHaveArrived) }
         let third = try await send(on: connection)
-        #expect(third.reason == .closed && third.delivery == .nothingSent)
+        #expect(third.reason == .closed && !third.mayHaveArrived)
     }
 
     // MARK: - Deadlines
@@ -190,7 +189,7 @@ struct HTTP2DeliveryTests {
     func passedDeadline() async throws {
         let connection = try await HTTP2Server.echo().connect()
         let failed = try await send(on: connection, deadline: .now)
-        #expect(failed.reason == .deadlineExceeded && failed.delivery == .nothingSent)
+        #expect(failed.reason == .deadlineExceeded && !failed.mayHaveArrived)
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
     }
 
@@ -203,7 +202,7 @@ struct HTTP2DeliveryTests {
         }
         let connection = try await server.connect()
         let failed = try await timedOut(on: connection)
-        #expect(failed.delivery == .perhapsSent)
+        #expect(failed.mayHaveArrived)
         #expect(!connection.isUsable)
         #expect(await !frames.contains(.reset))
         withExtendedLifetime(connection) {}
@@ -228,7 +227,7 @@ struct HTTP2DeliveryTests {
             let failed = try await send(on: connection, deadline: .now + time)
             #expect(failed.reason == .deadlineExceeded)
             time *= 2
-            guard connection.isUsable, failed.delivery == .perhapsSent else { continue }
+            guard connection.isUsable, failed.mayHaveArrived else { continue }
             #expect(try await connection.send(HTTPRequest(path: "/", body: [1]), deadline: .distant).body == [1])
             break
         }
@@ -267,7 +266,7 @@ struct HTTP2DeliveryTests {
         async let first = connection.send(HTTPRequest(path: "/"), deadline: .distant)
         _ = await requests.first { true }
         let failed = try await timedOut(on: connection)
-        #expect(failed.delivery == .perhapsSent)
+        #expect(failed.mayHaveArrived)
         // Others should not try it before it is known to live.
         #expect(!connection.isUsable)
         mayRespond.signal()
@@ -283,7 +282,7 @@ struct HTTP2DeliveryTests {
             let failed = try await send(on: connection, deadline: .now + time)
             #expect(failed.reason == .deadlineExceeded)
             // On a busy machine it may have passed before.
-            if failed.delivery == .perhapsSent { return failed }
+            if failed.mayHaveArrived { return failed }
             time *= 2
         }
     }
@@ -299,7 +298,7 @@ struct HTTP2DeliveryTests {
         }
         task.cancel()
         let failed = try await task.value
-        #expect(failed.reason == .cancelled && failed.delivery == .nothingSent)
+        #expect(failed.reason == .cancelled && !failed.mayHaveArrived)
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
     }
 
@@ -320,7 +319,7 @@ struct HTTP2DeliveryTests {
         _ = await iterator.next()
         task.cancel()
         let failed = try await task.value
-        #expect(failed.reason == .cancelled && failed.delivery == .perhapsSent)
+        #expect(failed.reason == .cancelled && failed.mayHaveArrived)
         #expect(await iterator.next() != nil)
         #expect(try await other.body == [1])
         #expect(try await connection.send(HTTPRequest(path: "/", body: [2]), deadline: .distant).body == [2])

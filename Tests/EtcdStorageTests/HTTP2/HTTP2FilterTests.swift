@@ -101,7 +101,7 @@ struct HTTP2FilterTests {
             peer.send("go away\n")
             alert.yield(peer.receive(until: "alert\n"))
         }
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .filter("no welcome"), delivery: .nothingSent)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .filter("no welcome"), mayHaveArrived: false)) {
             try await open(server)
         }
         #expect(await alerts.first { _ in true } == "alert\n")
@@ -110,7 +110,7 @@ struct HTTP2FilterTests {
     @Test("A handshake that takes too long sends no request")
     func deadline() async throws {
         let server = try LoopbackServer { _, peer in peer.receiveEnd() }
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .deadlineExceeded, delivery: .nothingSent)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .deadlineExceeded, mayHaveArrived: false)) {
             try await open(server, deadline: .now + .milliseconds(20))
         }
     }
@@ -121,7 +121,7 @@ struct HTTP2FilterTests {
             Self.welcome(peer)
             peer.receiveEnd()
         }
-        let failure = ConnectionError(endpoint: server.endpoint, reason: .filter("no welcome"), delivery: .nothingSent)
+        let failure = ConnectionError(endpoint: server.endpoint, reason: .filter("no welcome"), mayHaveArrived: false)
         await #expect(throws: failure) {
             try await HTTP2Connection.open(server.endpoint, deadline: .distant) { throw Inverter.Refused() }
         }
@@ -154,7 +154,7 @@ struct HTTP2FilterTests {
         }
         // The settings are received.
         let connection = try await open(server, receipts: 1)
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .filter("no welcome"), delivery: .perhapsSent)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .filter("no welcome"), mayHaveArrived: true)) {
             try await connection.send(request, deadline: .distant)
         }
     }
@@ -168,7 +168,7 @@ struct HTTP2FilterTests {
             peer.receiveEnd()
         }
         let connection = try await open(server)
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .filter("no welcome"), delivery: .perhapsSent)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .filter("no welcome"), mayHaveArrived: true)) {
             try await connection.send(request, deadline: .distant)
         }
     }
@@ -220,7 +220,7 @@ struct HTTP2FilterTests {
         }
         let connection = try await HTTP2Connection.open(server.endpoint, deadline: .distant) { Delay(end: end) }
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, delivery: .nothingSent)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, mayHaveArrived: false)) {
             try await connection.send(HTTPRequest(path: "/"), deadline: .distant)
         }
     }

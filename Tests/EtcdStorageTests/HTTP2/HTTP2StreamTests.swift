@@ -96,7 +96,7 @@ struct HTTP2StreamTests {
         let stream = try await stream(server)
         #expect(try await read(2, from: stream) == [1, 2])
         let reason = isReset ? ConnectionError.Reason.reset(code: 2) : .closedByPeer
-        let failure = ConnectionError(endpoint: server.endpoint, reason: reason, delivery: .perhapsSent)
+        let failure = ConnectionError(endpoint: server.endpoint, reason: reason, mayHaveArrived: true)
         for _ in 0..<2 {
             await #expect(throws: failure) { try await stream.next(deadline: .distant) }
             await #expect(throws: failure) { try await stream.write([1]) }
@@ -111,7 +111,7 @@ struct HTTP2StreamTests {
             connection.receiveEnd()
         }
         let reason = ConnectionError.Reason.reset(code: HTTP2ErrorCode.refusedStream)
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: reason, delivery: .nothingSent)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: reason, mayHaveArrived: false)) {
             try await stream(server)
         }
     }
@@ -167,7 +167,7 @@ struct HTTP2StreamTests {
         while connection.isUsable && !Task.isCancelled { await Task.yield() }
         #expect(try await read(1 << 20, from: stream).count == 1 << 20)
         let reason = ConnectionError.Reason.invalidResponse(HTTP2Violation.windowOverflow.rawValue)
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: reason, delivery: .perhapsSent)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: reason, mayHaveArrived: true)) {
             try await stream.next(deadline: .distant)
         }
     }
@@ -182,7 +182,7 @@ struct HTTP2StreamTests {
         let connection = try await server.connect()
         let stream = try await stream(on: connection)
         for _ in 0..<10 { try await stream.write(Array(repeating: 1, count: 100_000)) }
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .sendBufferFull, delivery: .perhapsSent)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .sendBufferFull, mayHaveArrived: true)) {
             try await stream.write(Array(repeating: 1, count: 100_000))
         }
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
@@ -198,7 +198,7 @@ struct HTTP2StreamTests {
         }
         defer { mayEnd.signal() }
         let stream = try await stream(server)
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .sendBufferFull, delivery: .perhapsSent)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .sendBufferFull, mayHaveArrived: true)) {
             for _ in 0..<1_000 { try await stream.write(Array(repeating: 1, count: 1_000_000)) }
         }
     }
@@ -230,7 +230,7 @@ struct HTTP2StreamTests {
             connection.receiveEnd()
         }
         let stream = try await stream(server)
-        let failure = ConnectionError(endpoint: server.endpoint, reason: .closed, delivery: .perhapsSent)
+        let failure = ConnectionError(endpoint: server.endpoint, reason: .closed, mayHaveArrived: true)
         let next = Task { try await stream.next(deadline: .distant) }
         stream.close()
         await #expect(throws: failure) { try await next.value }
@@ -269,7 +269,7 @@ struct HTTP2StreamTests {
         let stream = try await stream(on: connection)
         let task = Task { try await stream.next(deadline: .distant) }
         task.cancel()
-        let failure = ConnectionError(endpoint: server.endpoint, reason: .cancelled, delivery: .perhapsSent)
+        let failure = ConnectionError(endpoint: server.endpoint, reason: .cancelled, mayHaveArrived: true)
         await #expect(throws: failure) { try await task.value }
         #expect(await resets.first { _ in true } == 1)
         await #expect(throws: failure) { try await stream.write([1]) }
@@ -286,7 +286,7 @@ struct HTTP2StreamTests {
             ended.yield()
         }
         let stream = try await stream(server)
-        let failure = ConnectionError(endpoint: server.endpoint, reason: .deadlineExceeded, delivery: .perhapsSent)
+        let failure = ConnectionError(endpoint: server.endpoint, reason: .deadlineExceeded, mayHaveArrived: true)
         for _ in 0..<2 { await #expect(throws: failure) { try await stream.next(deadline: .now + .milliseconds(1)) } }
         _ = await ends.first { true }
         await #expect(throws: failure) { try await stream.write([1]) }
