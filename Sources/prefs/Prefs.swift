@@ -66,7 +66,6 @@ struct Prefs {
         return arguments
     }
 
-    /// The command with a name.
     static func command(named name: String) -> Command? {
         commands.first { $0.name == name }
     }

@@ -18,11 +18,9 @@ struct EtcdReplica: Sendable {
     private let historyKey: [UInt8]
     /// The cluster whose history this is.
     let clusterID: UInt64
-    /// The identity of the history.
     private(set) var identity: EtcdHistoryIdentity
     /// The revision up to which every event is included.
     private(set) var revision: Int64
-    /// The entries at that revision.
     private(set) var entries = StorageEntries()
     /// The number of keys that are not reserved, including those that are not entries.
     private(set) var keyCount = 0
@@ -33,13 +31,9 @@ struct EtcdReplica: Sendable {
 
     /// The state on which an edit is based. It has no table of revisions: an edit that retained it would make the next event copy it.
     struct View: Sendable {
-        /// The entries at the revision.
         let entries: StorageEntries
-        /// The cluster.
         let clusterID: UInt64
-        /// The identity of the history.
         let identity: EtcdHistoryIdentity
-        /// The revision of etcd.
         let revision: Int64
         /// The number of keys that are not reserved.
         let keyCount: Int
@@ -124,7 +118,6 @@ struct EtcdReplica: Sendable {
         }
     }
 
-    /// The present revision of the storage.
     private var storageRevision: StorageRevision { StorageRevision(history: history, number: UInt64(clamping: revision)) }
 
     // MARK: Following

@@ -224,7 +224,6 @@ struct EtcdTransaction: Sendable {
 }
 
 extension EntryKeys {
-    /// The reserved key of a token.
     func token(_ name: String) -> [UInt8] { reservedKey("token/" + name) }
 
     /// The attempt of a transaction that has written a token; nil for any other key.

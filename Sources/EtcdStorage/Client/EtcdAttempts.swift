@@ -79,7 +79,6 @@ struct EtcdAttempts: Sendable {
 struct RetryBackoff: Sendable {
     /// The delay after the first failure, which doubles after each further one.
     var firstDelay = Duration.milliseconds(50)
-    /// The longest delay.
     var longestDelay = Duration.seconds(2)
     /// The random part of the delay that is waited for.
     var jitter = 0.5...1

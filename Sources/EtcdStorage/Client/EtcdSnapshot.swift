@@ -1,6 +1,5 @@
 /// The keys of a range with their values, as they were at one revision.
 struct EtcdSnapshot: Sendable, Hashable {
-    /// The cluster.
     var clusterID: UInt64
     /// The revision at which they were read.
     var revision: Int64
@@ -33,15 +32,11 @@ extension EtcdFailure {
 extension EtcdSnapshot {
     /// A part of a snapshot, in the order of the keys.
     struct Page: Sendable {
-        /// The cluster.
         var clusterID: UInt64
-        /// The revision of all pages of the snapshot.
         var revision: Int64
-        /// The keys with their values.
         var keyValues: [KeyValue]
         /// Whether it is the first one, also of a snapshot that was restarted.
         var isFirst: Bool
-        /// The number of keys of all pages.
         var keyCount: Int
     }
 }
@@ -114,7 +109,6 @@ private struct PageRequest: EtcdRequest {
             try unread.last.map { reader throws(EtcdFailure) in try Self.keyValue(reader).key }
         }
 
-        /// All keys with their values.
         func keyValues() throws(EtcdFailure) -> [KeyValue] {
             try unread.map { reader throws(EtcdFailure) in try Self.keyValue(reader) }
         }

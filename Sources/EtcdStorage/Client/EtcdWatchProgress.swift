@@ -19,7 +19,6 @@ struct WatchProgress: Sendable {
 
     /// All events of a revision.
     struct Revision: Sendable, Hashable {
-        /// The revision.
         let number: Int64
         /// The events, in etcd's order.
         var events: [WatchEvent]
@@ -104,7 +103,6 @@ struct WatchProgress: Sendable {
 // MARK: - Comparison
 
 extension WatchProgress {
-    /// The result of a comparison with etcd.
     enum Comparison: Sendable, Hashable {
         /// Everything was delivered.
         case isComplete

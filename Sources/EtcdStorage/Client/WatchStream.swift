@@ -5,7 +5,6 @@ final class WatchStream: Sendable {
     private let stream: HTTP2Stream
     private let received = Lock(GRPCMessageSplitter())
 
-    /// Creates a watch from the stream of its call.
     init(_ stream: HTTP2Stream) {
         self.stream = stream
     }

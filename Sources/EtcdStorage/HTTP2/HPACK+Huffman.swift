@@ -26,7 +26,6 @@ extension HPACK {
 
     /// The codes of one length.
     private struct Group {
-        /// The length in bits.
         let length: Int
         /// The first code.
         let first: UInt32

@@ -10,7 +10,6 @@ struct HTTP2Exchange: Sendable {
     var isAwaited = false
     /// The status of the response; nil until its head has arrived.
     private(set) var status: Int?
-    /// The fields of the head.
     private(set) var fields: [HTTPField] = []
     /// The part of the body that has arrived and has not been taken.
     private(set) var body: [UInt8] = []

@@ -2,7 +2,6 @@
 struct HTTP2FrameHead: Hashable, Sendable {
     /// The size of the header in bytes.
     static let size = 9
-    /// The default limit of the payload.
     static let defaultPayloadSize = 16_384
     /// The largest limit of the payload that can be set.
     static let largestPayloadSize = 1 << 24 - 1
@@ -32,7 +31,6 @@ struct HTTP2FrameHead: Hashable, Sendable {
     var length: Int
     /// The type of the frame; nil if unknown.
     var kind: Kind?
-    /// The flags.
     var flags: Flags
     /// The stream; 0 for the connection.
     var stream: UInt32

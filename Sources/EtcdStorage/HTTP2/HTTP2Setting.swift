@@ -3,7 +3,6 @@ enum HTTP2Setting: UInt16, Sendable {
     case headerTableSize = 1
     case enablePush, maximumStreams, initialWindowSize, maximumFrameSize, maximumHeaderListSize
 
-    /// Appends a SETTINGS frame.
     static func append(_ settings: KeyValuePairs<HTTP2Setting, UInt32>, to output: inout [UInt8]) {
         var payload: [UInt8] = []
         for (setting, value) in settings {

@@ -10,9 +10,7 @@ final class HTTP2Stream: Sendable {
         case end(trailers: [HTTPField])
     }
 
-    /// The status of the response.
     let status: Int
-    /// The fields of its head.
     let fields: [HTTPField]
     private let id: UInt32
     private let connection: HTTP2Connection

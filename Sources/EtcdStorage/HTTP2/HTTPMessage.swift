@@ -51,7 +51,6 @@ extension HTTPRequest: CustomStringConvertible, CustomReflectable {
     /// The path, without the body, which may contain a password.
     var description: String { "POST \(path), \(body.count) bytes" }
 
-    /// The path and the fields.
     var customMirror: Mirror { Mirror(self, children: ["path": path, "fields": fields], displayStyle: .struct) }
 }
 
@@ -59,9 +58,7 @@ extension HTTPRequest: CustomStringConvertible, CustomReflectable {
 struct HTTPResponse: Hashable, Sendable {
     /// The status, from 200 to 999.
     let status: Int
-    /// The fields of the head.
     let fields: [HTTPField]
-    /// The body.
     let body: [UInt8]
     /// The fields after the body, or those of the head if there is no body.
     let trailers: [HTTPField]

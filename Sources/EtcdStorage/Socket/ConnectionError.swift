@@ -48,7 +48,6 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension ConnectionError.Reason: Error, CustomStringConvertible {
-    /// The reason in words.
     var description: String {
         switch self {
         case .unknownHost(let reason): "the host cannot be found: \(reason)"

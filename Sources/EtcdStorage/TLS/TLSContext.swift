@@ -12,7 +12,6 @@ final class TLSContext: @unchecked Sendable {
     let openSSL: OpenSSL
     /// OpenSSL's context, valid for the lifetime of this object.
     let pointer: OpaquePointer
-    /// The configuration.
     let configuration: TLSConfiguration
 
     /// Reads the certificates and the key.

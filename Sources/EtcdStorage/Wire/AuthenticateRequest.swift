@@ -1,8 +1,6 @@
 /// Exchanges a name and a password for a token.
 struct AuthenticateRequest: EtcdRequest, Hashable {
-    /// The user.
     var name: String
-    /// The password.
     var password: String
 
     static let path = "/etcdserverpb.Auth/Authenticate"
@@ -14,7 +12,6 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
 
     /// A token, which expires if it is not used for some time.
     struct Response: ProtobufMessage, Hashable {
-        /// The header.
         var header = ResponseHeader()
         /// The token, the complete value of the field `Authorization`.
         var token = ""
@@ -31,17 +28,13 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
 
 // Neither the password nor the token is printed.
 extension AuthenticateRequest: CustomStringConvertible, CustomReflectable {
-    /// The user.
     var description: String { "authentication of \(name)" }
 
-    /// The user.
     var customMirror: Mirror { Mirror(self, children: ["name": name], displayStyle: .struct) }
 }
 
 extension AuthenticateRequest.Response: CustomStringConvertible, CustomReflectable {
-    /// The header.
     var description: String { "a token at revision \(header.revision)" }
 
-    /// The header.
     var customMirror: Mirror { Mirror(self, children: ["header": header], displayStyle: .struct) }
 }

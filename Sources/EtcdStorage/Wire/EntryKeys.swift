@@ -46,7 +46,6 @@ struct EntryKeys: Sendable, Hashable {
         start + [0] + name.utf8
     }
 
-    /// The meaning of a key.
     func meaning(of key: [UInt8]) -> Meaning {
         guard key.count > start.count, key.starts(with: start) else { return .foreign }
         let name = key[start.count...]

@@ -11,7 +11,6 @@ struct EtcdFailure: Error, Sendable, Hashable {
     /// Whether the response takes too much memory, so that a smaller one can be read.
     let isResponseTooLarge: Bool
 
-    /// Creates a failure.
     init(code: Int?, message: String, httpStatus: Int? = nil, isResponseTooLarge: Bool = false) {
         (self.code, self.message, self.httpStatus, self.isResponseTooLarge) = (code, message, httpStatus, isResponseTooLarge)
     }

@@ -21,7 +21,6 @@ protocol EtcdRequest: Sendable {
 extension EtcdRequest {
     static var isRead: Bool { false }
 
-    /// The encoded message.
     var message: [UInt8] {
         var writer = ProtobufWriter()
         write(to: &writer)
@@ -37,7 +36,6 @@ extension EtcdRequest {
 struct ResponseHeader: ProtobufMessage, Hashable {
     /// The cluster, by which another one at the same address is detected.
     var clusterID: UInt64 = 0
-    /// The member of the cluster.
     var memberID: UInt64 = 0
     /// The revision of the key-value store when the request was applied.
     var revision: Int64 = 0
@@ -57,9 +55,7 @@ struct ResponseHeader: ProtobufMessage, Hashable {
 
 /// A key with its value and revisions.
 struct KeyValue: ProtobufMessage, Hashable {
-    /// The bytes of the key.
     var key: [UInt8] = []
-    /// The bytes of the value.
     var value: [UInt8] = []
     /// The revision in which the key was last created.
     var createRevision: Int64 = 0
@@ -88,7 +84,6 @@ struct KeyValue: ProtobufMessage, Hashable {
 
 /// A response of which only the header is used.
 struct HeaderResponse: ProtobufMessage, Hashable {
-    /// The header.
     var header = ResponseHeader()
 
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {

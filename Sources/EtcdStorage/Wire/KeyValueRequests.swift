@@ -8,9 +8,7 @@ struct RangeRequest: EtcdRequest, Hashable {
     var revision: Int64 = 0
     /// The maximum number of keys; 0 for all.
     var limit: Int64 = 0
-    /// Whether to omit the values.
     var keysOnly = false
-    /// Whether to read only the number of keys.
     var countOnly = false
     /// Whether the member may respond with its own data, which may be outdated.
     var isSerializable = false
@@ -58,9 +56,7 @@ struct RangeRequest: EtcdRequest, Hashable {
 
 /// Writes one key.
 struct PutRequest: EtcdRequest, Hashable {
-    /// The key.
     var key: [UInt8]
-    /// The new value.
     var value: [UInt8]
     /// The lease of the key; 0 for none.
     var lease: Int64 = 0
@@ -94,9 +90,7 @@ struct DeleteRangeRequest: EtcdRequest, Hashable {
 
     /// The number of deleted keys.
     struct Response: ProtobufMessage, Hashable {
-        /// The header.
         var header = ResponseHeader()
-        /// The number of keys that were deleted.
         var deleted: Int64 = 0
 
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {

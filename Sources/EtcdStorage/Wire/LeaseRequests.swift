@@ -14,7 +14,6 @@ struct LeaseGrantRequest: EtcdRequest, Hashable {
 
 /// Renews a lease for its time to live.
 struct LeaseKeepAliveRequest: EtcdRequest, Hashable {
-    /// The lease.
     var lease: Int64
 
     typealias Response = LeaseResponse
@@ -37,7 +36,6 @@ struct LeaseKeepAliveRequest: EtcdRequest, Hashable {
 
 /// Revokes a lease, and deletes its keys.
 struct LeaseRevokeRequest: EtcdRequest, Hashable {
-    /// The lease.
     var lease: Int64
 
     typealias Response = HeaderResponse
@@ -51,9 +49,7 @@ struct LeaseRevokeRequest: EtcdRequest, Hashable {
 
 /// A lease as it was granted or renewed.
 struct LeaseResponse: ProtobufMessage, Hashable {
-    /// The header.
     var header = ResponseHeader()
-    /// The lease.
     var lease: Int64 = 0
     /// The time to live in seconds, at least the requested one.
     var timeToLive: Int64 = 0

@@ -7,7 +7,6 @@ struct ProtobufError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether the message is valid, but would take too much memory.
     var isMemoryExceeded = false
 
-    /// The reason with the offset.
     var description: String { "\(reason) (at byte \(offset))" }
 }
 
@@ -65,7 +64,6 @@ struct ProtobufReader: Sendable {
         return field.number
     }
 
-    /// The number of unread bytes.
     var unreadCount: Int { end - offset }
 
     // MARK: - Values

@@ -42,7 +42,6 @@ struct TxnRequest: EtcdRequest, Hashable {
         /// The property to compare, and the value to compare it with.
         var target: Target
 
-        /// Writes the fields of the comparison.
         func write(to writer: inout ProtobufWriter) {
             let field =
                 switch target {

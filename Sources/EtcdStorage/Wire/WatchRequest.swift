@@ -22,7 +22,6 @@ enum WatchRequest: Sendable, Hashable {
         /// Whether events contain the previous value of the key.
         var includesPrevious = false
 
-        /// Writes the fields of the request.
         func write(to writer: inout ProtobufWriter) {
             writer.field(1, key)
             writer.field(2, rangeEnd ?? [])
@@ -33,10 +32,8 @@ enum WatchRequest: Sendable, Hashable {
         }
     }
 
-    /// The path of the stream.
     static let path = "/etcdserverpb.Watch/Watch"
 
-    /// The encoded message.
     var message: [UInt8] {
         var writer = ProtobufWriter()
         switch self {

@@ -41,7 +41,6 @@ struct EncodedEntries: ~Copyable {
         entries[sorter[position]]
     }
 
-    /// A part of the encoded bytes.
     func bytes(from start: Int, to end: Int) -> UnsafeRawBufferPointer {
         bytes.bytes(from: start, to: end)
     }

@@ -48,7 +48,6 @@ struct KeySorter: ~Copyable {
         keys.reserve(capacity)
     }
 
-    /// Sorts the keys.
     mutating func sort(in bytes: UnsafeRawBufferPointer) {
         spare.removeAll()
         spare.append(repeating: Key(index: 0), count: keys.count)

@@ -29,7 +29,6 @@ struct XMLTag {
     let element: XMLElement
     let isClosing: Bool
     let isEmpty: Bool
-    /// The offset of its `<`.
     let offset: Int
 }
 
@@ -42,7 +41,6 @@ extension XMLReader {
         PropertyListError(offset: bytes.count, reason: "the document ends \(`where`)")
     }
 
-    /// Reads a tag.
     mutating func readTag() throws(PropertyListError) -> XMLTag {
         let start = offset
         guard offset < bytes.count else { throw ended("where a tag should begin") }

@@ -49,7 +49,6 @@ struct EntryPath: Equatable, Sendable {
         return names.count < 2 || names.contains("") || names.count > maximumComponents ? nil : names
     }
 
-    /// Reads the path from an operand.
     init(_ arguments: Arguments, operand: Int) {
         self.init(arguments.operands[operand], isLiteral: arguments.has("literal"))
     }

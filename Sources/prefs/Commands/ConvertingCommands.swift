@@ -107,7 +107,6 @@ enum DocumentFormat: String {
         self = format
     }
 
-    /// The bytes of a property list.
     func encoded(_ entries: [String: PropertyListValue], of file: String) throws(CommandError) -> Data {
         guard self != .json else { return Data(entries.json()) }
         do throws(PropertyListError) {

@@ -15,7 +15,6 @@ struct WatchLine: Equatable {
 }
 
 extension WatchLine {
-    /// Describes a change.
     init(_ change: Change<PropertyListValue?>) {
         self.init(
             key: change.key, old: change.oldValue, new: change.newValue, origin: String(describing: change.origin),
