@@ -174,30 +174,12 @@ extension UnsafeRawBufferPointer {
     fileprivate func firstInvalidUTF8() -> Int? {
         var offset = endOfASCII()
         while offset < count {
-            let size = sizeOfUTF8(at: offset)
-            guard size > 0 else { return offset }
-            offset = endOfASCII(from: offset + size)
+            var parser = Unicode.UTF8.ForwardParser()
+            var bytes = self[offset...].makeIterator()
+            guard case .valid(let scalar) = parser.parseScalar(from: &bytes) else { return offset }
+            offset = endOfASCII(from: offset + scalar.count)
         }
         return nil
-    }
-
-    /// The number of bytes of the scalar that begins at an offset and is not ASCII, or 0 if it is invalid.
-    private func sizeOfUTF8(at offset: Int) -> Int {
-        let size: Int
-        var second: ClosedRange<UInt8> = 0x80...0xBF
-        switch self[offset] {
-        case 0xC2...0xDF: size = 2
-        case 0xE0: (size, second) = (3, 0xA0...0xBF)
-        case 0xED: (size, second) = (3, 0x80...0x9F)
-        case 0xE1...0xEF: size = 3
-        case 0xF0: (size, second) = (4, 0x90...0xBF)
-        case 0xF1...0xF3: size = 4
-        case 0xF4: (size, second) = (4, 0x80...0x8F)
-        default: return 0
-        }
-        guard size <= count - offset, second ~= self[offset + 1] else { return 0 }
-        for next in offset + 2..<Swift.max(offset + 2, offset + size) where self[next] & 0xC0 != 0x80 { return 0 }
-        return size
     }
 }
 
