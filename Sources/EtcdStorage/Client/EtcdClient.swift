@@ -195,21 +195,19 @@ actor EtcdClient {
 
     /// The opening of a connection to a member, which all calls share; nil if none has begun, and the calling task is cancelled.
     private func opening(of member: Int) -> Opening? {
-        members[member].opening ?? (Task.isCancelled ? nil : beginOpening(member))
+        if let opening = members[member].opening { return opening }
+        if Task.isCancelled { return nil }
+        let opening = Opening(nil)
+        members[member].opening = opening
+        // In a task of its own, which continues, and retains the client, if the first call is cancelled or times out.
+        Task(executorPreference: executor) { await self.finish(opening, of: member) }
+        return opening
     }
 
     private func opened(_ opening: Opening?, of member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
         if let result = await opening?.wait(until: deadline, for: { $0 }) { return try result.get() }
         let reason: ConnectionError.Reason = Task.isCancelled ? .cancelled : .deadlineExceeded
         throw ConnectionError(endpoint: members[member].endpoint, reason: reason, mayHaveArrived: false)
-    }
-
-    /// Opens a connection in a task of its own, which continues, and retains the client, if the first call is cancelled or times out.
-    private func beginOpening(_ member: Int) -> Opening {
-        let opening = Opening(nil)
-        members[member].opening = opening
-        Task(executorPreference: executor) { await self.finish(opening, of: member) }
-        return opening
     }
 
     private func finish(_ opening: Opening, of member: Int) async {
