@@ -177,7 +177,7 @@ public final class EtcdBackend: StorageBackend {
             case .success(let entries) where entries.editedKeys.isEmpty:
                 if try await isLatest(latest, of: entries.readKeys) { return latest.entries }
             case .success(let entries):
-                let stored = try await transaction.commit(entries, over: latest.entries, client, follower, callTimeout)
+                let stored = try await transaction.commit(entries, over: latest.entries)
                 if let stored { return stored }
                 try await transaction.pauseAfterConflict()
             }

@@ -29,13 +29,18 @@ struct EtcdTransaction: Sendable {
     private(set) var token: EtcdToken
     /// The last attempt, if the store repeats its edits and its outcome is unknown.
     private(set) var unknown: Unknown?
+    var client: EtcdClient
+    private let follower: EtcdFollower
     private let keys: EntryKeys
     private let name: String
+    private let timeout: Duration
     private var conflicts = 0
 
-    /// - Parameter name: the name of the storage in errors.
-    init(_ token: EtcdToken, _ keys: EntryKeys, named name: String) {
-        (self.token, self.keys, self.name) = (token, keys, name)
+    /// - Parameters:
+    ///   - name: the name of the storage in errors.
+    ///   - timeout: how long the members may take.
+    init(_ token: EtcdToken, _ client: EtcdClient, _ follower: EtcdFollower, _ keys: EntryKeys, named name: String, timeout: Duration) {
+        (self.token, self.client, self.follower, self.keys, self.name, self.timeout) = (token, client, follower, keys, name, timeout)
     }
 
     /// Stores edited entries, and returns all entries at the resulting revision; nil if something that was read has changed.
@@ -43,16 +48,15 @@ struct EtcdTransaction: Sendable {
     /// - Parameters:
     ///   - entries: the edited entries.
     ///   - earlier: the entries before the edits.
-    ///   - timeout: how long the members may take.
     nonisolated(nonsending) mutating func commit(
-        _ entries: StorageEntries, over earlier: StorageEntries, _ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration
+        _ entries: StorageEntries, over earlier: StorageEntries
     ) async throws -> StorageEntries? {
         try Task.checkCancellation()
         // Not cancelled: the outcome of a transaction that was sent has to be reported.
         let (sent, result) = await client.shielded { [self] in
             var sent = self
             do {
-                let stored = try await sent.send(entries, over: earlier, client, follower, timeout)
+                let stored = try await sent.send(entries, over: earlier)
                 return (sent, Result<StorageEntries?, any Error>.success(stored))
             } catch {
                 return (sent, .failure(error))
@@ -63,9 +67,9 @@ struct EtcdTransaction: Sendable {
     }
 
     private nonisolated(nonsending) mutating func send(
-        _ entries: StorageEntries, over earlier: StorageEntries, _ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration
+        _ entries: StorageEntries, over earlier: StorageEntries
     ) async throws -> StorageEntries? {
-        try await renewLease(client, timeout)
+        try await renewLease()
         token.number += 1
         let attempt = "\(token.name) \(token.number)"
         var isLeaseLost = false
@@ -73,7 +77,7 @@ struct EtcdTransaction: Sendable {
         // A later event still resolves an unknown outcome.
         defer { if unknown == nil { follower.forget(attempt) } }
         while true {
-            guard let request = try request(entries, over: earlier, follower, attempt) else { return nil }
+            guard let request = try request(entries, over: earlier, attempt) else { return nil }
             let deadline = ContinuousClock.now + timeout
             let response: TxnRequest.Response
             let lost = entries.repetition.identity.map { Unknown(identity: $0, attempt: attempt, revision: token.revision) }
@@ -87,32 +91,30 @@ struct EtcdTransaction: Sendable {
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
                 // Someone has revoked it, or the cluster is another one.
                 (isLeaseLost, token.lease) = (true, nil)
-                try await renewLease(client, timeout)
+                try await renewLease()
                 continue
             }
             if response.succeeded {
                 token.revision = response.header.revision
-                return try await stored(attempt, lost, follower)
+                return try await stored(attempt, lost)
             }
             let range = try Self.range(in: response)
             let expected = token.revision
             token.revision = range.keyValues.first?.modRevision ?? 0
             if let value = range.keyValues.first?.value, value == Array(attempt.utf8) {
                 // An earlier attempt of the same request has taken effect.
-                return try await stored(attempt, lost, follower)
+                return try await stored(attempt, lost)
             }
             guard token.revision != expected else { return nil }
             // The token has expired, or its previous transaction took effect after its deadline.
             token.lease = nil
-            try await renewLease(client, timeout)
+            try await renewLease()
         }
     }
 
     /// Writes the token alone, and returns the revision and the identity of the history there: all earlier writes have lower revisions.
-    nonisolated(nonsending) mutating func mark(
-        _ client: EtcdClient, _ timeout: Duration
-    ) async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
-        try await renewLease(client, timeout)
+    nonisolated(nonsending) mutating func mark() async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
+        try await renewLease()
         let mark = PutRequest(key: keys.token(token.name), value: [], lease: token.lease?.id ?? 0)
         let request = TxnRequest(success: [.range(RangeRequest(key: keys.history)), .put(mark)])
         let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
@@ -129,9 +131,7 @@ struct EtcdTransaction: Sendable {
     }
 
     /// Waits until the watch has delivered a transaction that has taken effect.
-    private nonisolated(nonsending) mutating func stored(
-        _ attempt: String, _ lost: Unknown?, _ follower: EtcdFollower
-    ) async throws -> StorageEntries {
+    private nonisolated(nonsending) mutating func stored(_ attempt: String, _ lost: Unknown?) async throws -> StorageEntries {
         if let stored = await follower.outcome(of: attempt, until: .now + follower.timing.arrival) { return stored }
         unknown = lost
         let reason = "the edit has taken effect, but no member can be watched"
@@ -142,9 +142,7 @@ struct EtcdTransaction: Sendable {
     ///
     /// - Returns: the revision in which it has, or 0 if the watch has delivered it; nil if it has not, and also if that cannot be found
     ///   out, because the token has expired and its event was compacted.
-    nonisolated(nonsending) mutating func resolve(
-        _ client: EtcdClient, _ follower: EtcdFollower, _ timeout: Duration
-    ) async throws -> Int64? {
+    nonisolated(nonsending) mutating func resolve() async throws -> Int64? {
         guard let lost = unknown else { return nil }
         if await follower.outcome(of: lost.attempt, until: .now) != nil {
             follower.forget(lost.attempt)
@@ -153,7 +151,7 @@ struct EtcdTransaction: Sendable {
         }
         // It may have expired, or belong to another cluster.
         token.lease = nil
-        try await renewLease(client, timeout)
+        try await renewLease()
         token.number += 1
         let tokenKey = keys.token(token.name)
         let void = Array("\(token.name) \(token.number)".utf8)
@@ -173,9 +171,7 @@ struct EtcdTransaction: Sendable {
         return written?.value == Array(lost.attempt.utf8) ? token.revision : nil
     }
 
-    private func request(
-        _ entries: StorageEntries, over earlier: StorageEntries, _ follower: EtcdFollower, _ attempt: String
-    ) throws -> TxnRequest? {
+    private func request(_ entries: StorageEntries, over earlier: StorageEntries, _ attempt: String) throws -> TxnRequest? {
         let names = entries.editedKeys.sorted()
         let prepared = follower.read { replica in
             replica.compares(of: entries.readKeys, read: earlier).map {
@@ -207,7 +203,7 @@ struct EtcdTransaction: Sendable {
     }
 
     /// Grants a new lease well before the old one expires.
-    private nonisolated(nonsending) mutating func renewLease(_ client: EtcdClient, _ timeout: Duration) async throws {
+    private nonisolated(nonsending) mutating func renewLease() async throws {
         if let lease = token.lease, .now < lease.renewal { return }
         let request = LeaseGrantRequest(timeToLive: EtcdToken.timeToLive)
         let granted = try await client.call(request, isRepeatable: true, deadline: .now + timeout)

@@ -30,7 +30,7 @@ final class EtcdTransactions: Sendable {
         _ body: nonisolated(nonsending) (inout EtcdTransaction) async throws -> Result
     ) async rethrows -> Result {
         let token = tokens.withLock { $0.popLast() } ?? EtcdToken()
-        var transaction = EtcdTransaction(token, keys, named: name)
+        var transaction = EtcdTransaction(token, client, follower, keys, named: name, timeout: timeout)
         defer {
             // The token of a transaction with an unknown outcome is needed to find out the outcome.
             if let identity = transaction.unknown?.identity {
@@ -64,7 +64,7 @@ final class EtcdTransactions: Sendable {
         if let effect = effects.withLock({ $0[identity] }) { return effect }
         guard var transaction = unknown.withLock({ $0.removeValue(forKey: identity) }) else { return nil }
         do {
-            let revision = try await transaction.resolve(client, follower, timeout)
+            let revision = try await transaction.resolve()
             keep(transaction.token)
             guard let revision, let history = follower.read({ $0.history }) else { return nil }
             effects.withLock { $0[identity] = (revision, history) }

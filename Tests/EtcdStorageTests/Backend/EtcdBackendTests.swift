@@ -362,8 +362,8 @@
 
         /// Stores entries that were edited before; nil if what they have read has changed.
         fileprivate func commit(_ entries: StorageEntries, over earlier: StorageEntries) async throws -> StorageEntries? {
-            var transaction = EtcdTransaction(EtcdToken(), keys, named: name)
-            return try await transaction.commit(entries, over: earlier, client, follower, .seconds(30))
+            var transaction = EtcdTransaction(EtcdToken(), client, follower, keys, named: name, timeout: .seconds(30))
+            return try await transaction.commit(entries, over: earlier)
         }
     }
 #endif

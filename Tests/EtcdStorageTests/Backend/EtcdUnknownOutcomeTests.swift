@@ -32,12 +32,13 @@
             let grant = LeaseGrantRequest(timeToLive: 600)
             let lease = try await client.call(grant, isRepeatable: true, deadline: .now + .seconds(60)).lease
             token.lease = (lease, .now + .seconds(300))
-            var transaction = EtcdTransaction(token, fixture.keys, named: "etcd")
+            var transaction = try EtcdTransaction(
+                token, EtcdClient(configuration), follower, fixture.keys, named: "etcd", timeout: .seconds(60))
             var entries = view.entries.stored(at: view.entries.revision)
             (entries.readKeys, entries.repetition.identity) = ([], 7)
             entries["a"] = 1
             let error = await #expect(throws: StorageError.self) {
-                _ = try await transaction.commit(entries, over: view.entries, EtcdClient(configuration), follower, .seconds(60))
+                _ = try await transaction.commit(entries, over: view.entries)
             }
             if case .outcomeUnknown = error {} else { Issue.record("\(error as Any)") }
             #expect(transaction.unknown?.identity == 7)
@@ -48,7 +49,8 @@
                 try await EtcdCall.send(late, as: TxnRequest.self, to: fixture.cluster.ports[0]).succeeded
             }
             if arrivesBefore { #expect(try await arrive()) }
-            let revision = try await transaction.resolve(client, follower, .seconds(60))
+            transaction.client = client
+            let revision = try await transaction.resolve()
             #expect((revision != nil) == arrivesBefore)
             if !arrivesBefore { #expect(try await !arrive()) }
             let stored = try await fixture.stored()
@@ -57,7 +59,7 @@
             // The token can be used again. The number of the history was stored with it.
             await follower.wait(until: .distant) { $0.revision >= revision ?? 0 }
             entries.repetition.identity = 8
-            let later = try await transaction.commit(entries, over: view.entries, client, follower, .seconds(60))
+            let later = try await transaction.commit(entries, over: view.entries)
             #expect(later?["a"] == 1)
         }
     }
