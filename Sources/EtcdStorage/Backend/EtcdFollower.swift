@@ -185,10 +185,6 @@ final class EtcdFollower: Sendable {
     // MARK: Awaiting results
 
     /// Expects the event of a transaction, identified by the value of its token.
-    ///
-    /// - Parameters:
-    ///   - edited: the edited entries.
-    ///   - base: the entries before the edits.
     func expect(_ attempt: String, storing edited: StorageEntries, over base: StorageEntries) {
         state.withLock { $0.attempts[attempt] = .expected(edited, over: base) }
     }

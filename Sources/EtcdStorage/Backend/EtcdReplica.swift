@@ -48,12 +48,7 @@ struct EtcdReplica: Sendable {
     /// The name of the history in revisions of the storage.
     var history: String { identity.name }
 
-    /// Begins at a snapshot.
-    ///
-    /// - Parameters:
-    ///   - name: the name of the storage in errors.
-    ///   - earlier: the previous state, whose history the snapshot may continue.
-    ///   - histories: the names of earlier histories.
+    /// Begins at a snapshot; see ``Builder/replica(after:avoiding:)``.
     init(
         of snapshot: EtcdSnapshot, _ keys: EntryKeys, named name: String, after earlier: View? = nil,
         avoiding histories: Set<String> = []
@@ -173,11 +168,6 @@ struct EtcdReplica: Sendable {
     }
 
     /// The entries with the edits of a transaction whose event has not arrived, except those of entries that were changed after it.
-    ///
-    /// - Parameters:
-    ///   - edited: the entries that it has stored.
-    ///   - base: the entries that were edited.
-    ///   - revision: the revision of the transaction.
     func entries(with edited: StorageEntries, over base: StorageEntries, storedAt revision: Int64) -> StorageEntries {
         var edits: [String: PropertyListValue?] = [:]
         // An entry that was deleted since has no revision.
@@ -224,11 +214,7 @@ struct EtcdReplica: Sendable {
 
     // MARK: Comparing
 
-    /// The comparisons by which a transaction detects whether what it has read has changed; nil if it has changed already.
-    ///
-    /// - Parameters:
-    ///   - names: the names of the entries that it has read; nil for all.
-    ///   - earlier: the entries that it has read, with their revision.
+    /// See ``EntryRevisions/compares(of:read:at:)``; nil also for entries of another history.
     func compares(of names: Set<String>?, read earlier: StorageEntries) -> [TxnRequest.Compare]? {
         guard earlier.revision?.history == history else { return nil }
         return revisions.compares(of: names, read: earlier, at: revision)

@@ -44,10 +44,6 @@ struct EtcdTransaction: Sendable {
     }
 
     /// Stores edited entries, and returns all entries at the resulting revision; nil if something that was read has changed.
-    ///
-    /// - Parameters:
-    ///   - entries: the edited entries.
-    ///   - earlier: the entries before the edits.
     nonisolated(nonsending) mutating func commit(
         _ entries: StorageEntries, over earlier: StorageEntries
     ) async throws -> StorageEntries? {

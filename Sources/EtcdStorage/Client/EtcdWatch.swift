@@ -55,10 +55,7 @@ struct EtcdWatch: Sendable {
     // etcd before 3.4.31 then loses events in a compaction.
     private var hasStalled = false
 
-    /// Creates a watch.
-    ///
     /// - Parameters:
-    ///   - start: the first key of the range.
     ///   - end: the key after the last one of the range.
     ///   - snapshot: the receiver's state, with or without values; nil to begin with a reset.
     ///   - isAwaited: whether a task waits for an event.

@@ -1,10 +1,6 @@
 /// gRPC calls as HTTP/2 requests.
 extension HTTPRequest {
-    /// Creates the request of a call with its first message.
-    ///
-    /// - Parameters:
-    ///   - path: the service and the method.
-    ///   - token: the token of the user, if there is one.
+    /// Creates the request of a call, whose path is that of the service and the method, with its first message.
     init(calling path: String, _ message: [UInt8], token: String?) {
         self.init(path: path, body: GRPCMessageSplitter.framed(message))
         fields = [

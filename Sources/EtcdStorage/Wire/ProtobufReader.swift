@@ -28,10 +28,6 @@ enum ProtobufWireType: UInt8, Sendable, Hashable {
 /// fields. Messages are nested only as deep as the types that are read; groups, which could nest without limit, are an error.
 ///
 /// An element of two bytes takes a hundred in memory. So values count with their size in memory, which is limited by ``memoryLimit``.
-///
-///     while let field = try reader.nextField() {
-///         if field == 3 { revision = try reader.integer() } else { try reader.skip() }
-///     }
 struct ProtobufReader: Sendable {
     /// The maximum memory for all values of a message in bytes, the same as the maximum size of the message.
     static let memoryLimit = 64 << 20

@@ -1,9 +1,5 @@
 /// Encodes a protobuf message, whose fields are written in the order in which they are added.
 ///
-///     var writer = ProtobufWriter()
-///     writer.field(1, key)
-///     writer.message(2) { $0.field(1, revision) }
-///
 /// A field with its default value is omitted, as proto3 requires, except in a `oneof`, where its presence tells which member is set.
 package struct ProtobufWriter {
     /// The encoded fields.
