@@ -55,30 +55,23 @@ struct HTTP2FrameHead: Hashable, Sendable {
     static func append(
         _ kind: Kind, _ flags: Flags = [], stream: UInt32, _ payload: some Collection<UInt8>, to output: inout [UInt8]
     ) {
-        append(kind, flags, stream: stream, length: payload.count, to: &output)
+        output += UInt32(payload.count).bigEndianBytes.dropFirst()
+        output.append(kind.rawValue)
+        output.append(flags.rawValue)
+        output += stream.bigEndianBytes
         output += payload
     }
 
     /// Appends a frame whose payload is a number of four bytes.
     static func append(_ kind: Kind, stream: UInt32 = 0, number: UInt32, to output: inout [UInt8]) {
-        append(kind, [], stream: stream, length: 4, to: &output)
-        output.append(bigEndian: number)
+        append(kind, stream: stream, number.bigEndianBytes, to: &output)
     }
 
     /// The GOAWAY frame of a client; the server has opened no streams.
     static func goAway(code: UInt32) -> [UInt8] {
         var output: [UInt8] = []
-        append(.goAway, [], stream: 0, length: 8, to: &output)
-        output.append(bigEndian: 0)
-        output.append(bigEndian: code)
+        append(.goAway, stream: 0, UInt32(0).bigEndianBytes + code.bigEndianBytes, to: &output)
         return output
-    }
-
-    private static func append(_ kind: Kind, _ flags: Flags, stream: UInt32, length: Int, to output: inout [UInt8]) {
-        for shift in stride(from: 16, through: 0, by: -8) { output.append(UInt8(truncatingIfNeeded: length >> shift)) }
-        output.append(kind.rawValue)
-        output.append(flags.rawValue)
-        output.append(bigEndian: stream)
     }
 }
 
@@ -101,9 +94,9 @@ extension Collection<UInt8> {
     }
 }
 
-extension [UInt8] {
-    /// Appends the four bytes of a number in big-endian order.
-    mutating func append(bigEndian number: UInt32) {
-        for shift in stride(from: 24, through: 0, by: -8) { append(UInt8(truncatingIfNeeded: number >> shift)) }
+extension UInt32 {
+    /// The four bytes of the number in big-endian order.
+    var bigEndianBytes: [UInt8] {
+        stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) }
     }
 }

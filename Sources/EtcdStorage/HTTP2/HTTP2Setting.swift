@@ -6,9 +6,7 @@ enum HTTP2Setting: UInt16, Sendable {
     static func append(_ settings: KeyValuePairs<HTTP2Setting, UInt32>, to output: inout [UInt8]) {
         var payload: [UInt8] = []
         for (setting, value) in settings {
-            payload.append(UInt8(truncatingIfNeeded: setting.rawValue >> 8))
-            payload.append(UInt8(truncatingIfNeeded: setting.rawValue))
-            payload.append(bigEndian: value)
+            payload += UInt32(setting.rawValue).bigEndianBytes.dropFirst(2) + value.bigEndianBytes
         }
         HTTP2FrameHead.append(.settings, stream: 0, payload, to: &output)
     }

@@ -59,7 +59,7 @@ package struct GRPCMessageSplitter: Sendable {
 
     private func announcedLength() throws(EtcdFailure) -> Int {
         guard prefix.first == 0 else { throw EtcdFailure(code: nil, message: "the response cannot be read: it is compressed") }
-        let length = prefix.dropFirst().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        let length = prefix.dropFirst().bigEndian
         guard length <= maximumSize else {
             throw EtcdFailure(code: nil, message: "the response cannot be read: \(length) bytes are more than \(maximumSize)")
         }
@@ -68,7 +68,6 @@ package struct GRPCMessageSplitter: Sendable {
 
     /// A message of less than 4 GiB with its prefix.
     package static func framed(_ message: [UInt8]) -> [UInt8] {
-        let length = UInt32(message.count)
-        return [0] + stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: length >> $0) } + message
+        [0] + UInt32(message.count).bigEndianBytes + message
     }
 }

@@ -115,7 +115,7 @@ final class GRPCServer: Sendable {
         /// Resets the call without a response; by default because of an internal error, after which the server may have executed it.
         func reset(_ code: UInt32 = 2) {
             var payload: [UInt8] = []
-            payload.append(bigEndian: code)
+            payload += code.bigEndianBytes
             peer.send(.reset, stream: id, payload)
             condition.withLock { hasEnded = true }
         }
@@ -123,15 +123,15 @@ final class GRPCServer: Sendable {
         /// Announces that the connection takes no further calls, and that those after this one were not processed.
         func goAway() {
             var payload: [UInt8] = []
-            payload.append(bigEndian: id)
-            payload.append(bigEndian: HTTP2ErrorCode.noError)
+            payload += id.bigEndianBytes
+            payload += HTTP2ErrorCode.noError.bigEndianBytes
             peer.send(.goAway, [], payload)
         }
 
         /// Allows the client to send another byte on the connection, to which it does not respond.
         func enlargeWindow() {
             var payload: [UInt8] = []
-            payload.append(bigEndian: 1)
+            payload += UInt32(1).bigEndianBytes
             peer.send(.windowUpdate, [], payload)
         }
 

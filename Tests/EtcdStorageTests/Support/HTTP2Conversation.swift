@@ -17,7 +17,7 @@ struct HTTP2Frame: Hashable {
     /// A frame whose payload is one number of four bytes.
     static func number(_ kind: HTTP2FrameHead.Kind, stream: UInt32 = 0, _ number: UInt32) -> HTTP2Frame {
         var payload: [UInt8] = []
-        payload.append(bigEndian: number)
+        payload += number.bigEndianBytes
         return HTTP2Frame(kind: kind, stream: stream, payload: payload)
     }
 
@@ -38,8 +38,8 @@ struct HTTP2Frame: Hashable {
 
     static func goAway(lastStream: UInt32, code: UInt32 = HTTP2ErrorCode.noError) -> HTTP2Frame {
         var payload: [UInt8] = []
-        payload.append(bigEndian: lastStream)
-        payload.append(bigEndian: code)
+        payload += lastStream.bigEndianBytes
+        payload += code.bigEndianBytes
         return HTTP2Frame(kind: .goAway, payload: payload)
     }
 
