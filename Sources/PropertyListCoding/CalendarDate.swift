@@ -64,7 +64,7 @@ package struct CalendarDate: Equatable {
 
 extension Int {
     /// The digits, with zeros before them up to a width.
-    func padded(to width: Int, radix: Int = 10) -> String {
+    package func padded(to width: Int, radix: Int = 10) -> String {
         let digits = String(self, radix: radix)
         return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
     }

@@ -303,8 +303,7 @@ extension XMLWriter {
             return nil
         }
         if let refused {
-            let code = String(refused, radix: 16, uppercase: true)
-            let name = "U+" + String(repeating: "0", count: 4 - code.count) + code
+            let name = "U+" + refused.padded(to: 4, radix: 16).uppercased()
             throw PropertyListError(offset: nil, reason: "XML cannot hold the character \(name); write the value as binary")
         }
     }

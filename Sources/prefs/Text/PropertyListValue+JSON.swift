@@ -106,9 +106,7 @@ extension String {
             case "\n": text += "\\n"
             case "\r": text += "\\r"
             case "\t": text += "\\t"
-            case _ where scalar.isUnprintable:
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)"
+            case _ where scalar.isUnprintable: text += "\\u\(Int(scalar.value).padded(to: 4, radix: 16))"
             default: text.unicodeScalars.append(scalar)
             }
         }

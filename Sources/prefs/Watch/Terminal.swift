@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationSubset
 import ObservableStorage
+import PropertyListCoding
 
 /// The terminal on which `prefs watch` displays a table: an alternate screen, which is left when the display ends or is suspended.
 final class Terminal: Sendable {
@@ -118,6 +119,6 @@ final class Terminal: Sendable {
         var now = time(nil)
         var parts = tm()
         localtime_r(&now, &parts)
-        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { Int($0).padded(to: 2) }.joined(separator: ":")
     }
 }
