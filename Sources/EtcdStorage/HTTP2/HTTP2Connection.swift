@@ -56,17 +56,17 @@ actor HTTP2Connection {
     /// - Parameters:
     ///   - scheme: `http`, or `https` if the filter encrypts.
     ///   - executor: the queue of the connection. Calls by an actor on the same queue do not switch threads.
-    ///   - filter: creates the filter of the bytes, on that queue.
+    ///   - filter: creates the filter of the bytes, if there is one, on that queue.
     nonisolated(nonsending) static func open(
         _ endpoint: Endpoint, scheme: String = "http", on executor: DispatchQueueExecutor = DispatchQueueExecutor(label: "HTTP2Connection"),
-        deadline: Instant, filter: @escaping @Sendable () throws -> any ByteFilter = { PlainBytes() }
+        deadline: Instant, filter: @escaping @Sendable () throws -> (any ByteFilter)? = { nil }
     ) async throws(ConnectionError) -> HTTP2Connection {
         let connection = HTTP2Connection(endpoint, scheme: scheme, on: executor)
         try await connection.connect(deadline: deadline, filter: filter)
         return connection
     }
 
-    private func connect(deadline: Instant, filter: @Sendable () throws -> any ByteFilter) async throws(ConnectionError) {
+    private func connect(deadline: Instant, filter: @Sendable () throws -> (any ByteFilter)?) async throws(ConnectionError) {
         if Task.isCancelled { throw error(.cancelled) }
         let socket: Socket
         do throws(ConnectionError.Reason) {

@@ -38,7 +38,7 @@ struct HTTP2FrameHead: Hashable, Sendable {
     /// Reads a frame header of nine bytes.
     init(_ bytes: ArraySlice<UInt8>) {
         let start = bytes.startIndex
-        length = Int(bytes[start]) << 16 | Int(bytes[start + 1]) << 8 | Int(bytes[start + 2])
+        length = Int(bytes.prefix(3).bigEndian)
         kind = Kind(rawValue: bytes[start + 3])
         flags = Flags(rawValue: bytes[start + 4])
         stream = bytes[(start + 5)..<(start + 9)].bigEndian & 0x7FFF_FFFF

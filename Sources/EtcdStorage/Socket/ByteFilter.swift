@@ -21,18 +21,3 @@ protocol ByteFilter {
     /// Ends the session; its last bytes are pending output.
     mutating func close()
 }
-
-/// The filter of connections without encryption.
-struct PlainBytes: ByteFilter {
-    var isReady: Bool { true }
-
-    func takePendingOutput() -> [UInt8] { [] }
-
-    func received(_ bytes: [UInt8]) -> [UInt8] { bytes }
-
-    func receivedEnd() {}
-
-    func send(_ bytes: [UInt8]) -> [UInt8] { bytes }
-
-    func close() {}
-}

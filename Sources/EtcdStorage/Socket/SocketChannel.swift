@@ -13,7 +13,7 @@ final class SocketChannel {
 
     // Nil once closed.
     private var socket: Socket?
-    private var filter: any ByteFilter
+    private var filter: (any ByteFilter)?
     private var output: ArraySlice<UInt8> = []
     private var writeError: SocketError?
     /// The last bytes of the protocol, sent when the channel closes if the socket accepts them at once.
@@ -21,8 +21,10 @@ final class SocketChannel {
     /// The number of bytes that the socket has accepted.
     private(set) var writtenCount = 0
 
-    /// - Parameter socket: a connected socket.
-    init(_ socket: Socket, filter: any ByteFilter) {
+    /// - Parameters:
+    ///   - socket: a connected socket.
+    ///   - filter: nil if bytes are sent as they are.
+    init(_ socket: Socket, filter: (any ByteFilter)?) {
         self.socket = socket
         self.filter = filter
         socket.resumeReading()
@@ -34,16 +36,16 @@ final class SocketChannel {
     }
 
     /// Whether bytes can be sent.
-    var isReady: Bool { filter.isReady }
+    var isReady: Bool { filter?.isReady ?? true }
 
     /// The number of bytes that the socket has not accepted yet.
     var pendingCount: Int { output.count }
 
     /// Sends bytes, or buffers them until the socket accepts them.
     func send(_ bytes: [UInt8]) throws(ConnectionError.Reason) {
-        output += filter.takePendingOutput()
+        output += filter?.takePendingOutput() ?? []
         do {
-            let filtered = try filter.send(bytes)
+            let filtered = try filter?.send(bytes) ?? bytes
             if output.isEmpty { output = filtered[...] } else { output += filtered }
         } catch {
             flush()
@@ -54,7 +56,7 @@ final class SocketChannel {
 
     /// Writes as much as the socket accepts, and the rest after an event.
     func flush() {
-        output += filter.takePendingOutput()
+        output += filter?.takePendingOutput() ?? []
         guard let socket else { return }
         while writeError == nil && !output.isEmpty {
             do throws(SocketError) {
@@ -82,8 +84,8 @@ final class SocketChannel {
         guard let bytes else { return nil }
         defer { flush() }
         do {
-            guard bytes.isEmpty else { return .bytes(try filter.received(bytes)) }
-            try filter.receivedEnd()
+            guard bytes.isEmpty else { return .bytes(try filter?.received(bytes) ?? bytes) }
+            try filter?.receivedEnd()
             if let writeError { throw ConnectionError.Reason.socket(writeError) }
             return .end
         } catch let reason as ConnectionError.Reason {
@@ -98,12 +100,12 @@ final class SocketChannel {
         guard socket != nil else { return }
         if output.isEmpty, !closingBytes.isEmpty {
             do {
-                output = try filter.send(closingBytes)[...]
+                output = (try filter?.send(closingBytes) ?? closingBytes)[...]
             } catch {
                 // The server still sees the end of the connection.
             }
         }
-        filter.close()
+        filter?.close()
         flush()
         socket = nil
         output = []
