@@ -24,10 +24,7 @@ enum TextEncoding: Equatable {
             }
             return nil
         case .latin1:
-            let size = text.reduce(0) { $0 + ($1 < 0x80 ? 1 : 2) }
-            return [UInt8](unsafeUninitializedCapacity: size) { output, count in
-                for byte in text { count = output.putUTF8(UInt32(byte), at: count) }
-            }
+            return Array(String(decoding: text.lazy.map { UInt16($0) }, as: UTF16.self).utf8)
         case .utf16(let isBigEndian):
             let units = UTF16Text(bytes: text, isBigEndian: isBigEndian)
             if let offset = text.count % 2 == 0 ? units.firstInvalid : text.count - 1 {
@@ -35,26 +32,16 @@ enum TextEncoding: Equatable {
             }
             return [UInt8](unsafeUninitializedCapacity: units.utf8Count) { output, count in count = units.write(to: output) }
         case .utf32(let isBigEndian):
-            return try Self.utf8(ofUTF32: text, isBigEndian: isBigEndian, at: start)
-        }
-    }
-
-    private static func utf8(
-        ofUTF32 text: UnsafeRawBufferPointer, isBigEndian: Bool, at start: Int
-    ) throws(PropertyListError) -> [UInt8] {
-        var output: [UInt8] = []
-        output.reserveCapacity(text.count / 4)
-        for offset in stride(from: 0, to: text.count, by: 4) {
-            guard offset + 4 <= text.count else {
-                throw PropertyListError(offset: start + offset, reason: "the text is not valid UTF-32")
+            let scalars = stride(from: 0, to: text.count - text.count % 4, by: 4).map { offset in
+                let unit = text.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+                return Unicode.Scalar(isBigEndian ? UInt32(bigEndian: unit) : UInt32(littleEndian: unit))
             }
-            let unit = text.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
-            guard let scalar = Unicode.Scalar(isBigEndian ? UInt32(bigEndian: unit) : UInt32(littleEndian: unit)) else {
-                throw PropertyListError(offset: start + offset, reason: "the text is not valid UTF-32")
+            let invalid = scalars.firstIndex(of: nil) ?? scalars.count
+            guard invalid * 4 == text.count else {
+                throw PropertyListError(offset: start + invalid * 4, reason: "the text is not valid UTF-32")
             }
-            output.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+            return Array(String(String.UnicodeScalarView(scalars.compactMap { $0 })).utf8)
         }
-        return output
     }
 
     /// Converts an offset in the UTF-8 of a text to the offset in the document, in which the text follows a byte order mark.
