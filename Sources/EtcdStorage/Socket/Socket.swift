@@ -18,7 +18,7 @@ final class Socket {
     /// Begins to connect; call ``isConnected()`` after the first event for writing.
     ///
     /// - Parameters:
-    ///   - onReadable: called while reading is resumed and bytes, the end or an error can be read.
+    ///   - onReadable: called after ``startReading()`` when bytes, the end or an error can be read.
     ///   - onWritable: called while writing is resumed and bytes can be written.
     init(
         connectingTo address: SocketAddress, queue: DispatchQueue, onReadable: @escaping @Sendable () -> Void,
@@ -51,7 +51,7 @@ final class Socket {
 
     deinit {
         // A source must not be released while it is suspended, and its cancel handler would not run.
-        resumeReading()
+        startReading()
         readSource.cancel()
         if let writeSource {
             if !isWriting { writeSource.resume() }
@@ -98,18 +98,11 @@ final class Socket {
         }
     }
 
-    /// Resumes events for reading.
-    func resumeReading() {
+    /// Begins events for reading.
+    func startReading() {
         guard !isReading else { return }
         isReading = true
         readSource.resume()
-    }
-
-    /// Suspends events for reading: the system's buffer then fills up, and stops the server.
-    func suspendReading() {
-        guard isReading else { return }
-        isReading = false
-        readSource.suspend()
     }
 
     /// Resumes events for writing.

@@ -51,7 +51,7 @@ final class SocketChannel {
     init(_ socket: Socket, filter: (any ByteFilter)?) {
         self.socket = socket
         self.filter = filter
-        socket.resumeReading()
+        socket.startReading()
         flush()
     }
 
