@@ -11,7 +11,7 @@ extension EtcdBackend {
             do {
                 let replica = try await followed()
                 if let revision, revision.history != replica.history { return nil }
-                let (last, identity) = try await transactions.run { try await $0.mark() }
+                let (last, identity) = try await withTransaction { try await $0.mark() }
                 // The watch may not have detected another history yet.
                 guard replica.identity.isContinued(by: identity, since: replica.revision) else { return nil }
                 guard let revision else { return try await commits(after: 0, upTo: last, of: replica, isExact: false) }

@@ -23,9 +23,13 @@ public final class EtcdBackend: StorageBackend {
     let keys: EntryKeys
     let client: EtcdClient
     let follower: EtcdFollower
-    let transactions: EtcdTransactions
     // Enough for two members to be tried.
     let callTimeout: Duration
+    let tokens = Lock<[EtcdToken]>([])
+    /// The transactions whose outcome is unknown, by the identity under which a store repeats their edits.
+    let unknownTransactions = Lock<[UInt64: EtcdTransaction]>([:])
+    /// Those found to have taken effect, in a revision that the watch may not have reached.
+    let effects = Lock<[UInt64: (revision: Int64, history: String)]>([:])
 
     /// Creates a backend, without connecting to the cluster.
     ///
@@ -44,7 +48,6 @@ public final class EtcdBackend: StorageBackend {
         callTimeout = configuration.requestTimeout * 2
         client = try EtcdClient(configuration)
         follower = EtcdFollower(client, keys, named: name, timing: timing)
-        transactions = EtcdTransactions(client, follower, keys, named: name, timeout: callTimeout)
     }
 
     deinit {
@@ -130,7 +133,7 @@ public final class EtcdBackend: StorageBackend {
         _ body: @Sendable (inout StorageEntries) throws -> Void
     ) async throws -> StorageEntries {
         do {
-            return try await writing { try await transactions.run { try await store(body, by: &$0) } }
+            return try await writing { try await withTransaction { try await store(body, by: &$0) } }
         } catch let error as BodyError {
             throw error.error
         }
@@ -162,11 +165,11 @@ public final class EtcdBackend: StorageBackend {
             case .failure(let error) where error.unknown.isSubset(of: outcomes.keys):
                 if try await isLatest(latest, of: error.readKeys) { throw error }
             case .failure(let error):
-                try await transactions.resolve(error.unknown, &outcomes)
+                try await resolve(error.unknown, &outcomes)
                 latest = follower.latest ?? latest
                 continue
             case .success(let entries) where !entries.repetition.unknown.isSubset(of: outcomes.keys):
-                try await transactions.resolve(entries.repetition.unknown, &outcomes)
+                try await resolve(entries.repetition.unknown, &outcomes)
                 // Without waiting for newer entries, which could fail: the edit has to get the outcomes.
                 latest = follower.latest ?? latest
                 continue

@@ -335,7 +335,7 @@
             #expect(try await backend.edit { _ in }.values.isEmpty)
             var token = EtcdToken()
             token.lease = (id: 12_345, renewal: .now + .seconds(1_000))
-            backend.transactions.keep(token)
+            backend.keep(token)
             #expect(try await backend.set(["a": 1])["a"] == 1)
         }
 

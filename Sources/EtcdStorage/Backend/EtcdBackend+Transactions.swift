@@ -1,40 +1,22 @@
 import ObservableStorage
 
-/// Runs the transactions of a backend: keeps their tokens, and finds out whether those without a known outcome have taken effect.
-final class EtcdTransactions: Sendable {
-    private let client: EtcdClient
-    private let follower: EtcdFollower
-    private let keys: EntryKeys
-    private let name: String
-    private let timeout: Duration
-    private let tokens = Lock<[EtcdToken]>([])
-    // Transactions whose outcome is unknown, by the identity under which a store repeats their edits.
-    private let unknown = Lock<[UInt64: EtcdTransaction]>([:])
-    // Those found to have taken effect, in a revision that the watch may not have reached.
-    private let effects = Lock<[UInt64: (revision: Int64, history: String)]>([:])
-
-    /// - Parameters:
-    ///   - name: the name of the storage in errors.
-    ///   - timeout: how long the members may take.
-    init(_ client: EtcdClient, _ follower: EtcdFollower, _ keys: EntryKeys, named name: String, timeout: Duration) {
-        (self.client, self.follower, self.keys, self.name, self.timeout) = (client, follower, keys, name, timeout)
-    }
-
+// The tokens of transactions, and whether transactions without a known outcome have taken effect.
+extension EtcdBackend {
     /// Keeps a token for the next transaction.
     func keep(_ token: EtcdToken) {
         tokens.withLock { $0.append(token) }
     }
 
     /// Runs a closure with a transaction whose token no other one uses meanwhile.
-    nonisolated(nonsending) func run<Result>(
+    nonisolated(nonsending) func withTransaction<Result>(
         _ body: nonisolated(nonsending) (inout EtcdTransaction) async throws -> Result
     ) async rethrows -> Result {
         let token = tokens.withLock { $0.popLast() } ?? EtcdToken()
-        var transaction = EtcdTransaction(token, client, follower, keys, named: name, timeout: timeout)
+        var transaction = EtcdTransaction(token, client, follower, keys, named: name, timeout: callTimeout)
         defer {
             // The token of a transaction with an unknown outcome is needed to find out the outcome.
             if let identity = transaction.unknown?.identity {
-                unknown.withLock { $0[identity] = transaction }
+                unknownTransactions.withLock { $0[identity] = transaction }
             } else {
                 keep(transaction.token)
             }
@@ -62,7 +44,7 @@ final class EtcdTransactions: Sendable {
     /// Finds out where edits of unknown outcome have taken effect; returns nil if they have not.
     private nonisolated(nonsending) func effect(of identity: UInt64) async throws -> (revision: Int64, history: String)? {
         if let effect = effects.withLock({ $0[identity] }) { return effect }
-        guard var transaction = unknown.withLock({ $0.removeValue(forKey: identity) }) else { return nil }
+        guard var transaction = unknownTransactions.withLock({ $0.removeValue(forKey: identity) }) else { return nil }
         do {
             let revision = try await transaction.resolve()
             keep(transaction.token)
@@ -70,7 +52,7 @@ final class EtcdTransactions: Sendable {
             effects.withLock { $0[identity] = (revision, history) }
             return (revision, history)
         } catch {
-            unknown.withLock { $0[identity] = transaction }
+            unknownTransactions.withLock { $0[identity] = transaction }
             throw error
         }
     }
