@@ -53,6 +53,23 @@ extension Journal {
         }
     }
 
+    /// The state after what was appended to the journal that is known; nil if it or its list was replaced.
+    ///
+    /// The usual event. Whoever watches the list is told when its path leads elsewhere.
+    func appended(to target: ResolvedPath) throws -> JournalState? {
+        guard let known = known(of: target), known.entries != nil, !known.file.isCopy else { return nil }
+        // Before the journal: a list is announced before it is put in place.
+        let identity = try FileIdentity(at: target, calls: list.calls)
+        guard list.calls.statusOrNil(at: target.journal)?.identity.inode == known.file.inode,
+            let records = try known.file.records(from: known.end, after: known.chain)
+        else { return nil }
+        var state = known
+        state.take(records)
+        guard state.entries != nil, state.list(identity) != nil else { return nil }
+        keep(state, after: known)
+        return state
+    }
+
     // MARK: Entries of lists of other programs
 
     /// The entries after another program has put a list in place.

@@ -158,8 +158,7 @@ final class Journal: Sendable {
     /// - Parameter told: the revision that the store was told of last, or nil; afterwards the present one.
     func event(of target: ResolvedPath, since told: inout StorageRevision?) -> StorageEvent? {
         do {
-            let found = try list.resolved()
-            guard found == target, case .current(let state) = try view(at: found) else { return .changed }
+            guard let state = try appended(to: target) ?? current(at: target) else { return .changed }
             defer { told = state.storageRevision }
             guard let known = told, let changes = state.changes(since: known) else { return .changed }
             return changes.values.isEmpty ? nil : .changes(changes)
@@ -167,6 +166,13 @@ final class Journal: Sendable {
             // The store has the same error when it reads.
             return .changed
         }
+    }
+
+    /// The state of a list that the path leads to, if it is that of its journal.
+    private func current(at target: ResolvedPath) throws -> JournalState? {
+        let found = try list.resolved()
+        guard found == target, case .current(let state) = try view(at: found) else { return nil }
+        return state
     }
 
     /// Runs a closure under the lock of the list, with the journal ready for commits; returns nil if it has to be tried again.
