@@ -25,13 +25,6 @@ public struct StorageEntries: Sendable {
     // Each difference costs a look at the names of all steps since.
     private static let mostSteps = 8
 
-    /// Called after the edited entries are in place, while no other writer can follow, by a backend that is one file.
-    var whenStored: (@Sendable (_ list: ResolvedPath, _ identity: FileIdentity?) -> Void)?
-    /// Whether nobody waits until the edits are durable: a journal may be synchronized later.
-    var areWrittenBehind = false
-    /// What keeps edits from being stored twice that are repeated because their outcome has remained unknown.
-    package var repetition = EditRepetition()
-
     /// Creates entries as they were read.
     public init(_ values: [String: PropertyListValue] = [:], revision: StorageRevision? = nil) {
         base = values
@@ -140,9 +133,7 @@ public struct StorageEntries: Sendable {
 
     private mutating func forgetEdits() {
         if let stampBeforeEdits { addStep(from: stampBeforeEdits, editedKeys) }
-        (editedKeys, readKeys, stampBeforeEdits, whenStored, areWrittenBehind) = ([], nil, nil, nil, false)
-        editedPaths = [:]
-        repetition = EditRepetition()
+        (editedKeys, editedPaths, readKeys, stampBeforeEdits) = ([], [:], nil, nil)
     }
 
     /// The entries as they read back from the format in which they were written, none of them marked as edited.
@@ -218,17 +209,4 @@ extension PropertyListValue {
         }
         return size > 65_536
     }
-}
-
-/// What a store and its backend tell each other about edits that the store repeats after ``StorageError/outcomeUnknown(storage:reason:edits:)``.
-///
-/// The store identifies them, and names those that it has not heard of since; a backend that can find out what has become of them does so,
-/// and runs the edit again with the outcomes, before it stores anything.
-package struct EditRepetition: Sendable {
-    /// Identifies the edits; nil if the store does not repeat them.
-    package var identity: UInt64?
-    /// Earlier edits whose outcome is unknown.
-    package var unknown: Set<UInt64> = []
-    /// Whether earlier edits have taken effect.
-    package var outcomes: [UInt64: Bool] = [:]
 }

@@ -34,7 +34,7 @@
             token.lease = (lease, .now + .seconds(300))
             var transaction = EtcdTransaction(token, fixture.keys, named: "etcd")
             var entries = view.entries.stored(at: view.entries.revision)
-            (entries.readKeys, entries.repetition.identity) = ([], 7)
+            (entries.readKeys, transaction.identity) = ([], 7)
             entries["a"] = 1
             let error = await #expect(throws: StorageError.self) {
                 _ = try await transaction.commit(entries, over: view.entries, EtcdClient(configuration), follower, .seconds(60))
@@ -56,7 +56,7 @@
             #expect(transaction.unknown == nil)
             // The token can be used again. The number of the history was stored with it.
             await follower.wait(until: .distant) { $0.revision >= revision ?? 0 }
-            entries.repetition.identity = 8
+            transaction.identity = 8
             let later = try await transaction.commit(entries, over: view.entries, client, follower, .seconds(60))
             #expect(later?["a"] == 1)
         }

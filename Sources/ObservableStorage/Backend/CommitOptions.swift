@@ -1,0 +1,35 @@
+/// What a commit of a store asks of its backend besides storing the edits.
+package struct CommitOptions: Sendable {
+    /// Whether nobody waits until the edits are durable: a journal may be synchronized later.
+    var isBehind = false
+    /// Called by a file after the edits are in place, while no other writer can follow, with the list and its identity.
+    var whenStored: (@Sendable (_ list: ResolvedPath, _ identity: FileIdentity?) -> Void)?
+    /// Identifies the edits, which are repeated if their outcome remains unknown; nil if they are not.
+    package var identity: UInt64?
+    /// The identities of earlier commits whose outcome is unknown.
+    package var unknown: Set<UInt64> = []
+    /// Called, before the edit runs, with what has become of earlier commits: whether they have taken effect.
+    package var whenResolved: (@Sendable (_ outcomes: [UInt64: Bool]) -> Void)?
+
+    package init() {}
+}
+
+/// A storage that observes the options of a commit.
+package protocol CommittingBackend: StorageBackend {
+    /// Runs an edit as ``StorageBackend/edit(_:)`` does.
+    ///
+    /// A storage that can find out the outcome of earlier commits does so before it stores anything.
+    nonisolated(nonsending) func edit(
+        _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
+    ) async throws -> StorageEntries
+}
+
+extension StorageBackend {
+    /// Runs an edit, with the options if the storage observes them.
+    nonisolated(nonsending) func commit(
+        _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
+    ) async throws -> StorageEntries {
+        guard let backend = self as? any CommittingBackend else { return try await edit(body) }
+        return try await backend.edit(options, body)
+    }
+}
