@@ -61,8 +61,8 @@ extension KeyGroup {
 extension KeyTable {
     /// The names that several keys have.
     var repeatedNames: [StorageError] {
-        var seen: Set<[String]> = []
-        return storageKeys.map(\.entryName).filter { !seen.insert([$0.own] + $0.path).inserted }
+        var names: Set<[String]> = []
+        return storageKeys.map(\.entryName).filter { !names.insert([$0.own] + $0.path).inserted }
             .map { .repeatedName(key: $0.text, group: String(describing: Keys.self)) }
     }
 

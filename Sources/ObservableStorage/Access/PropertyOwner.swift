@@ -39,7 +39,7 @@ import Synchronization
         guard unlinkedType.load(ordering: .relaxed) != type else { return nil }
         let id = ObjectIdentifier(object)
         if let known = entries.withLock({ Self.link(id, in: $0) }) { return known }
-        guard let made = make() else {
+        guard let created = make() else {
             unlinkedType.store(type, ordering: .relaxed)
             return nil
         }
@@ -48,8 +48,8 @@ import Synchronization
             let (before, objects) = (entries, entries.map(\.link.lifetime.retained))
             entries = zip(entries, objects).filter { $1.isRetained }.map(\.0)
             if let known = Self.link(id, in: entries) { return (known, before, objects) }
-            entries.append(Entry(id: id, link: made))
-            return (made, before, objects)
+            entries.append(Entry(id: id, link: created))
+            return (created, before, objects)
         }
         return link
     }

@@ -23,7 +23,7 @@ public struct StorageEntries: Sendable {
     private var stampBeforeEdits: UInt64?
 
     // Each difference costs a look at the names of all steps since.
-    private static let mostSteps = 8
+    private static let stepLimit = 8
 
     /// Creates entries as they were read.
     public init(_ values: [String: PropertyListValue] = [:], revision: StorageRevision? = nil) {
@@ -52,7 +52,7 @@ public struct StorageEntries: Sendable {
     }
 
     private mutating func addStep(from stamp: UInt64, _ names: Set<String>) {
-        if steps.count == Self.mostSteps { steps.removeFirst() }
+        if steps.count == Self.stepLimit { steps.removeFirst() }
         steps.append((stamp, names))
     }
 

@@ -45,7 +45,7 @@ final class Entry: Observable, @unchecked Sendable {
     }
 
     /// Counts a change. Called where the order of changes is determined.
-    func noteChange() {
+    func countChange() {
         changes.add(1, ordering: .sequentiallyConsistent)
     }
 
@@ -71,8 +71,8 @@ final class Entry: Observable, @unchecked Sendable {
         swap(&content.value, &replaced.value)
         replaced.earlier = content.history.earlier
         content.history.replaced(replaced.value, isRemoval: content.value == nil, isEdit: edit != 0, type: type, revision: revision)
-        if edit != 0 { content.noteEdit(edit, condition: condition, principal: principal, paths: paths) }
-        noteChange()
+        if edit != 0 { content.setPending(edit, condition: condition, principal: principal, paths: paths) }
+        countChange()
         return true
     }
 
@@ -95,10 +95,10 @@ final class Entry: Observable, @unchecked Sendable {
         if isKept {
             content.history.replaced(whole, isRemoval: content.value == nil, isEdit: true, type: nil, revision: edit)
         } else {
-            content.history.noteEdited(revision: edit)
+            content.history.recordInnerEdit(revision: edit)
         }
-        content.noteEdit(edit, paths: [name.path])
-        noteChange()
+        content.setPending(edit, paths: [name.path])
+        countChange()
         leaf = old
         return true
     }
@@ -140,7 +140,7 @@ extension Entry {
             pendingRevision != 0 && paths == nil
         }
 
-        fileprivate mutating func noteEdit(
+        fileprivate mutating func setPending(
             _ edit: UInt64, condition: EntryEdits? = nil, principal: String? = nil, paths added: [[String]]?
         ) {
             // An edit of some values after one of the whole entry is one of the whole entry.
@@ -161,8 +161,8 @@ extension Entry {
 
         /// Removes an edit that is now on disk, unless the entry has been edited again; of edits inside the dictionary, the later ones stay.
         ///
-        /// - Parameter wasMade: whether it was stored, and not given up because of its condition.
-        mutating func noteStored(_ edit: PendingEdit, wasMade: Bool) {
+        /// - Parameter isStored: whether it was stored, and not given up because of its condition.
+        mutating func markWritten(_ edit: PendingEdit, isStored: Bool) {
             guard pendingRevision == edit.revision else {
                 if let paths, !edit.paths.isEmpty, paths.count > edit.paths.count, paths.starts(with: edit.paths) {
                     self.paths = Array(paths.dropFirst(edit.paths.count))
@@ -170,7 +170,7 @@ extension Entry {
                 return
             }
             // Set explicitly meanwhile, the value no longer depends on the condition.
-            if !wasMade, condition == nil { return }
+            if !isStored, condition == nil { return }
             (pendingRevision, condition, principal, paths) = (0, nil, nil, nil)
         }
 
@@ -239,12 +239,12 @@ extension Entry {
 
     /// Queues the notification of Observation that the entry has changed.
     func postMutation(to deliveries: inout Deliveries) {
-        let made = observationQueue.withLock { queue in
-            let made = queue ?? DeliveryQueue(group: store, .listening)
-            queue = made
-            return made
+        let queue = observationQueue.withLock { queue in
+            let known = queue ?? DeliveryQueue(group: store, .listening)
+            queue = known
+            return known
         }
-        deliveries.append(to: made) { [self] in registrar.withMutation(of: self, keyPath: path) {} }
+        deliveries.append(to: queue) { [self] in registrar.withMutation(of: self, keyPath: path) {} }
     }
 }
 

@@ -76,22 +76,22 @@ package struct EntryName: Sendable, Hashable {
     }
 
     /// The entry, and the path inside it, of the key's own value; its own one while there is none.
-    func place(_ stored: (String) -> PropertyListValue?) -> EntryName {
-        place(own, earlier, stored)
+    func location(_ stored: (String) -> PropertyListValue?) -> EntryName {
+        location(own, earlier, stored)
     }
 
     /// The same for the fallback; nil without one.
-    func placeOfFallback(_ stored: (String) -> PropertyListValue?) -> EntryName? {
-        fallback.map { place($0, earlierFallback, stored) }
+    func fallbackLocation(_ stored: (String) -> PropertyListValue?) -> EntryName? {
+        fallback.map { location($0, earlierFallback, stored) }
     }
 
     /// The entry, and the path inside it, of a value of the key.
-    func place(of entry: StoredEntry, _ stored: (String) -> PropertyListValue?) -> EntryName {
+    func location(of entry: StoredEntry, _ stored: (String) -> PropertyListValue?) -> EntryName {
         let isFallback = entry.stored == nil && entry.fallback != nil
-        return isFallback ? placeOfFallback(stored) ?? place(stored) : place(stored)
+        return isFallback ? fallbackLocation(stored) ?? location(stored) : location(stored)
     }
 
-    private func place(_ name: String, _ earlier: [String], _ stored: (String) -> PropertyListValue?) -> EntryName {
+    private func location(_ name: String, _ earlier: [String], _ stored: (String) -> PropertyListValue?) -> EntryName {
         if !earlier.isEmpty, leaf(stored(name)) == nil, let earlier = earlier.first(where: { stored($0) != nil }) {
             return EntryName(own: earlier)
         }

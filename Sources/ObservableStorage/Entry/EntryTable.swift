@@ -218,8 +218,8 @@ extension EntryTable {
     /// Removes edits that are now on disk, except those repeated meanwhile.
     ///
     /// - Parameter stored: the values of those that were stored; the others were given up because of their conditions. Nil if all were.
-    mutating func noteStored(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
-        for (name, edit) in edits { entry(name)?.content.noteStored(edit, wasMade: stored?.keys.contains(name) ?? true) }
+    mutating func markWritten(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
+        for (name, edit) in edits { entry(name)?.content.markWritten(edit, isStored: stored?.keys.contains(name) ?? true) }
         edited = edited.filter { $0.content.pendingRevision != 0 }
         for entry in edited { entry.content.expect(stored ?? [:]) }
     }

@@ -66,7 +66,7 @@ struct EntryVersions: Sendable {
 /// The entries from which the values were read refer to it, and clear it when they are removed and when their store is released.
 final class ReadingCache: Sendable {
     // A key is rarely used with more stores alternately.
-    private static let mostOthers = 3
+    private static let otherLimit = 3
 
     // The last reading, which is usually the only one, and those in other stores.
     private let readings = Lock<(last: Reading?, others: [Reading])>((nil, []))
@@ -95,7 +95,7 @@ final class ReadingCache: Sendable {
             let before = readings
             if let last = readings.last, last.entry.store != reading.entry.store {
                 readings.others.removeAll { $0.entry.store == reading.entry.store }
-                if readings.others.count == Self.mostOthers { readings.others.removeFirst() }
+                if readings.others.count == Self.otherLimit { readings.others.removeFirst() }
                 readings.others.append(last)
             }
             readings.last = reading

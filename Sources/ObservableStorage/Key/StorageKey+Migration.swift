@@ -90,11 +90,11 @@ extension StorageKey {
     ///   - version: the version of the entry.
     func editsOfDefault(in entry: Entry? = nil, at version: UInt64 = 0, _ stored: (String) -> PropertyListValue?) -> EntryEdits? {
         let name = definition.entryName
-        let place = name.place(stored)
-        if let present = place.leaf(stored(place.own)) {
+        let location = name.location(stored)
+        if let present = location.leaf(stored(location.own)) {
             guard persistsDefault.contains(.onFailure) else { return nil }
             do throws(StorageError) {
-                _ = try decoded(present, in: place.own == name.own ? entry : nil, at: version)
+                _ = try decoded(present, in: location.own == name.own ? entry : nil, at: version)
                 return nil
             } catch {
                 // Replaced by the default.

@@ -110,10 +110,10 @@ public struct SceneStore: Sendable {
 private final class ScopedKeys: Sendable {
     let scope: KeyScope
     // By the identity of the application's key, and its type.
-    private let made = Lock<[UInt64: KeyReference]>([:])
+    private let keys = Lock<[UInt64: KeyReference]>([:])
 
     // The number of keys is not limited.
-    private static let most = 1_000
+    private static let limit = 1_000
 
     init(_ scope: KeyScope) {
         self.scope = scope
@@ -121,12 +121,12 @@ private final class ScopedKeys: Sendable {
 
     func scoped<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
         let id = key.definition.id
-        if let known = made.withLock({ $0[id] }) { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
+        if let known = keys.withLock({ $0[id] }) { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
         let scoped = key.scoped(to: scope)
-        return made.withLock { made in
+        return keys.withLock { keys in
             // Another thread may have been faster: all use the same one.
-            if let known = made[id] { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
-            if made.count < Self.most { made[id] = scoped.definition }
+            if let known = keys[id] { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
+            if keys.count < Self.limit { keys[id] = scoped.definition }
             return scoped
         }
     }

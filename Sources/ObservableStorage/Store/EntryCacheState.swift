@@ -28,7 +28,7 @@ struct EntryCacheState: Sendable {
     var log: EditLog
     var refusedMigrations: [String: PropertyListValue] = [:]
     /// The values under earlier names of keys that were told, since they are not used.
-    var toldSuperseded: [String: PropertyListValue] = [:]
+    var reportedSuperseded: [String: PropertyListValue] = [:]
 
     init(entries: [String: PropertyListValue], store: UInt64, log: EditLog = EditLog()) {
         self.log = log
@@ -49,7 +49,7 @@ struct EntryCacheState: Sendable {
     ///
     /// - Returns: the previous one.
     mutating func register(_ value: PropertyListValue?, for name: String) -> PropertyListValue? {
-        entries.entry(name)?.noteChange()
+        entries.entry(name)?.countChange()
         defer { layers.registered[name] = value }
         return layers.registered[name]
     }
@@ -238,7 +238,7 @@ struct EntryCacheState: Sendable {
     /// The current value of a name, as a change from itself.
     mutating func current(_ name: EntryName) -> EntryChange {
         let entry = entry(name)
-        let source = entries.ensureEntry(name.place(of: entry) { entries[$0] }.own)
+        let source = entries.ensureEntry(name.location(of: entry) { entries[$0] }.own)
         let earlier = earlier(name)
         return EntryChange(
             key: name.text, old: entry, new: entry, earlier: earlier.own, earlierFallback: earlier.fallback,

@@ -66,9 +66,9 @@ struct KeyReplay<Value: Sendable> {
             }, decodingNew: { stored throws(StorageError) in try key.decoded(stored) })
         self.last = failure == nil ? (change.new.stored ?? change.new.fallback).map { ($0, typed.newValue) } : nil
         if let stored = change.new.stored ?? change.new.fallback {
-            let place = name.place(of: change.new) { values[$0] }
+            let location = name.location(of: change.new) { values[$0] }
             let type = key.definition.type
-            histories[place.own, default: EntryHistory()].note(stored, of: place, as: type, failure, revision: step, insteadOf: good)
+            histories[location.own, default: EntryHistory()].note(stored, of: location, as: type, failure, revision: step, insteadOf: good)
         }
         return typed
     }
@@ -81,9 +81,9 @@ extension EntryHistory {
         insteadOf good: PropertyListValue?
     ) {
         if failure != nil {
-            _ = noteBad(stored, of: name, revision: revision, insteadOf: good)
+            _ = markInvalid(stored, of: name, revision: revision, insteadOf: good)
         } else if let type {
-            _ = noteGood(stored, of: name, as: type, revision: revision)
+            _ = markValid(stored, of: name, as: type, revision: revision)
         }
     }
 }

@@ -124,7 +124,7 @@ private struct RemainingEdits {
 
     mutating func noteStored(_ commit: PendingCommit) {
         edits = edits.filter { commit.edits[$0.key] == nil }
-        store.cache.update { $0.noteStored(commit.edits) }
+        store.cache.update { $0.markWritten(commit.edits) }
     }
 
     /// Reports an error, and gives up the edits that it concerns.

@@ -169,7 +169,7 @@ extension EntryCache {
             state.revision += 1
             // A value inherited from another entry may change with the layers, too.
             for entry in state.entries.touched {
-                entry.noteChange()
+                entry.countChange()
                 if entry.isTracked { entry.postMutation(to: &deliveries) }
             }
             for entry in names.sorted().compactMap(state.entries.entry) {

@@ -49,7 +49,7 @@ extension ObservableStore {
     /// Records whether the values of a key's changes could be decoded.
     nonisolated func notesDecoded<Value>(_ key: StorageKey<Value>) -> KeyObservers<Value>.OnDecode {
         { [weak cache, reports] change, failure, good in
-            cache?.noteDecoded(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
+            cache?.recordDecoding(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
         }
     }
 

@@ -173,7 +173,7 @@ extension ObservableStore {
             // Under the lock, as in `adopt(_:)`.
             availabilityState.noteOpened()
             state.storageRevision = effect.latest.revision
-            state.noteStored(commit.edits, as: effect.own)
+            state.markWritten(commit.edits, as: effect.own)
             return state.merge(effect.external, origin: .external) + state.merge(effect.rounded, origin: .local)
                 + state.merge(effect.transaction, origin: origin) + state.removeDiscarded(effect.transaction.keys, in: run.scopes)
         }

@@ -72,7 +72,7 @@ public struct StoreSnapshot: Sendable {
             let present = cache.read(name, as: nil)
             // A value that was replaced meanwhile was reported when it was stored, if anyone was told of it.
             if present.entry == entry {
-                cache.noteDecoded(key, entry, revision: present.revision, failure, insteadOf: nil, reports)
+                cache.recordDecoding(key, entry, revision: present.revision, failure, insteadOf: nil, reports)
             }
         }
         return (value, failure)

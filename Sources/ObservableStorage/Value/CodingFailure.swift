@@ -66,8 +66,8 @@ extension CodingFailure {
 
 extension CodingFailure: CustomStringConvertible {
     var description: String {
-        let place = path.isEmpty ? "" : "\(path): "
-        return place + (expected.map { "expected \($0), found \(reason)" } ?? reason)
+        let prefix = path.isEmpty ? "" : "\(path): "
+        return prefix + (expected.map { "expected \($0), found \(reason)" } ?? reason)
     }
 }
 

@@ -116,7 +116,7 @@ extension StorageError: CustomStringConvertible {
             "\(file): cannot be read: \(reason)\(Self.text(edits))"
         case .malformed(let file, let offset, let line, let column, let reason, let edits):
             """
-            \(file): not a readable property list\(Self.place(offset, line, column)): \(reason); the file was left as it \
+            \(file): not a readable property list\(Self.position(offset, line, column)): \(reason); the file was left as it \
             is\(Self.text(edits))
             """
         case .unwritable(let file, let reason, let edits):
@@ -192,7 +192,7 @@ extension StorageError: CustomStringConvertible {
         }
     }
 
-    private static func place(_ offset: Int?, _ line: Int?, _ column: Int?) -> String {
+    private static func position(_ offset: Int?, _ line: Int?, _ column: Int?) -> String {
         if let line, let column { return " (line \(line), column \(column))" }
         return offset.map { " (byte \($0))" } ?? ""
     }
