@@ -19,10 +19,7 @@ import Synchronization
         }
     }
 
-    private struct Entry {
-        let id: ObjectIdentifier
-        let link: Link
-    }
+    private typealias Entry = (id: ObjectIdentifier, link: Link)
 
     // One, unless the wrapper was copied into several objects.
     private let entries = Lock<[Entry]>([])
@@ -48,7 +45,7 @@ import Synchronization
             let (before, objects) = (entries, entries.map(\.link.lifetime.retained))
             entries = zip(entries, objects).filter { $1.isRetained }.map(\.0)
             if let known = Self.link(id, in: entries) { return (known, before, objects) }
-            entries.append(Entry(id: id, link: created))
+            entries.append((id, created))
             return (created, before, objects)
         }
         return link
@@ -57,10 +54,7 @@ import Synchronization
     /// The link of an object that the caller retains, and with it what lives as long: loading the reference, to see whether it is to that
     /// of an object that was released and had the same address, then releases nothing.
     private static func link(_ id: ObjectIdentifier, in entries: [Entry]) -> Link? {
-        for index in entries.indices where entries[index].id == id {
-            if entries[index].link.lifetime.object != nil { return entries[index].link }
-        }
-        return nil
+        entries.first { $0.id == id && $0.link.lifetime.object != nil }?.link
     }
 }
 

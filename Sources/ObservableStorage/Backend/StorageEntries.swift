@@ -180,18 +180,6 @@ public struct StorageEntries: Sendable {
     }
 }
 
-extension [String: PendingEdit] {
-    /// The names of the entries on which the edits depend. One whose value is stored already is not edited, and is depended on.
-    ///
-    /// - Parameter edited: the entries after the edits.
-    func namesRead(in edited: StorageEntries) -> Set<String> {
-        reduce(into: []) { names, edit in
-            names.formUnion(edit.value.namesRead(as: edit.key))
-            if !edited.editedKeys.contains(edit.key) { names.insert(edit.key) }
-        }
-    }
-}
-
 extension PropertyListValue {
     /// Whether the value takes more than about 64 KB. The rest of a larger value is not examined.
     fileprivate var isLarge: Bool {

@@ -160,16 +160,6 @@ struct EntryHistory: Sendable {
     }
 }
 
-extension EntryName {
-    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
-    func previous(
-        _ stored: (String) -> PropertyListValue?, _ history: (String) -> EntryHistory?
-    ) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        let (own, fallback) = (location(stored), fallbackLocation(stored))
-        return (history(own.own)?.earlier(own) ?? [], fallback.flatMap { history($0.own)?.earlier($0) } ?? [])
-    }
-}
-
 extension PropertyListValue {
     /// Whether copying a dictionary takes longer than editing a value in it.
     fileprivate var isCostlyToCopy: Bool {

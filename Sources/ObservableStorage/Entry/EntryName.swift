@@ -3,7 +3,7 @@ import PropertyListCoding
 /// The names under which a key's value is stored, and the fallback that is used while there is none.
 package struct EntryName: Sendable, Hashable {
     /// The entry that the key reads and writes.
-    let own: String
+    var own: String
     /// The path of the value inside the entry, and inside the fallback, if they are dictionaries of which the key has one value.
     var path: [String] = []
     /// Earlier names of the entry, the newest first: the first with a value is used, as a whole, while the own entry has none.

@@ -52,7 +52,7 @@ extension StorageKey {
         named(scope.prefix.name).with { traits in
             traits.scope = scope
             traits.fallback = [self]
-            traits.storedNil = KeyScope.storedNil
+            (traits.entryName.fallback, traits.entryName.earlierFallback) = (definition.entryName.own, definition.entryName.earlier)
             traits.persistsDefault = []
         }
     }

@@ -47,9 +47,9 @@ extension StorageKey {
     ///     of the program that is used beside this one, or again.
     public func renamed(from name: String, keepingOld: Bool = false) -> StorageKey {
         with { traits in
-            guard name != traits.name, !traits.earlierNames.contains(name) else { return }
-            traits.earlierNames.append(name)
-            if keepingOld { traits.keptNames.insert(name) }
+            guard name != traits.entryName.own, !traits.entryName.earlier.contains(name) else { return }
+            traits.entryName.earlier.append(name)
+            if keepingOld { traits.entryName.kept.insert(name) }
         }
     }
 }
@@ -112,8 +112,9 @@ extension StorageKey {
 
     /// The paths of the edits above that concern one value in the dictionary of an entry.
     var editedPaths: EditedPaths {
-        guard !definition.traits.path.isEmpty else { return [:] }
-        let names = [definition.entryName.own, definition.traits.writesThrough ? definition.entryName.fallback : nil]
-        return names.reduce(into: [:]) { if let name = $1 { $0[name] = [definition.traits.path] } }
+        let name = definition.entryName
+        guard !name.path.isEmpty else { return [:] }
+        let names = [name.own, definition.traits.writesThrough ? name.fallback : nil]
+        return names.reduce(into: [:]) { if let edited = $1 { $0[edited] = [name.path] } }
     }
 }

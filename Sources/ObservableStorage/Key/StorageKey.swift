@@ -30,7 +30,7 @@ public struct StorageKey<Value: Sendable>: Sendable {
     ) {
         self.init(
             KeyDefinition.Traits(
-                name: name, path: path, persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault),
+                entryName: EntryName(own: name, path: path), persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault),
                 isNil: Self.nilCheck()))
     }
 

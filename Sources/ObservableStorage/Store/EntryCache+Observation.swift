@@ -25,7 +25,6 @@ extension EntryCache {
     func finish() {
         let (ends, entries, _) = take { state in
             var ends = Deliveries()
-            state.isFinished = true
             let entries = Array(state.entries.touched)
             let ended = entries.flatMap { entry in
                 defer { entry.content.observers = [] }
@@ -75,7 +74,7 @@ extension EntryCache {
         let own = state.entries.ensureEntry(name.own)
         if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
         let observers = KeyObservers(key, group: id, onDecode: onDecode)
-        guard !state.isFinished else {
+        guard !allObservers.isFinished else {
             observers.finish()
             return observers
         }

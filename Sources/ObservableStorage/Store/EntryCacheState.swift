@@ -11,24 +11,15 @@ struct EntryCacheState: Sendable {
     var layers = ValueLayers()
     /// The scopes in which values are not set any more.
     private(set) var discardedScopes = DiscardedScopes()
-    /// Whether edits are accepted: not if the store is closed, or read-only.
-    private(set) var isEditable = true
-    var isClosed = false {
-        didSet { isEditable = !isClosed && readOnlyFile == nil }
-    }
-    /// The file of a read-only store.
-    var readOnlyFile: String? {
-        didSet { isEditable = !isClosed && readOnlyFile == nil }
-    }
+    var isClosed = false
+    /// The file of a read-only store; nil for another store.
+    var readOnlyFile: String?
     /// Whether there are observers of all entries.
     var hasAllObservers = false
-    /// Whether observations have ended permanently.
-    var isFinished = false
     var flushes = FlushSchedule()
     var log: EditLog
+    /// Values that reading a key would have written, and that cannot be stored, by the name of the entry.
     var refusedMigrations: [String: PropertyListValue] = [:]
-    /// The values under earlier names of keys that were told, since they are not used.
-    var reportedSuperseded: [String: PropertyListValue] = [:]
 
     init(entries: [String: PropertyListValue], store: UInt64, log: EditLog = EditLog()) {
         self.log = log
@@ -107,7 +98,7 @@ struct EntryCacheState: Sendable {
 
     /// Throws an error if the store is closed or read-only.
     func requireEditable() throws(StorageError) {
-        guard isEditable else { throw refusal ?? .closed }
+        if let refusal { throw refusal }
     }
 
     /// The error of edits; nil if they are accepted.

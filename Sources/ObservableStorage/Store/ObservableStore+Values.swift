@@ -106,7 +106,7 @@ extension ObservableStore: KeyValueAccess {
     }
 
     private nonisolated func noteSuperseded<Value>(_ superseded: (name: String, value: PropertyListValue), of key: StorageKey<Value>) {
-        let known = cache.take { $0.reportedSuperseded.updateValue(superseded.value, forKey: superseded.name) }
+        let known = cache.reportedSuperseded.take { $0.updateValue(superseded.value, forKey: superseded.name) }
         if known != superseded.value { reports.report(.superseded(key: key.name, earlierName: superseded.name)) }
     }
 

@@ -115,9 +115,14 @@ extension PendingCommit {
 }
 
 extension [String: PendingEdit] {
-    /// The edits that are stored together with that of an entry, itself included, or not at all; nil without an edit of the entry.
-    func group(of key: String) -> [String: PendingEdit]? {
-        self[key].map { edit in filter { edit.takes(along: $0.value, of: key, $0.key) } }
+    /// The names of the entries on which the edits depend. One whose value is stored already is not edited, and is depended on.
+    ///
+    /// - Parameter edited: the entries after the edits.
+    func namesRead(in edited: StorageEntries) -> Set<String> {
+        reduce(into: []) { names, edit in
+            names.formUnion(edit.value.condition.keys)
+            if !edit.value.paths.isEmpty || !edited.editedKeys.contains(edit.key) { names.insert(edit.key) }
+        }
     }
 }
 

@@ -245,20 +245,3 @@ extension StorageError {
         error as? StorageError ?? .unwritable(file: name, reason: String(describing: error))
     }
 }
-
-extension StorageError {
-    /// The error that decoding threw, as an error about a key: the path inside the value is added to the key's name.
-    static func undecodable(
-        key: String, as type: Any.Type, stored: PropertyListValue, because error: any Error
-    ) -> StorageError {
-        let failure = CodingFailure(error, decoding: stored, as: type)
-        return .undecodable(
-            key: "\(key)\(failure.path)", expected: failure.expected ?? "\(type)", found: failure.reason, underlying: failure.underlying)
-    }
-
-    /// The error that encoding threw, as an error about a key: the path inside the value is added to the key's name.
-    static func unencodable(key: String, because error: any Error) -> StorageError {
-        let failure = CodingFailure(encoding: error)
-        return .unencodable(key: "\(key)\(failure.path)", reason: failure.reason, underlying: failure.underlying)
-    }
-}
