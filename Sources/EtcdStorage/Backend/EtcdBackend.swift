@@ -10,7 +10,7 @@ import PropertyListCoding
 ///
 /// The entries are kept in memory, and stay readable without the cluster. An edit is one transaction of etcd. If what the edit has read
 /// has changed, it runs again on newer entries. It takes effect exactly once, even if a member stops before it responds.
-public final class EtcdBackend: CommittingBackend {
+public final class EtcdBackend: StorageBackend, CommittingBackend {
     // etcd's default limit, without what a request contains besides names and values.
     private static let requestSize = 1_572_864 - 65_536
     // etcd's default limit of 128, without those of the token, the fence and the history.

@@ -14,18 +14,34 @@ package struct CommitOptions: Sendable {
     package init() {}
 }
 
-/// A storage that observes the options of a commit.
+/// A storage of this library, of which a store asks more than of others.
 package protocol CommittingBackend: StorageBackend {
-    /// Runs an edit as ``StorageBackend/edit(_:)`` does.
+    /// Runs an edit as ``StorageBackend/edit(_:)`` does, which this is unless the backend implements it.
     ///
     /// A storage that can find out the outcome of earlier commits does so before it stores anything.
     nonisolated(nonsending) func edit(
         _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
     ) async throws -> StorageEntries
+
+    /// Whether an edit inside another one, on the same thread, is made separately: false unless the backend implements it.
+    ///
+    /// The closure of an edit may end the process, whose last edits are then stored on that thread; otherwise they are stored on another
+    /// thread, and are lost if they have to wait for the first edit.
+    var allowsNestedEdits: Bool { get }
+}
+
+extension CommittingBackend {
+    package nonisolated(nonsending) func edit(
+        _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
+    ) async throws -> StorageEntries {
+        try await edit(body)
+    }
+
+    package var allowsNestedEdits: Bool { false }
 }
 
 extension StorageBackend {
-    /// Runs an edit, with the options if the storage observes them.
+    /// Runs an edit for a commit, with its options if the storage observes them.
     nonisolated(nonsending) func commit(
         _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
     ) async throws -> StorageEntries {

@@ -3,7 +3,7 @@ import FoundationSubset
 public import PropertyListCoding
 
 /// Entries in memory: for tests and previews. Several stores on one backend behave like several processes on one file.
-public final class InMemoryBackend: BlockingStorageBackend {
+public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     /// The name of the storage in errors.
     public let name = "memory"
     private let state: Lock<(entries: StorageEntries, commits: CommitMemory)>
@@ -71,8 +71,7 @@ public final class InMemoryBackend: BlockingStorageBackend {
         owners.withLock { $0.names[name] == number }
     }
 
-    /// True: an edit inside another one is made separately.
-    public var allowsNestedEdits: Bool { true }
+    package var allowsNestedEdits: Bool { true }
 
     /// Reports every edit, by any store.
     public func watch(

@@ -1,7 +1,7 @@
-public import PropertyListCoding
+package import PropertyListCoding
 
 /// A storage that removes entries by itself when the process that has stored them ends, as a service with leases does.
-public protocol PresenceBackend: StorageBackend {
+package protocol PresenceBackend: StorageBackend {
     /// Stores an entry until the presence ends; see ``ObservableStore/presence(_:_:timeToLive:)``.
     ///
     /// - Parameters:
@@ -25,7 +25,7 @@ public final class Presence: Sendable {
     /// Creates the presence of an entry that is stored.
     ///
     /// - Parameter onEnd: removes the entry, unless it is another one meanwhile. Called once.
-    public init(onEnd: @escaping @Sendable () async throws -> Void) {
+    package init(onEnd: @escaping @Sendable () async throws -> Void) {
         ending = Lock(onEnd)
     }
 
@@ -44,7 +44,7 @@ public final class Presence: Sendable {
 
 extension InMemoryBackend: PresenceBackend {
     /// Stores an entry until the presence ends, whatever its time to live.
-    public func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence {
+    package func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence {
         _ = try edit { $0[name] = value }
         let owner = own(name)
         return Presence { [weak self] in

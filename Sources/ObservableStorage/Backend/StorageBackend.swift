@@ -1,5 +1,4 @@
 public import Dispatch
-public import FoundationSubset
 public import PropertyListCoding
 
 /// The storage of a store's entries: a file, memory, a service on other machines.
@@ -10,9 +9,6 @@ public import PropertyListCoding
 public protocol StorageBackend: Sendable {
     /// The name of the storage in errors: a path, an address.
     var name: String { get }
-
-    /// The file of the storage; nil, unless the backend implements it, if it is not one file.
-    var url: URL? { get }
 
     /// How much one edit may store: as much as desired, unless the backend implements it.
     var limits: StorageLimits { get }
@@ -75,17 +71,9 @@ public protocol BlockingStorageBackend: StorageBackend {
 
     /// Runs an edit on the latest entries and stores the result; see ``StorageBackend/edit(_:)``.
     func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
-
-    /// Whether the closure of an edit may end the process, which calls `edit` again, on the same thread, for pending edits.
-    ///
-    /// False unless the backend implements it: then that edit is made on another thread, and is lost if it has to wait for the first one.
-    var allowsNestedEdits: Bool { get }
 }
 
 extension StorageBackend {
-    /// Nil.
-    public var url: URL? { nil }
-
     /// None.
     public var limits: StorageLimits { .none }
 
@@ -97,11 +85,6 @@ extension StorageBackend {
 
     /// Nil.
     public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? { nil }
-}
-
-extension BlockingStorageBackend {
-    /// False.
-    public var allowsNestedEdits: Bool { false }
 }
 
 /// An event that a backend reports while it is watched.

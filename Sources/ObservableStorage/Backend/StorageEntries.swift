@@ -46,11 +46,6 @@ public struct StorageEntries: Sendable {
         self.revision = revision
     }
 
-    /// The entries after differences reported by the storage.
-    public func applying(_ changes: StorageChanges) -> StorageEntries {
-        StorageEntries(self, with: changes.values, revision: changes.revision)
-    }
-
     private mutating func addStep(from stamp: UInt64, _ names: Set<String>) {
         if steps.count == Self.stepLimit { steps.removeFirst() }
         steps.append((stamp, names))

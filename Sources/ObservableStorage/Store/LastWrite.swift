@@ -15,7 +15,7 @@ struct LastWrite: Sendable {
     func startBeforeExit(in group: DispatchGroup) {
         if executor.isCurrent, let backend = backend as? any BlockingStorageBackend {
             // The process exits inside an edit of this store.
-            if backend.allowsNestedEdits { return make(backend) }
+            if (self.backend as? any CommittingBackend)?.allowsNestedEdits == true { return make(backend) }
             return DispatchQueue.global().async(group: group) { make(backend) }
         }
         start(in: group) {
