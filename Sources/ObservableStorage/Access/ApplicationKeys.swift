@@ -1,4 +1,4 @@
-/// The application's keys, which extensions declare in one place or in many.
+/// The application's keys, which any number of extensions declare.
 ///
 /// ```swift
 /// extension ApplicationKeys {

@@ -1,14 +1,14 @@
-/// What a commit of a store asks of its backend besides storing the edits.
+/// How a backend stores the edits of a store's commit.
 package struct CommitOptions: Sendable {
-    /// Whether nobody waits until the edits are durable: a journal may be synchronized later.
+    /// Whether the edits may become durable after the call returns: a journal is synchronized later.
     var isBehind = false
-    /// Called by a file after the edits are in place, while no other writer can follow, with the list and its identity.
+    /// Called by a file under its lock, with the list and its identity, after the edits are in it.
     var whenStored: (@Sendable (_ list: ResolvedPath, _ identity: FileIdentity?) -> Void)?
-    /// Identifies the edits, which are repeated if their outcome remains unknown; nil if they are not.
+    /// Identifies the commit, whose edits the store repeats if its outcome is unknown; nil if it does not.
     package var identity: UInt64?
     /// The identities of earlier commits whose outcome is unknown.
     package var unknown: Set<UInt64> = []
-    /// Called, before the edit runs, with what has become of earlier commits: whether they have taken effect.
+    /// Called before the edit runs with the outcomes of earlier commits: whether they have taken effect.
     package var whenResolved: (@Sendable (_ outcomes: [UInt64: Bool]) -> Void)?
 
     package init() {}

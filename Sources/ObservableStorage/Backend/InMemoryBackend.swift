@@ -8,7 +8,7 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     public let name = "memory"
     private let state: Lock<(entries: StorageEntries, commits: CommitMemory)>
     private let edits = ChangePublisher<StorageEvent>()
-    // The numbers of the presences that have stored entries, until somebody else edits them.
+    // The numbers of the presences that have stored entries, until another edit of the entry.
     private let owners = Lock<(last: UInt64, names: [String: UInt64])>((0, [:]))
 
     /// Creates a backend with some entries, at the first revision of a history of its own.
@@ -66,7 +66,7 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
         }
     }
 
-    /// Whether nobody has edited an entry since a presence stored it.
+    /// Whether an entry has not been edited since a presence stored it.
     func isOwner(_ number: UInt64, of name: String) -> Bool {
         owners.withLock { $0.names[name] == number }
     }

@@ -16,9 +16,9 @@ package protocol PresenceBackend: StorageBackend {
 
 /// An entry that is stored while this object is retained and the process runs.
 ///
-/// It is removed by ``end()``, soon after the last reference is released, and after its time to live when the process has ended without
-/// either, by a signal or with its machine. An entry that somebody has set meanwhile is an ordinary one, and is not removed; one that
-/// somebody has removed is not stored again while the process keeps its connection. Closing the store does not end its presences.
+/// It is removed by ``end()``, soon after the last reference is released, and after its time to live if the process or its machine has
+/// stopped before either. If another edit has set the entry meanwhile, it is not removed; if one has removed it, it is not stored again
+/// while the process keeps its connection. Closing the store does not end its presences.
 public final class Presence: Sendable {
     private let ending: Lock<(@Sendable () async throws -> Void)?>
 

@@ -93,7 +93,7 @@ public enum StorageEvent: Sendable, Hashable {
     case changed
     /// Differences that continue earlier ones; if there is a gap between them and what the store has read, the entries are read again.
     case changes(StorageChanges)
-    /// Whether the storage can be reached at present, which the store's `availability` tells. Edits that could not be written are tried
+    /// Whether the storage can be reached at present, for the store's `availability`. Edits that could not be written are tried
     /// again at once when it can.
     case reachable(Bool)
     /// An error that the store's `failures` should report.

@@ -76,7 +76,7 @@ final class Entry: Observable, @unchecked Sendable {
         return true
     }
 
-    /// Replaces a value inside the dictionary, in place if nobody else has the dictionary; returns false if it is the same.
+    /// Replaces a value inside the dictionary, in place if the dictionary is not shared; returns false if it is the same.
     ///
     /// - Parameters:
     ///   - leaf: the new value, nil for none; afterwards the previous one.

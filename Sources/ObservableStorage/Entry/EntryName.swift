@@ -141,7 +141,7 @@ extension EntryName {
         return whole
     }
 
-    /// Sets the value at the path inside an entry's value, or removes it with nil, without copying dictionaries that nobody else has.
+    /// Sets the value at the path inside an entry's value, or removes it with nil, without copying dictionaries that are not shared.
     func replace(_ leaf: PropertyListValue?, in value: inout PropertyListValue?) throws(StorageError) {
         if path.isEmpty { return value = leaf }
         guard let leaf else {

@@ -50,7 +50,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         /// The entry, its earlier names, and the fallback's.
         var entryName: EntryName
         var persistsDefault: DefaultPersistence
-        /// What the key is for, as told to a person.
+        /// The description of the key, for people.
         var summary: String?
         let codec: StorageCodec<Value>
         /// Identifies values decoded by the codec; equal for keys derived from this one.

@@ -38,7 +38,7 @@ extension StorageKey {
     /// The value under the earlier name is the key's value while the present name has none: reading and observing use it, `isSet` is true.
     /// Reading stores nothing: an earlier version of the program still finds the value, until the key is set or removed, which removes the
     /// entry of the earlier name, or until ``ObservableStore/migrateValue(of:)``. A value that is stored there later, as by an
-    /// earlier version, is not used; it is told once in ``ObservableStore/failures`` (``StorageError/superseded(key:earlierName:)``).
+    /// earlier version, is not used, and reported once in ``ObservableStore/failures`` (``StorageError/superseded(key:earlierName:)``).
     /// Declare several of them from the newest name to the oldest.
     ///
     /// - Parameters:

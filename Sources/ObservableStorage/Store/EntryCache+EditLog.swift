@@ -97,7 +97,7 @@ extension EntryCache {
         update { $0.log.isComplete ? $0.log.file : nil }?.isInPlace ?? false
     }
 
-    /// Leaves the log of a store that has ended to whoever opens the list next.
+    /// Leaves the log of a store that has ended for the next opening of the list.
     func leaveLog() {
         // Closed after it has left the lock.
         withExtendedLifetime(take { $0.log.takeFile() }) {}

@@ -129,7 +129,7 @@ extension EntryChange {
         let all = name.all
         let parts = changes.filter { all.contains($0.key) }
         func part(_ entry: String) -> EntryChange? { parts.first { $0.key == entry } }
-        // What changes in one step is told once.
+        // The changes of one step are delivered as one.
         guard (part(name.own) ?? parts.first)?.key == key else { return nil }
         // Of an entry of which one value was edited, a change may have that value only, before and after.
         let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }

@@ -62,7 +62,7 @@ struct EntryCacheState: Sendable {
             at: paths)
     }
 
-    /// Edits one value inside the dictionary of an entry, as one revision: in place, if nobody else has the dictionary.
+    /// Edits one value inside the dictionary of an entry, as one revision: in place, if the dictionary is not shared.
     ///
     /// - Returns: nil if that is not possible, because the edit has to be made as one of the whole entry.
     mutating func edit(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) -> [EntryChange]? {

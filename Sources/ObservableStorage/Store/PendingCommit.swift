@@ -4,7 +4,7 @@ import PropertyListCoding
 struct PendingCommit: Sendable {
     /// The edits, by the name of the entry.
     let edits: [String: PendingEdit]
-    /// What the backend is asked besides storing them.
+    /// How the backend stores them.
     let options: CommitOptions
     private let unknownEdits: UnknownEdits
 
