@@ -17,33 +17,17 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     private let calledDefaultRule = Atomic(false)
     private let paths = KeyPathTable()
 
-    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, _ reports: FailureReports) {
-        self.keys = keys
-        self.naming = naming
+    /// Creates the keys of a group.
+    ///
+    /// - Parameter isChecked: whether the group's rule and those of nested groups replace values; not for values that are being checked, or
+    ///   that are not the stored ones.
+    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, _ reports: FailureReports, isChecked: Bool = true) {
         let named = keys.storageKeys(naming)
-        self.cache = cache
-        self.reports = reports
-        isChecked = true
-        rule = GroupRule(KeyTable(withoutRule: keys, naming: naming, named, in: cache, reports), in: cache, reports)
+        (self.keys, self.naming, self.cache, self.reports, self.isChecked) = (keys, naming, cache, reports, isChecked)
+        rule = isChecked ? GroupRule(KeyTable(keys, naming: naming, in: cache, reports, isChecked: false), in: cache, reports) : nil
         ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
-        (storageKeys, byNumber) = Self.index(named)
-    }
-
-    /// Creates the keys for values that are checked, or that are not the stored ones: neither the rule nor those of nested groups replace
-    /// them.
-    init(withoutRule keys: Keys, naming: KeyNaming, _ named: [NamedKey], in cache: EntryCache, _ reports: FailureReports) {
-        self.keys = keys
-        self.naming = naming
-        self.cache = cache
-        self.reports = reports
-        isChecked = false
-        rule = nil
-        ruleEntries = []
-        (storageKeys, byNumber) = Self.index(named)
-    }
-
-    private static func index(_ named: [NamedKey]) -> ([any AnyStorageKey], [UInt64: any AnyStorageKey]) {
-        (named.map(\.named), Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first })
+        storageKeys = named.map(\.named)
+        byNumber = Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first }
     }
 
     /// Whether the group has a rule for values that depend on each other.
@@ -101,14 +85,11 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
             path,
             make: {
                 let key = keys[keyPath: path]
-                let number = key.number
-                return (
-                    number,
-                    {
-                        let named = self.byNumber[number] as? StorageKey<Value> ?? self.naming.apply(to: key)
-                        return TrackedKey(self.checked(named).definition, in: self.cache)
-                    }
-                )
+                let makeKey = { [self] in
+                    let named = byNumber[key.number] as? StorageKey<Value> ?? naming.apply(to: key)
+                    return TrackedKey(checked(named).definition, in: cache)
+                }
+                return (key.number, makeKey)
             }, body)
     }
 
@@ -124,10 +105,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         unsafeDowncast(
             paths.group(path) {
                 let group = keys[keyPath: path]
-                let naming = naming.inside(group.prefix)
-                return isChecked
-                    ? KeyTable<Group>(group, naming: naming, in: cache, reports)
-                    : KeyTable<Group>(withoutRule: group, naming: naming, group.storageKeys(naming), in: cache, reports)
+                return KeyTable<Group>(group, naming: naming.inside(group.prefix), in: cache, reports, isChecked: isChecked)
             }, to: KeyTable<Group>.self)
     }
 }

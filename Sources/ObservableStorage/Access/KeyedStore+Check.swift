@@ -44,7 +44,7 @@ extension StoreSnapshot {
 extension KeyGroup {
     /// The errors of the rules of this group and of nested ones.
     fileprivate func failures(of snapshot: StoreSnapshot, _ naming: KeyNaming, _ store: ObservableStore) -> [StorageError] {
-        let table = KeyTable(withoutRule: self, naming: naming, storageKeys(naming), in: store.cache, store.reports)
+        let table = KeyTable(self, naming: naming, in: store.cache, store.reports, isChecked: false)
         var failures: [StorageError] = []
         do throws(StorageError) {
             try table.check(snapshot)

@@ -91,14 +91,9 @@ extension EntryCache {
         }
     }
 
-    /// Subscribes to every entry.
-    func observeAll(_ observer: Observer<EntryChange>) -> ObservationToken {
-        observeAll(observer) { _ in }.token
-    }
-
     /// Subscribes to every entry, and returns what a closure finds in the state before the first change.
     func observeAll<Found: Sendable>(
-        _ observer: Observer<EntryChange>, finding find: (EntryCacheState) -> Found
+        _ observer: Observer<EntryChange>, finding find: (EntryCacheState) -> Found = { _ in () }
     ) -> (token: ObservationToken, found: Found) {
         let (token, first, found) = update { state in
             var first = Deliveries()

@@ -84,21 +84,16 @@ extension EntryCache {
     ) -> Bool {
         let name = key.definition.entryName
         guard let stored = entry.stored ?? entry.fallback else { return false }
-        if let failure {
-            let noted = take { state in
-                let location = name.location(of: entry) { state.entries[$0] }
-                let entry = state.entries.ensureEntry(location.own)
-                return entry.content.history.markInvalid(stored, of: location, revision: revision, insteadOf: good)
+        if failure == nil, key.definition.type == nil { return false }
+        let (isNew, _) = take { state -> (Bool, [PropertyListValue]) in
+            let location = name.location(of: entry) { state.entries[$0] }
+            let source = state.entries.ensureEntry(location.own)
+            guard failure == nil, let type = key.definition.type else {
+                return source.content.history.markInvalid(stored, of: location, revision: revision, insteadOf: good)
             }
-            if noted.isNew { reports.report(failure) }
-            return noted.isNew
+            return (false, source.content.history.markValid(stored, of: location, as: type, revision: revision))
         }
-        if let type = key.definition.type {
-            take { state in
-                let location = name.location(of: entry) { state.entries[$0] }
-                return state.entries.entry(location.own)?.content.history.markValid(stored, of: location, as: type, revision: revision)
-            }
-        }
-        return false
+        if let failure, isNew { reports.report(failure) }
+        return isNew
     }
 }
