@@ -2,7 +2,7 @@ import FoundationSubset
 public import PropertyListCoding
 
 extension Set: Storable where Element: Storable {
-    /// Creates a set from a stored array, whose equal elements are one.
+    /// Creates a set from a stored array; equal elements become one.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .array = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self.init(try [Element](propertyListValue: propertyListValue))

@@ -86,8 +86,8 @@ extension Array: Storable where Element: Storable {
 }
 
 extension Dictionary: Storable where Key: Storable & LosslessStringConvertible, Value: Storable {
-    /// Creates a dictionary from a stored one, whose keys are descriptions of this one's keys. A value of another type is an error, and so
-    /// is a key of which no key of the type has the description, or that is equal to another.
+    /// Creates a dictionary from a stored one. A value of another type is an error, and so is a name from which no key can be created, or
+    /// whose key is that of another name.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .dictionary(let dictionary) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self.init(minimumCapacity: dictionary.count)
