@@ -1,5 +1,5 @@
-public import ObservableStorage
-public import PropertyListCoding
+package import ObservableStorage
+package import PropertyListCoding
 
 /// A key with a lease, which is renewed as long as the process runs.
 struct EtcdPresence: Sendable {

@@ -98,7 +98,8 @@ struct EntryCacheState: Sendable {
 
     /// Throws an error if the store is closed or read-only.
     func requireEditable() throws(StorageError) {
-        if let refusal { throw refusal }
+        // Asked by each edit, which has not to create an error for the answer.
+        if isClosed || readOnlyFile != nil { throw refusal ?? .closed }
     }
 
     /// The error of edits; nil if they are accepted.
