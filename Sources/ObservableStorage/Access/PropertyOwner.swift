@@ -51,8 +51,9 @@ import Synchronization
         return link
     }
 
-    /// The link of an object that the caller retains, and with it what lives as long: loading the reference, to see whether it is to that
-    /// of an object that was released and had the same address, then releases nothing.
+    /// The link of an object that the caller retains. A link whose lifetime has ended is one of an earlier object at the same address.
+    ///
+    /// Loading the reference of the object's own link releases nothing, because the object retains what it refers to.
     private static func link(_ id: ObjectIdentifier, in entries: [Entry]) -> Link? {
         entries.first { $0.id == id && $0.link.lifetime.object != nil }?.link
     }

@@ -22,7 +22,7 @@ public struct StorageEntries: Sendable {
     // The stamp before the first edit.
     private var stampBeforeEdits: UInt64?
 
-    // Each difference costs a look at the names of all steps since.
+    // Each difference examines the names of all steps since.
     private static let stepLimit = 8
 
     /// Creates entries as they were read.

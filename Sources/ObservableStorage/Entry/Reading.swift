@@ -1,4 +1,4 @@
-/// Entries, and how often they have changed together: the same as long as none of them changes.
+/// Entries, and the total number of their changes, which is the same as long as none of them changes.
 struct EntryVersions: Sendable {
     private let entries: [Entry]
     private let changes: UInt64
@@ -18,7 +18,7 @@ struct EntryVersions: Sendable {
 
 /// The value of a key when it was read, and the version of the entry from which it was read.
 @usableFromInline class Reading: @unchecked Sendable {
-    // Sendable because it is immutable; only a class that is not final can have subclasses, which add a Sendable value.
+    // Sendable because it is immutable, and its subclass adds a Sendable value; unchecked because it is not final.
 
     /// The entry from which the value was read, and its version then.
     let entry: Entry

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The part of a key that is independent of its type: its names, and its cached read.
 @usableFromInline class KeyReference: @unchecked Sendable {
-    // Sendable because all mutable state is atomic or locked; only a class that is not final can have subclasses.
+    // Sendable because all mutable state is atomic or locked; unchecked because the class is not final.
 
     /// Identifies this key among all keys of the process.
     let id = UniqueNumber.next()
