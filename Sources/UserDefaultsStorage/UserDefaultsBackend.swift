@@ -25,7 +25,7 @@ public import PropertyListCoding
 /// - The file is XML: dates are truncated to whole seconds, -0.0 becomes 0.0, and text that XML cannot represent is rejected. A dictionary
 ///   like that of an archive's UID, if another program wrote one, makes the whole domain read as empty.
 /// - All domains of the process are written together: if one cannot be written, edits of the others fail as well.
-public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Sendable {
+public final class UserDefaultsBackend: BlockingStorageBackend, CommittingBackend, @unchecked Sendable {
     // Invariant of the unchecked conformance: nothing here changes after initialization, and `defaults` is used only for reading, setting
     // and removing values, `synchronize`, and observing, which are thread-safe.
     let defaults: UserDefaults
@@ -106,8 +106,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, @unchecked Senda
         try Self.object(value, key: key).value
     }
 
-    /// True: a nested edit is stored separately.
-    public var allowsNestedEdits: Bool { true }
+    package var allowsNestedEdits: Bool { true }
 
     /// Reports that user defaults have changed, as far as Foundation or another backend of this type reports it.
     public func watch(

@@ -2,7 +2,7 @@ import Dispatch
 import ObservableStorage
 
 /// A backend that retains its temporary folder for as long as a store uses it.
-struct KeepingBackend: BlockingStorageBackend {
+struct KeepingBackend: BlockingStorageBackend, CommittingBackend {
     private let backend: any BlockingStorageBackend
     private let place: any AnyObject & Sendable
 
@@ -16,7 +16,7 @@ struct KeepingBackend: BlockingStorageBackend {
     }
 
     var allowsNestedEdits: Bool {
-        backend.allowsNestedEdits
+        (backend as? any CommittingBackend)?.allowsNestedEdits ?? false
     }
 
     func load() throws -> StorageEntries {

@@ -25,8 +25,10 @@ extension EtcdBackend {
     }
 
     /// Finds out whether edits have taken effect, and returns after the watch has reached them.
-    nonisolated(nonsending) func resolve(_ identities: Set<UInt64>, _ outcomes: inout [UInt64: Bool]) async throws {
-        for identity in identities where outcomes[identity] == nil { outcomes[identity] = try await hasEffect(identity) }
+    nonisolated(nonsending) func outcomes(of identities: Set<UInt64>) async throws -> [UInt64: Bool] {
+        var outcomes: [UInt64: Bool] = [:]
+        for identity in identities { outcomes[identity] = try await hasEffect(identity) }
+        return outcomes
     }
 
     private nonisolated(nonsending) func hasEffect(_ identity: UInt64) async throws -> Bool {

@@ -10,7 +10,7 @@ import PropertyListCoding
 ///
 /// The entries are kept in memory, and stay readable without the cluster. An edit is one transaction of etcd. If what the edit has read
 /// has changed, it runs again on newer entries. It takes effect exactly once, even if a member stops before it responds.
-public final class EtcdBackend: StorageBackend {
+public final class EtcdBackend: StorageBackend, CommittingBackend {
     // etcd's default limit, without what a request contains besides names and values.
     private static let requestSize = 1_572_864 - 65_536
     // etcd's default limit of 128, without those of the token, the fence and the history.
@@ -132,8 +132,15 @@ public final class EtcdBackend: StorageBackend {
     public nonisolated(nonsending) func edit(
         _ body: @Sendable (inout StorageEntries) throws -> Void
     ) async throws -> StorageEntries {
+        try await edit(CommitOptions(), body)
+    }
+
+    /// Runs an edit as ``edit(_:)`` does, for a commit of a store.
+    package nonisolated(nonsending) func edit(
+        _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
+    ) async throws -> StorageEntries {
         do {
-            return try await writing { try await withTransaction { try await store(body, by: &$0) } }
+            return try await writing { try await withTransaction { try await store(options, body, by: &$0) } }
         } catch let error as BodyError {
             throw error.error
         }
@@ -155,24 +162,20 @@ public final class EtcdBackend: StorageBackend {
     }
 
     private nonisolated(nonsending) func store(
-        _ body: (inout StorageEntries) throws -> Void, by transaction: inout EtcdTransaction
+        _ options: CommitOptions, _ body: (inout StorageEntries) throws -> Void, by transaction: inout EtcdTransaction
     ) async throws -> StorageEntries {
         var latest = try await followed()
-        var outcomes: [UInt64: Bool] = [:]
+        let outcomes = try await outcomes(of: options.unknown)
+        if !outcomes.isEmpty {
+            options.whenResolved?(outcomes)
+            latest = follower.latest ?? latest
+        }
+        transaction.identity = options.identity
         while true {
             // An edit that throws or changes nothing may have read outdated entries.
-            switch edited(latest.entries, outcomes, by: body) {
-            case .failure(let error) where error.unknown.isSubset(of: outcomes.keys):
-                if try await isLatest(latest, of: error.readKeys) { throw error }
+            switch edited(latest.entries, by: body) {
             case .failure(let error):
-                try await resolve(error.unknown, &outcomes)
-                latest = follower.latest ?? latest
-                continue
-            case .success(let entries) where !entries.repetition.unknown.isSubset(of: outcomes.keys):
-                try await resolve(entries.repetition.unknown, &outcomes)
-                // Without waiting for newer entries, which could fail: the edit has to get the outcomes.
-                latest = follower.latest ?? latest
-                continue
+                if try await isLatest(latest, of: error.readKeys) { throw error }
             case .success(let entries)
             where entries.editedKeys.isEmpty && entries.readKeys?.isEmpty == true && outcomes.values.contains(true):
                 // Everything was stored already.
@@ -192,19 +195,17 @@ public final class EtcdBackend: StorageBackend {
     private struct BodyError: Error {
         let error: any Error
         let readKeys: Set<String>?
-        let unknown: Set<UInt64>
     }
 
     private func edited(
-        _ entries: StorageEntries, _ outcomes: [UInt64: Bool], by body: (inout StorageEntries) throws -> Void
+        _ entries: StorageEntries, by body: (inout StorageEntries) throws -> Void
     ) -> Result<StorageEntries, BodyError> {
         var edited = entries.stored(at: entries.revision)
-        edited.repetition.outcomes = outcomes
         do {
             try body(&edited)
             return .success(edited)
         } catch {
-            return .failure(BodyError(error: error, readKeys: edited.readKeys, unknown: edited.repetition.unknown))
+            return .failure(BodyError(error: error, readKeys: edited.readKeys))
         }
     }
 

@@ -1,5 +1,5 @@
-public import ObservableStorage
-public import PropertyListCoding
+package import ObservableStorage
+package import PropertyListCoding
 
 /// A key with a lease, which is renewed as long as the process runs.
 struct EtcdPresence: Sendable {
@@ -127,7 +127,7 @@ extension EtcdBackend: PresenceBackend {
     ///   - timeToLive: rounded up to seconds, and to the cluster's minimum, which is 2 seconds by default.
     /// - Returns: the presence, after the entry is stored and the watch has delivered it.
     /// - Throws: as ``edit(_:)``.
-    public nonisolated(nonsending) func presence(
+    package nonisolated(nonsending) func presence(
         _ name: String, _ value: PropertyListValue, timeToLive: Duration
     ) async throws -> Presence {
         let stored = try await writing { try await startPresence(name, value, timeToLive) }

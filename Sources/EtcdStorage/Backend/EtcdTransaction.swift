@@ -27,6 +27,8 @@ struct EtcdTransaction: Sendable {
     }
 
     private(set) var token: EtcdToken
+    /// The identity under which the store repeats the edits; nil if it does not.
+    var identity: UInt64?
     /// The last attempt, if the store repeats its edits and its outcome is unknown.
     private(set) var unknown: Unknown?
     var client: EtcdClient
@@ -76,7 +78,7 @@ struct EtcdTransaction: Sendable {
             guard let request = try request(entries, over: earlier, attempt) else { return nil }
             let deadline = ContinuousClock.now + timeout
             let response: TxnRequest.Response
-            let lost = entries.repetition.identity.map { Unknown(identity: $0, attempt: attempt, revision: token.revision) }
+            let lost = identity.map { Unknown(identity: $0, attempt: attempt, revision: token.revision) }
             do {
                 response = try await client.call(request, isRepeatable: true, deadline: deadline)
             } catch EtcdClientError.unavailable(let error, mayHaveArrived: true) {

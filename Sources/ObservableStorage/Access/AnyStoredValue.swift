@@ -16,38 +16,39 @@ public struct AnyStoredValue: Sendable {
     /// The name of the value's type: `Int`, `Optional<String>`.
     public let typeName: String
 
-    private let stored: any ErasedStoredValue
+    private let key: any AnyStorageKey
+    private let store: ObservableStore
 
-    init<Value>(_ stored: StoredValue<Value>) {
-        name = stored.key.fallback?.name ?? stored.key.name
-        summary = stored.key.definition.traits.summary
+    init<Value>(_ key: StorageKey<Value>, in store: ObservableStore) {
+        name = key.fallback?.name ?? key.name
+        summary = key.definition.traits.summary
         typeName = "\(Value.self)"
-        self.stored = stored
+        (self.key, self.store) = (key, store)
     }
 
     /// The key's default; nil if it is nil.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``.
     public var defaultValue: PropertyListValue? {
-        get throws(StorageError) { try stored.erasedDefault() }
+        get throws(StorageError) { try key.storedDefault() }
     }
 
     /// The value that reading the key returns: the stored one, or else the registered one, or else the default; nil if it is nil.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public var value: PropertyListValue? {
-        get throws(StorageError) { try stored.erasedValue() }
+        get throws(StorageError) { try key.storedValue(in: store) }
     }
 
     /// Whether a value is stored.
-    public var isSet: Bool { stored.isSet }
+    public var isSet: Bool { key.isSet(in: store) }
 
     /// Sets the value, if it is one of the key's type.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if it is not, or the error of ``ObservableStore/set(_:for:muting:)``;
     ///   nothing changes then.
     public func set(_ value: PropertyListValue) throws(StorageError) {
-        try stored.setErased(value)
+        try key.set(value, in: store)
     }
 
     /// Sets the value from text as a person types it.
@@ -62,7 +63,7 @@ public struct AnyStoredValue: Sendable {
         var failure: StorageError?
         for value in ValueSyntax.readings(of: text) {
             do throws(StorageError) {
-                return try stored.setErased(value)
+                return try key.set(value, in: store)
             } catch .undecodable(let key, let expected, let found, _) {
                 switch value {
                 // Any text is a string, and many are Base64, so that these mismatches do not explain the error.
@@ -76,7 +77,7 @@ public struct AnyStoredValue: Sendable {
 
     /// Removes the stored value.
     public func remove() {
-        stored.remove(muting: nil)
+        key.remove(from: store)
     }
 }
 
@@ -84,31 +85,30 @@ extension KeyedStore {
     /// The values of all keys that are stored properties of the group or of nested groups, in the order of their declaration.
     public var storedValues: [AnyStoredValue] {
         func value(_ key: some AnyStorageKey) -> AnyStoredValue {
-            AnyStoredValue(StoredValue(table.checked(key.storageKey), in: store))
+            AnyStoredValue(table.checked(key.storageKey), in: store)
         }
         return table.storageKeys.map { value($0) }
     }
 }
 
-/// A stored value whose type is known to its implementation only.
-private protocol ErasedStoredValue: Sendable {
-    var isSet: Bool { get }
-    func erasedDefault() throws(StorageError) -> PropertyListValue?
-    func erasedValue() throws(StorageError) -> PropertyListValue?
-    func setErased(_ value: PropertyListValue) throws(StorageError)
-    func remove(muting token: ObservationToken?)
-}
-
-extension StoredValue: ErasedStoredValue {
-    func erasedDefault() throws(StorageError) -> PropertyListValue? {
-        try key.stored(key.defaultValue)
+extension AnyStorageKey {
+    fileprivate func storedDefault() throws(StorageError) -> PropertyListValue? {
+        try storageKey.stored(storageKey.defaultValue)
     }
 
-    func erasedValue() throws(StorageError) -> PropertyListValue? {
-        try key.stored(store.value(for: key))
+    fileprivate func storedValue(in store: ObservableStore) throws(StorageError) -> PropertyListValue? {
+        try storageKey.stored(store.value(for: storageKey))
     }
 
-    func setErased(_ value: PropertyListValue) throws(StorageError) {
-        try store.set(key.decoded(value), for: key)
+    fileprivate func set(_ value: PropertyListValue, in store: ObservableStore) throws(StorageError) {
+        try store.set(storageKey.decoded(value), for: storageKey)
+    }
+
+    fileprivate func isSet(in store: ObservableStore) -> Bool {
+        store.isSet(storageKey)
+    }
+
+    fileprivate func remove(from store: ObservableStore) {
+        store.remove(storageKey)
     }
 }

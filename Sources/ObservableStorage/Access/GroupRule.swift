@@ -35,14 +35,14 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
         let values = present.entries
         let next = present.applying(try key.edits(storing: stored) { values[$0] })
         try check(next)
-        noteValid(next)
+        keepLastValid(next)
     }
 
     /// The snapshot if its values are valid, or else the last one whose values were; reports an error once.
     func valid(_ snapshot: StoreSnapshot) -> StoreSnapshot {
         do throws(StorageError) {
             try check(snapshot)
-            noteValid(snapshot)
+            keepLastValid(snapshot)
             return snapshot
         } catch {
             let (lastValid, isNew) = state.withLock { state in
@@ -54,7 +54,7 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
         }
     }
 
-    private func noteValid(_ snapshot: StoreSnapshot) {
+    private func keepLastValid(_ snapshot: StoreSnapshot) {
         state.take { state -> StoreSnapshot? in
             state.reported = nil
             guard state.lastValid.revision <= snapshot.revision else { return nil }

@@ -15,35 +15,19 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     private let ruleEntries: [Entry]
     private let isChecked: Bool
     private let calledDefaultRule = Atomic(false)
-    private let made = KeyPathTable()
+    private let paths = KeyPathTable()
 
-    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, _ reports: FailureReports) {
-        self.keys = keys
-        self.naming = naming
+    /// Creates the keys of a group.
+    ///
+    /// - Parameter isChecked: whether the group's rule and those of nested groups replace values; not for values that are being checked, or
+    ///   that are not the stored ones.
+    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, _ reports: FailureReports, isChecked: Bool = true) {
         let named = keys.storageKeys(naming)
-        self.cache = cache
-        self.reports = reports
-        isChecked = true
-        rule = GroupRule(KeyTable(withoutRule: keys, naming: naming, named, in: cache, reports), in: cache, reports)
+        (self.keys, self.naming, self.cache, self.reports, self.isChecked) = (keys, naming, cache, reports, isChecked)
+        rule = isChecked ? GroupRule(KeyTable(keys, naming: naming, in: cache, reports, isChecked: false), in: cache, reports) : nil
         ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
-        (storageKeys, byNumber) = Self.index(named)
-    }
-
-    /// Creates the keys for values that are checked, or that are not the stored ones: neither the rule nor those of nested groups replace
-    /// them.
-    init(withoutRule keys: Keys, naming: KeyNaming, _ named: [NamedKey], in cache: EntryCache, _ reports: FailureReports) {
-        self.keys = keys
-        self.naming = naming
-        self.cache = cache
-        self.reports = reports
-        isChecked = false
-        rule = nil
-        ruleEntries = []
-        (storageKeys, byNumber) = Self.index(named)
-    }
-
-    private static func index(_ named: [NamedKey]) -> ([any AnyStorageKey], [UInt64: any AnyStorageKey]) {
-        (named.map(\.named), Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first })
+        storageKeys = named.map(\.named)
+        byNumber = Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first }
     }
 
     /// Whether the group has a rule for values that depend on each other.
@@ -80,7 +64,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     }
 
     /// Records the present values as the last valid ones, after an edit of several keys.
-    func noteEdited(_ store: ObservableStore) {
+    func keepLastValid(of store: ObservableStore) {
         if let rule { _ = rule.valid(store.snapshot) }
     }
 
@@ -97,18 +81,15 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 
     /// Calls a closure with the key at a key path.
     func withKey<Value, Result>(_ path: KeyPath<Keys, StorageKey<Value>>, _ body: (TrackedKey) -> Result) -> Result {
-        made.withKey(
+        paths.withKey(
             path,
             make: {
                 let key = keys[keyPath: path]
-                let number = key.number
-                return (
-                    number,
-                    {
-                        let named = self.byNumber[number] as? StorageKey<Value> ?? self.naming.apply(to: key)
-                        return TrackedKey(self.checked(named).definition, in: self.cache)
-                    }
-                )
+                let makeKey = { [self] in
+                    let named = byNumber[key.number] as? StorageKey<Value> ?? naming.apply(to: key)
+                    return TrackedKey(checked(named).definition, in: cache)
+                }
+                return (key.number, makeKey)
             }, body)
     }
 
@@ -122,12 +103,9 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     func group<Group: KeyGroup>(_ path: KeyPath<Keys, Group>) -> KeyTable<Group> {
         // The cached object of a key path has the path's type.
         unsafeDowncast(
-            made.group(path) {
+            paths.group(path) {
                 let group = keys[keyPath: path]
-                let naming = naming.inside(group.prefix)
-                return isChecked
-                    ? KeyTable<Group>(group, naming: naming, in: cache, reports)
-                    : KeyTable<Group>(withoutRule: group, naming: naming, group.storageKeys(naming), in: cache, reports)
+                return KeyTable<Group>(group, naming: naming.inside(group.prefix), in: cache, reports, isChecked: isChecked)
             }, to: KeyTable<Group>.self)
     }
 }
@@ -138,19 +116,20 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 private final class KeyPathTable: @unchecked Sendable {
     // Sendable because state that is not locked or atomic is immutable after it is counted.
 
-    private typealias PathKey = (path: AnyKeyPath, made: any AnyObject & Sendable)
+    private typealias FirstKey = (path: ObjectIdentifier, object: Unmanaged<any AnyObject & Sendable>)
+    private typealias PathKey = (path: AnyKeyPath, object: any AnyObject & Sendable)
 
     // By the identity of the key path, unique for each location in the source, because reading the property through it takes longer;
     // and by the number of the group's key, so that several paths to one property lead to the same.
     private let keys = Lock<(byPath: [ObjectIdentifier: PathKey], byNumber: [UInt64: TrackedKey])>(([:], [:]))
     // The first few, found without the lock and without hashing: otherwise read.settings takes 1.3 times as long. Each is written once,
     // before it is counted, and lives as long as the complete table.
-    private let first = UnsafeMutablePointer<(path: ObjectIdentifier, made: Unmanaged<any AnyObject & Sendable>)>.allocate(capacity: few)
+    private let first = UnsafeMutablePointer<FirstKey>.allocate(capacity: firstLimit)
     private let firstCount = Atomic(0)
 
     // The number of paths created at run time and of computed keys is not limited: later ones are not cached.
-    private static let most = 1_000
-    private static let few = 32
+    private static let keyLimit = 1_000
+    private static let firstLimit = 32
 
     deinit {
         first.deallocate()
@@ -166,7 +145,7 @@ private final class KeyPathTable: @unchecked Sendable {
         let shared = keys.withLock { keys in
             // Another thread may have been faster: all use the same one.
             if let known = keys.byNumber[number] { return known }
-            if keys.byNumber.count < Self.most { keys.byNumber[number] = key }
+            if keys.byNumber.count < Self.keyLimit { keys.byNumber[number] = key }
             return key
         }
         remember(shared, at: path)
@@ -182,12 +161,12 @@ private final class KeyPathTable: @unchecked Sendable {
 
     private func first(_ path: AnyKeyPath) -> Unmanaged<any AnyObject & Sendable>? {
         let identifier = ObjectIdentifier(path)
-        for index in 0..<firstCount.load(ordering: .acquiring) where first[index].path == identifier { return first[index].made }
+        for index in 0..<firstCount.load(ordering: .acquiring) where first[index].path == identifier { return first[index].object }
         return nil
     }
 
     private func known(_ path: AnyKeyPath) -> (any AnyObject & Sendable)? {
-        keys.withLock { $0.byPath[ObjectIdentifier(path)]?.made }
+        keys.withLock { $0.byPath[ObjectIdentifier(path)]?.object }
     }
 
     private func remember(_ object: any AnyObject & Sendable, at path: AnyKeyPath) {
@@ -195,10 +174,10 @@ private final class KeyPathTable: @unchecked Sendable {
         nonisolated(unsafe) let path = path
         keys.withLock { keys in
             let identifier = ObjectIdentifier(path)
-            guard keys.byPath.count < Self.most, keys.byPath[identifier] == nil else { return }
+            guard keys.byPath.count < Self.keyLimit, keys.byPath[identifier] == nil else { return }
             keys.byPath[identifier] = (path, object)
             let count = firstCount.load(ordering: .relaxed)
-            guard count < Self.few else { return }
+            guard count < Self.firstLimit else { return }
             first.advanced(by: count).initialize(to: (identifier, .passUnretained(object)))
             firstCount.store(count + 1, ordering: .releasing)
         }

@@ -50,7 +50,7 @@ extension KeyedStore {
     public func edit<Result, Failure: Error>(
         muting token: ObservationToken? = nil, _ body: (inout KeyedTransaction<Keys>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        defer { table.noteEdited(store) }
+        defer { table.keepLastValid(of: store) }
         return try store.edit(muting: token) { (transaction) throws(Failure) in
             try KeyedTransaction.run(body, in: transaction, table)
         }

@@ -44,7 +44,7 @@ extension StoreSnapshot {
 extension KeyGroup {
     /// The errors of the rules of this group and of nested ones.
     fileprivate func failures(of snapshot: StoreSnapshot, _ naming: KeyNaming, _ store: ObservableStore) -> [StorageError] {
-        let table = KeyTable(withoutRule: self, naming: naming, storageKeys(naming), in: store.cache, store.reports)
+        let table = KeyTable(self, naming: naming, in: store.cache, store.reports, isChecked: false)
         var failures: [StorageError] = []
         do throws(StorageError) {
             try table.check(snapshot)
@@ -61,8 +61,8 @@ extension KeyGroup {
 extension KeyTable {
     /// The names that several keys have.
     var repeatedNames: [StorageError] {
-        var seen: Set<[String]> = []
-        return storageKeys.map(\.entryName).filter { !seen.insert([$0.own] + $0.path).inserted }
+        var names: Set<[String]> = []
+        return storageKeys.map(\.entryName).filter { !names.insert([$0.own] + $0.path).inserted }
             .map { .repeatedName(key: $0.text, group: String(describing: Keys.self)) }
     }
 

@@ -38,7 +38,7 @@ extension KeyedStore {
     public func update<Result: Sendable>(
         _ body: @Sendable (inout KeyedTransaction<Keys>) throws -> Result
     ) async throws -> Result {
-        defer { table.noteEdited(store) }
+        defer { table.keepLastValid(of: store) }
         return try await store.update { [table] transaction in
             try KeyedTransaction.run(body, in: transaction, table)
         }

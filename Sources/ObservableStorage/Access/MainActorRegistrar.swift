@@ -20,10 +20,10 @@ final class MainActorRegistrar: Observable, Sendable {
     }
 
     /// Notifies of a change, or postpones that if a value is being read.
-    @MainActor func noteChange() {
+    @MainActor func notify() {
         // The value may be read through the store, not through an instance of this type.
         if DeliveryThread.current.isReading { return notifyLater() }
-        if Self.schedule.withLock({ $0.change(of: self) }) { notify() }
+        if Self.schedule.withLock({ $0.change(of: self) }) { notifyNow() }
     }
 
     /// Notifies soon, on the main actor.
@@ -43,11 +43,11 @@ final class MainActorRegistrar: Observable, Sendable {
     private static func notifyPostponed() {
         DispatchQueue.main.async {
             let postponed = schedule.take { $0.takePostponed() }
-            for registrar in postponed { registrar.notify() }
+            for registrar in postponed { registrar.notifyNow() }
         }
     }
 
-    private func notify() {
+    private func notifyNow() {
         registrar.withMutation(of: self, keyPath: Self.observedPath) {}
     }
 }

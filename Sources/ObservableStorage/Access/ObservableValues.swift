@@ -33,16 +33,16 @@ public final class ObservableValues<Keys: KeyGroup>: Observable, Sendable {
     /// The values of a nested group.
     public subscript<Group: KeyGroup>(dynamicMember path: KeyPath<Keys, Group>) -> ObservableValues<Group> {
         let nested = settings[dynamicMember: path]
-        let made = groups.object(of: ObjectIdentifier(nested.table)) { ObservableValues<Group>(nested) }
+        let object = groups.object(of: ObjectIdentifier(nested.table)) { ObservableValues<Group>(nested) }
         // The table of a nested group has its type.
-        return unsafeDowncast(made, to: ObservableValues<Group>.self)
+        return unsafeDowncast(object, to: ObservableValues<Group>.self)
     }
 
     /// The value of a key.
     func value<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> MainActorValue<Value> {
         let stored = settings.stored(path)
-        let made = values.object(of: stored.key.definition.id) { MainActorValue(stored) }
+        let object = values.object(of: stored.key.definition.id) { MainActorValue(stored) }
         // A key has one type.
-        return unsafeDowncast(made, to: MainActorValue<Value>.self)
+        return unsafeDowncast(object, to: MainActorValue<Value>.self)
     }
 }

@@ -19,10 +19,7 @@ import Synchronization
         }
     }
 
-    private struct Entry {
-        let id: ObjectIdentifier
-        let link: Link
-    }
+    private typealias Entry = (id: ObjectIdentifier, link: Link)
 
     // One, unless the wrapper was copied into several objects.
     private let entries = Lock<[Entry]>([])
@@ -39,7 +36,7 @@ import Synchronization
         guard unlinkedType.load(ordering: .relaxed) != type else { return nil }
         let id = ObjectIdentifier(object)
         if let known = entries.withLock({ Self.link(id, in: $0) }) { return known }
-        guard let made = make() else {
+        guard let created = make() else {
             unlinkedType.store(type, ordering: .relaxed)
             return nil
         }
@@ -48,19 +45,17 @@ import Synchronization
             let (before, objects) = (entries, entries.map(\.link.lifetime.retained))
             entries = zip(entries, objects).filter { $1.isRetained }.map(\.0)
             if let known = Self.link(id, in: entries) { return (known, before, objects) }
-            entries.append(Entry(id: id, link: made))
-            return (made, before, objects)
+            entries.append((id, created))
+            return (created, before, objects)
         }
         return link
     }
 
-    /// The link of an object that the caller retains, and with it what lives as long: loading the reference, to see whether it is to that
-    /// of an object that was released and had the same address, then releases nothing.
+    /// The link of an object that the caller retains. A link whose lifetime has ended is one of an earlier object at the same address.
+    ///
+    /// Loading the reference of the object's own link releases nothing, because the object retains what it refers to.
     private static func link(_ id: ObjectIdentifier, in entries: [Entry]) -> Link? {
-        for index in entries.indices where entries[index].id == id {
-            if entries[index].link.lifetime.object != nil { return entries[index].link }
-        }
-        return nil
+        entries.first { $0.id == id && $0.link.lifetime.object != nil }?.link
     }
 }
 

@@ -67,7 +67,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
         store.isSet(key)
     }
 
-    /// Where the value comes from at present; see ``ObservableStore/source(of:)``.
+    /// Where the value comes from at present. A value that cannot be decoded counts.
     public var source: ValueSource {
         store.source(of: key)
     }

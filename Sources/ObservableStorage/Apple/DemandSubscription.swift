@@ -1,7 +1,7 @@
 #if canImport(Combine)
     import Combine
 
-    /// The subscription of one Combine subscriber. It ends when it is cancelled or released, and after the subscriber was told of the end.
+    /// The subscription of one Combine subscriber. It ends when it is cancelled or released, and after the completion.
     ///
     /// The subscriber retains it, and it retains the subscriber until it ends; the source retains neither.
     final class DemandSubscription<Element: Sendable>: Combine.Subscription, @unchecked Sendable {
@@ -41,7 +41,7 @@
         ) where Downstream.Input == Element, Downstream.Failure == Never {
             let subscription = DemandSubscription(
                 policy, Calls(receive: { subscriber.receive($0) }, finish: { subscriber.receive(completion: .finished) }))
-            // Before the subscriber is told, so that it misses nothing from then on.
+            // Before the subscriber receives the subscription, so that it misses nothing from then on.
             let token = observe(
                 Observer(
                     onReceive: { [weak subscription] element in

@@ -20,32 +20,22 @@
 
         private func link(of object: AnyObject) -> PropertyOwner.Link? {
             owner.link(of: object) {
-                guard let object = object as? any ObservableObject, let sender = ObjectChangeSender(object) else { return nil }
+                guard let object = object as? any ObservableObject, let found = Self.publisher(of: object) else { return nil }
+                // It lives as long as the object; neither the property nor the store retains it. It may be sent on any thread.
+                let publisher = WeakReference(found)
+                let send = { @Sendable () -> Void in publisher.object?.send() }
                 let token = projectedValue.addMainActorListener { _ in
-                    guard DeliveryThread.current.isReading else { return sender.send() }
+                    guard DeliveryThread.current.isReading else { return send() }
                     // Possibly in a view's `body`.
-                    DispatchQueue.main.async { sender.send() }
+                    DispatchQueue.main.async(execute: send)
                 }
-                return PropertyOwner.Link(willSet: { sender.send() }, token: token, lifetime: sender.lifetime)
+                return PropertyOwner.Link(willSet: send, token: token, lifetime: WeakReference<AnyObject>(found))
             }
         }
-    }
 
-    /// The publisher of an object, which lives as long as the object; neither the property nor the store retains it.
-    private struct ObjectChangeSender: Sendable {
-        // It can be sent from any thread, as all of Combine's publishers.
-        private let publisher: WeakReference<ObservableObjectPublisher>
-        let lifetime: WeakReference<AnyObject>
-
-        /// Returns nil if the object has a publisher of another type.
-        init?(_ object: some ObservableObject) {
-            guard let publisher = object.objectWillChange as? ObservableObjectPublisher else { return nil }
-            self.publisher = WeakReference(publisher)
-            lifetime = WeakReference(publisher)
-        }
-
-        func send() {
-            publisher.object?.send()
+        /// The publisher of an object; nil if it is of another type.
+        private static func publisher(of object: some ObservableObject) -> ObservableObjectPublisher? {
+            object.objectWillChange as? ObservableObjectPublisher
         }
     }
 #endif

@@ -4,87 +4,42 @@
     // A window is a scene if it has an identifier: the one under which AppKit restores it. Windows with the same identifier are one scene.
 
     extension SceneStore {
-        /// The values of a window; returns nil if it has no identifier.
+        /// The values of a window, of that of a window controller, or of that in which a view or view controller is shown.
         ///
-        /// AppKit restores windows by their identifiers, which have to be different for windows with values of their own.
+        /// Returns nil while there is no window with an identifier. AppKit restores windows by their identifiers, which have to be different
+        /// for windows with values of their own. Neither the window nor the view of a controller is loaded for this.
         ///
         /// - Parameters:
-        ///   - window: the window.
+        ///   - responder: the window, window controller, view or view controller.
         ///   - base: the store with the values.
         ///   - writesThrough: whether a value set here also becomes the application's value, so that new windows start with it.
-        @MainActor public init?(_ window: NSWindow, base: ObservableStore = .standard, writesThrough: Bool = false) {
-            guard let sceneID = window.ownSceneID else { return nil }
+        @MainActor public init?(_ responder: NSResponder, base: ObservableStore = .standard, writesThrough: Bool = false) {
+            guard let sceneID = responder.ownSceneID else { return nil }
             self.init(sceneID: sceneID, base: base, writesThrough: writesThrough)
         }
+    }
 
-        /// The values of the window of a controller; returns nil if it is not loaded or has no identifier.
-        @MainActor public init?(_ windowController: NSWindowController, base: ObservableStore = .standard, writesThrough: Bool = false) {
-            guard let sceneID = windowController.ownSceneID else { return nil }
-            self.init(sceneID: sceneID, base: base, writesThrough: writesThrough)
-        }
-
-        /// The values of the window in which a view is shown; returns nil while there is none with an identifier.
-        @MainActor public init?(_ view: NSView, base: ObservableStore = .standard, writesThrough: Bool = false) {
-            guard let sceneID = view.window?.ownSceneID else { return nil }
-            self.init(sceneID: sceneID, base: base, writesThrough: writesThrough)
-        }
-
-        /// The values of the window in which a view controller, or one that contains it, is shown; returns nil while there is none with an
-        /// identifier.
+    extension SceneStoring where Self: NSResponder {
+        /// The identifier of the window; nil while there is none with an identifier.
         ///
-        /// The controller's view is not loaded for this.
-        @MainActor public init?(_ viewController: NSViewController, base: ObservableStore = .standard, writesThrough: Bool = false) {
-            guard let sceneID = viewController.ownSceneID else { return nil }
-            self.init(sceneID: sceneID, base: base, writesThrough: writesThrough)
-        }
-    }
-
-    // The main actor's state is read only there: elsewhere a property stays in the scene in which it was last used.
-    extension SceneStoring where Self: NSWindow {
-        /// The window's identifier; nil if it has none, and off the main actor.
-        public nonisolated var sceneID: String? {
-            MainActorQueue.ifCurrent { ownSceneID }
-        }
-    }
-
-    extension SceneStoring where Self: NSWindowController {
-        /// The identifier of the window; nil if it is not loaded or has none, and off the main actor.
-        public nonisolated var sceneID: String? {
-            MainActorQueue.ifCurrent { ownSceneID }
-        }
-    }
-
-    extension SceneStoring where Self: NSView {
-        /// The identifier of the window in which the view is shown; nil while there is none, and off the main actor.
-        public nonisolated var sceneID: String? {
-            MainActorQueue.ifCurrent { window?.ownSceneID }
-        }
-    }
-
-    extension SceneStoring where Self: NSViewController {
-        /// The identifier of the window in which the view controller, or one that contains it, is shown; nil while there is none, and off
-        /// the main actor.
+        /// Nil off the main actor, too, whose state is read only there: a property then stays in the scene in which it was last used.
         public nonisolated var sceneID: String? {
             MainActorQueue.ifCurrent { ownSceneID }
         }
     }
 
     // The super class of views, windows and their controllers.
-    extension NSResponder: MainActorObject {}
-
-    extension NSWindow {
-        fileprivate var ownSceneID: String? { identifier?.rawValue }
-    }
-
-    extension NSWindowController {
-        // `window` would load the window, and run `windowDidLoad`, which may be what reads the property.
-        fileprivate var ownSceneID: String? { isWindowLoaded ? window?.ownSceneID : nil }
-    }
-
-    extension NSViewController {
-        // `view` would load the view, and run `viewDidLoad`, which may be what reads the property.
+    extension NSResponder: MainActorObject {
         fileprivate var ownSceneID: String? {
-            (isViewLoaded ? view.window?.ownSceneID : nil) ?? parent?.ownSceneID
+            switch self {
+            case let window as NSWindow: window.identifier?.rawValue
+            case let view as NSView: view.window?.ownSceneID
+            // `window` and `view` would load them, and run `windowDidLoad` and `viewDidLoad`, which may be what reads the property.
+            case let controller as NSWindowController: controller.isWindowLoaded ? controller.window?.ownSceneID : nil
+            case let controller as NSViewController:
+                (controller.isViewLoaded ? controller.view.window?.ownSceneID : nil) ?? controller.parent?.ownSceneID
+            default: nil
+            }
         }
     }
 #endif

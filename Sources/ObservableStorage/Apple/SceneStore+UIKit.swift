@@ -12,41 +12,22 @@
             self.init(sceneID: scene.session.persistentIdentifier, base: base, writesThrough: writesThrough)
         }
 
-        /// The values of the scene in which a view is shown; returns nil while it is in no window.
-        @MainActor public init?(_ view: UIView, base: ObservableStore = .standard, writesThrough: Bool = false) {
-            guard let scene = view.scene else { return nil }
-            self.init(scene, base: base, writesThrough: writesThrough)
-        }
-
-        /// The values of the scene in which a view controller, or one that contains it, is shown; returns nil while none is.
+        /// The values of the scene in which a view or view controller is shown; returns nil while there is none.
         ///
-        /// The controller's view is not loaded for this.
-        @MainActor public init?(_ viewController: UIViewController, base: ObservableStore = .standard, writesThrough: Bool = false) {
-            guard let scene = viewController.scene else { return nil }
+        /// The view of a controller is not loaded for this.
+        @MainActor public init?(_ responder: UIResponder, base: ObservableStore = .standard, writesThrough: Bool = false) {
+            guard let scene = responder.ownScene else { return nil }
             self.init(scene, base: base, writesThrough: writesThrough)
         }
     }
 
-    // The main actor's state is read only there: elsewhere a property stays in the scene in which it was last used.
-    extension SceneStoring where Self: UIWindowScene {
-        /// The persistent identifier of the session; nil off the main actor.
+    extension SceneStoring where Self: UIResponder {
+        /// The persistent identifier of the session of a scene, or of the one in which a view or view controller is shown; nil while there is
+        /// none.
+        ///
+        /// Nil off the main actor, too, whose state is read only there: a property then stays in the scene in which it was last used.
         public nonisolated var sceneID: String? {
-            MainActorQueue.ifCurrent { session.persistentIdentifier }
-        }
-    }
-
-    extension SceneStoring where Self: UIView {
-        /// The persistent identifier of the session in which the view is shown; nil while it is in no window, and off the main actor.
-        public nonisolated var sceneID: String? {
-            MainActorQueue.ifCurrent { scene?.session.persistentIdentifier }
-        }
-    }
-
-    extension SceneStoring where Self: UIViewController {
-        /// The persistent identifier of the session in which the view controller, or one that contains it, is shown; nil while none is,
-        /// and off the main actor.
-        public nonisolated var sceneID: String? {
-            MainActorQueue.ifCurrent { scene?.session.persistentIdentifier }
+            MainActorQueue.ifCurrent { ownScene?.session.persistentIdentifier }
         }
     }
 
@@ -67,18 +48,15 @@
     }
 
     // The super class of views, view controllers and scenes.
-    extension UIResponder: MainActorObject {}
-
-    extension UIView {
-        fileprivate var scene: UIWindowScene? {
-            (self as? UIWindow ?? window)?.windowScene
-        }
-    }
-
-    extension UIViewController {
-        // `view` would load the view, and run `viewDidLoad`, which may be what reads the property.
-        fileprivate var scene: UIWindowScene? {
-            viewIfLoaded?.scene ?? parent?.scene
+    extension UIResponder: MainActorObject {
+        fileprivate var ownScene: UIScene? {
+            switch self {
+            case let scene as UIScene: scene
+            case let view as UIView: (view as? UIWindow ?? view.window)?.windowScene
+            // `view` would load the view, and run `viewDidLoad`, which may be what reads the property.
+            case let controller as UIViewController: controller.viewIfLoaded?.ownScene ?? controller.parent?.ownScene
+            default: nil
+            }
         }
     }
 #endif

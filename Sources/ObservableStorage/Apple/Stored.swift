@@ -12,7 +12,7 @@
     /// }
     /// ```
     ///
-    /// The view is updated after each change of the key, whoever makes it, and of no other. It is in the store of the environment, see
+    /// The view is updated after each change of the key, by any writer, and of no other key. The key is in the store of the environment, see
     /// `observableStore(_:)`; by default ``ObservableStore/standard``. Animations of a binding and of `withAnimation` apply.
     ///
     /// In classes, use ``Persisted``.

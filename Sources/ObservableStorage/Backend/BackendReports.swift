@@ -1,8 +1,8 @@
-/// The errors that a backend finds: told to the stores that watch it, or kept for the first one that does.
+/// The errors that a backend finds: reported to the stores that watch it, or kept for the first one that does.
 final class BackendReports: Sendable {
     private let publisher = ChangePublisher<StorageError>()
     let kept = Lock<[StorageError]>([])
-    /// The reports that are not made again.
+    /// The errors that are not reported again.
     private let reportedOnce = Lock<Set<StorageError>>([])
 
     /// Reports errors to the watching stores, or to the first that watches.
@@ -28,7 +28,7 @@ final class BackendReports: Sendable {
         return publisher.subscribe(onReceive)
     }
 
-    /// The errors that were kept, which are not reported any more; each once.
+    /// Removes the errors that were kept, so that they are not reported any more.
     func take() -> [StorageError] {
         kept.exchange([])
     }

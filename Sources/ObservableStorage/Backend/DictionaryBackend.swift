@@ -58,7 +58,7 @@ public final class DictionaryBackend: BlockingStorageBackend {
                 return true
             }
             guard isStored else { continue }
-            noteChanges()
+            reportChanges()
             return StorageEntries(entries.values)
         }
     }
@@ -68,11 +68,11 @@ public final class DictionaryBackend: BlockingStorageBackend {
     }
 
     /// Has the stores read the entries again, after others have changed the storage.
-    public func noteChanges() {
+    public func reportChanges() {
         edits.publish(.changed)
     }
 
-    /// Reports every edit by this backend, and the calls of ``noteChanges()``.
+    /// Reports every edit by this backend, and the calls of ``reportChanges()``.
     public func watch(
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
     ) -> ObservationToken {

@@ -3,12 +3,12 @@ import FoundationSubset
 public import PropertyListCoding
 
 /// Entries in memory: for tests and previews. Several stores on one backend behave like several processes on one file.
-public final class InMemoryBackend: BlockingStorageBackend {
+public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     /// The name of the storage in errors.
     public let name = "memory"
     private let state: Lock<(entries: StorageEntries, commits: CommitMemory)>
     private let edits = ChangePublisher<StorageEvent>()
-    // The numbers of the presences that have stored entries, until somebody else edits them.
+    // The numbers of the presences that have stored entries, until another edit of the entry.
     private let owners = Lock<(last: UInt64, names: [String: UInt64])>((0, [:]))
 
     /// Creates a backend with some entries, at the first revision of a history of its own.
@@ -66,13 +66,12 @@ public final class InMemoryBackend: BlockingStorageBackend {
         }
     }
 
-    /// Whether nobody has edited an entry since a presence stored it.
+    /// Whether an entry has not been edited since a presence stored it.
     func isOwner(_ number: UInt64, of name: String) -> Bool {
         owners.withLock { $0.names[name] == number }
     }
 
-    /// True: an edit inside another one is made separately.
-    public var allowsNestedEdits: Bool { true }
+    package var allowsNestedEdits: Bool { true }
 
     /// Reports every edit, by any store.
     public func watch(

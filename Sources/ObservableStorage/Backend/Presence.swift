@@ -1,7 +1,7 @@
-public import PropertyListCoding
+package import PropertyListCoding
 
 /// A storage that removes entries by itself when the process that has stored them ends, as a service with leases does.
-public protocol PresenceBackend: StorageBackend {
+package protocol PresenceBackend: StorageBackend {
     /// Stores an entry until the presence ends; see ``ObservableStore/presence(_:_:timeToLive:)``.
     ///
     /// - Parameters:
@@ -16,16 +16,16 @@ public protocol PresenceBackend: StorageBackend {
 
 /// An entry that is stored while this object is retained and the process runs.
 ///
-/// It is removed by ``end()``, soon after the last reference is released, and after its time to live when the process has ended without
-/// either, by a signal or with its machine. An entry that somebody has set meanwhile is an ordinary one, and is not removed; one that
-/// somebody has removed is not stored again while the process keeps its connection. Closing the store does not end its presences.
+/// It is removed by ``end()``, soon after the last reference is released, and after its time to live if the process or its machine has
+/// stopped before either. If another edit has set the entry meanwhile, it is not removed; if one has removed it, it is not stored again
+/// while the process keeps its connection. Closing the store does not end its presences.
 public final class Presence: Sendable {
     private let ending: Lock<(@Sendable () async throws -> Void)?>
 
     /// Creates the presence of an entry that is stored.
     ///
     /// - Parameter onEnd: removes the entry, unless it is another one meanwhile. Called once.
-    public init(onEnd: @escaping @Sendable () async throws -> Void) {
+    package init(onEnd: @escaping @Sendable () async throws -> Void) {
         ending = Lock(onEnd)
     }
 
@@ -44,7 +44,7 @@ public final class Presence: Sendable {
 
 extension InMemoryBackend: PresenceBackend {
     /// Stores an entry until the presence ends, whatever its time to live.
-    public func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence {
+    package func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence {
         _ = try edit { $0[name] = value }
         let owner = own(name)
         return Presence { [weak self] in

@@ -1,5 +1,4 @@
 public import Dispatch
-public import FoundationSubset
 public import PropertyListCoding
 
 /// The storage of a store's entries: a file, memory, a service on other machines.
@@ -10,9 +9,6 @@ public import PropertyListCoding
 public protocol StorageBackend: Sendable {
     /// The name of the storage in errors: a path, an address.
     var name: String { get }
-
-    /// The file of the storage; nil, unless the backend implements it, if it is not one file.
-    var url: URL? { get }
 
     /// How much one edit may store: as much as desired, unless the backend implements it.
     var limits: StorageLimits { get }
@@ -75,17 +71,9 @@ public protocol BlockingStorageBackend: StorageBackend {
 
     /// Runs an edit on the latest entries and stores the result; see ``StorageBackend/edit(_:)``.
     func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
-
-    /// Whether the closure of an edit may end the process, which calls `edit` again, on the same thread, for pending edits.
-    ///
-    /// False unless the backend implements it: then that edit is made on another thread, and is lost if it has to wait for the first one.
-    var allowsNestedEdits: Bool { get }
 }
 
 extension StorageBackend {
-    /// Nil.
-    public var url: URL? { nil }
-
     /// None.
     public var limits: StorageLimits { .none }
 
@@ -99,18 +87,13 @@ extension StorageBackend {
     public nonisolated(nonsending) func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? { nil }
 }
 
-extension BlockingStorageBackend {
-    /// False.
-    public var allowsNestedEdits: Bool { false }
-}
-
 /// An event that a backend reports while it is watched.
 public enum StorageEvent: Sendable, Hashable {
     /// The entries may have changed: they are read again.
     case changed
     /// Differences that continue earlier ones; if there is a gap between them and what the store has read, the entries are read again.
     case changes(StorageChanges)
-    /// Whether the storage can be reached at present, which the store's `availability` tells. Edits that could not be written are tried
+    /// Whether the storage can be reached at present, for the store's `availability`. Edits that could not be written are tried
     /// again at once when it can.
     case reachable(Bool)
     /// An error that the store's `failures` should report.

@@ -22,15 +22,8 @@ public struct StorageEntries: Sendable {
     // The stamp before the first edit.
     private var stampBeforeEdits: UInt64?
 
-    // Each difference costs a look at the names of all steps since.
-    private static let mostSteps = 8
-
-    /// Called after the edited entries are in place, while no other writer can follow, by a backend that is one file.
-    var whenStored: (@Sendable (_ list: ResolvedPath, _ identity: FileIdentity?) -> Void)?
-    /// Whether nobody waits until the edits are durable: a journal may be synchronized later.
-    var areWrittenBehind = false
-    /// What keeps edits from being stored twice that are repeated because their outcome has remained unknown.
-    package var repetition = EditRepetition()
+    // Each difference examines the names of all steps since.
+    private static let stepLimit = 8
 
     /// Creates entries as they were read.
     public init(_ values: [String: PropertyListValue] = [:], revision: StorageRevision? = nil) {
@@ -53,13 +46,8 @@ public struct StorageEntries: Sendable {
         self.revision = revision
     }
 
-    /// The entries after differences reported by the storage.
-    public func applying(_ changes: StorageChanges) -> StorageEntries {
-        StorageEntries(self, with: changes.values, revision: changes.revision)
-    }
-
     private mutating func addStep(from stamp: UInt64, _ names: Set<String>) {
-        if steps.count == Self.mostSteps { steps.removeFirst() }
+        if steps.count == Self.stepLimit { steps.removeFirst() }
         steps.append((stamp, names))
     }
 
@@ -140,9 +128,7 @@ public struct StorageEntries: Sendable {
 
     private mutating func forgetEdits() {
         if let stampBeforeEdits { addStep(from: stampBeforeEdits, editedKeys) }
-        (editedKeys, readKeys, stampBeforeEdits, whenStored, areWrittenBehind) = ([], nil, nil, nil, false)
-        editedPaths = [:]
-        repetition = EditRepetition()
+        (editedKeys, editedPaths, readKeys, stampBeforeEdits) = ([], [:], nil, nil)
     }
 
     /// The entries as they read back from the format in which they were written, none of them marked as edited.
@@ -189,18 +175,6 @@ public struct StorageEntries: Sendable {
     }
 }
 
-extension [String: PendingEdit] {
-    /// The names of the entries on which the edits depend. One whose value is stored already is not edited, and is depended on.
-    ///
-    /// - Parameter edited: the entries after the edits.
-    func namesRead(in edited: StorageEntries) -> Set<String> {
-        reduce(into: []) { names, edit in
-            names.formUnion(edit.value.namesRead(as: edit.key))
-            if !edited.editedKeys.contains(edit.key) { names.insert(edit.key) }
-        }
-    }
-}
-
 extension PropertyListValue {
     /// Whether the value takes more than about 64 KB. The rest of a larger value is not examined.
     fileprivate var isLarge: Bool {
@@ -218,17 +192,4 @@ extension PropertyListValue {
         }
         return size > 65_536
     }
-}
-
-/// What a store and its backend tell each other about edits that the store repeats after ``StorageError/outcomeUnknown(storage:reason:edits:)``.
-///
-/// The store identifies them, and names those that it has not heard of since; a backend that can find out what has become of them does so,
-/// and runs the edit again with the outcomes, before it stores anything.
-package struct EditRepetition: Sendable {
-    /// Identifies the edits; nil if the store does not repeat them.
-    package var identity: UInt64?
-    /// Earlier edits whose outcome is unknown.
-    package var unknown: Set<UInt64> = []
-    /// Whether earlier edits have taken effect.
-    package var outcomes: [UInt64: Bool] = [:]
 }

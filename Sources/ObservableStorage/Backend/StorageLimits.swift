@@ -43,8 +43,8 @@ extension StorageLimits {
     fileprivate func requireFitting(_ value: PropertyListValue, for key: String) throws(StorageError) {
         guard areOfSizes else { return }
         let size = try Self.size(of: value, for: key)
-        let most = min(valueSize ?? .max, (commitSize ?? .max) - key.utf8.count)
-        if size > most { throw .tooLarge(key: key, reason: "\(size) bytes, of which it takes \(max(0, most))") }
+        let limit = min(valueSize ?? .max, (commitSize ?? .max) - key.utf8.count)
+        if size > limit { throw .tooLarge(key: key, reason: "\(size) bytes, of which it takes \(max(0, limit))") }
     }
 
     /// Throws an error if edits that belong together do not fit into one commit.

@@ -62,6 +62,11 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
         state.withLock { $0.isIdle }
     }
 
+    /// Whether later subscriptions end immediately.
+    var isFinished: Bool {
+        state.withLock { $0.isFinished }
+    }
+
     /// Delivers an element to all current subscribers.
     public func publish(_ element: Element) {
         delivering { post(to: &$0) { element } }

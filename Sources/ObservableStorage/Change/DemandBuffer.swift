@@ -21,7 +21,7 @@ struct DemandBuffer<Element: Sendable>: Sendable {
     }
 
     private enum Phase {
-        /// A call is being made. This is the first phase: until it is told of its subscription, the subscriber gets nothing.
+        /// A call is being made. This is the first phase: the subscriber gets nothing before its subscription.
         case calling
         case idle
         case ended

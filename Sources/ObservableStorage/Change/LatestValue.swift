@@ -96,7 +96,7 @@ final class LatestSlot: Sendable {
 
     /// Resumes waiting readers with their value.
     static func resume(_ readers: [Reader], with box: AnyBox) {
-        guard readers.count > few else {
+        guard readers.count > inlineLimit else {
             for reader in readers { reader.resume(returning: box) }
             return
         }
@@ -108,7 +108,7 @@ final class LatestSlot: Sendable {
     }
 
     // The number that the writer resumes in less time than another thread takes to start.
-    private static let few = 8
+    private static let inlineLimit = 8
 
     private func take(orWait reader: Reader?) -> AnyBox?? {
         state.withLock { state in

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The lifetime of a subscription: until it is ended, or until the object that it is tied to is released.
 class Subscription: @unchecked Sendable {
-    // Sendable because all mutable state is atomic or locked; only a class that is not final can have subclasses.
+    // Sendable because all mutable state is atomic or locked; unchecked because the class is not final.
     private enum Phase: UInt8, AtomicRepresentable {
         case open, tied, ended
     }

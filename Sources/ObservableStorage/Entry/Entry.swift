@@ -45,7 +45,7 @@ final class Entry: Observable, @unchecked Sendable {
     }
 
     /// Counts a change. Called where the order of changes is determined.
-    func noteChange() {
+    func countChange() {
         changes.add(1, ordering: .sequentiallyConsistent)
     }
 
@@ -71,12 +71,12 @@ final class Entry: Observable, @unchecked Sendable {
         swap(&content.value, &replaced.value)
         replaced.earlier = content.history.earlier
         content.history.replaced(replaced.value, isRemoval: content.value == nil, isEdit: edit != 0, type: type, revision: revision)
-        if edit != 0 { content.noteEdit(edit, condition: condition, principal: principal, paths: paths) }
-        noteChange()
+        if edit != 0 { content.setPending(edit, condition: condition, principal: principal, paths: paths) }
+        countChange()
         return true
     }
 
-    /// Replaces a value inside the dictionary, in place if nobody else has the dictionary; returns false if it is the same.
+    /// Replaces a value inside the dictionary, in place if the dictionary is not shared; returns false if it is the same.
     ///
     /// - Parameters:
     ///   - leaf: the new value, nil for none; afterwards the previous one.
@@ -95,10 +95,10 @@ final class Entry: Observable, @unchecked Sendable {
         if isKept {
             content.history.replaced(whole, isRemoval: content.value == nil, isEdit: true, type: nil, revision: edit)
         } else {
-            content.history.noteEdited(revision: edit)
+            content.history.recordInnerEdit(revision: edit)
         }
-        content.noteEdit(edit, paths: [name.path])
-        noteChange()
+        content.setPending(edit, paths: [name.path])
+        countChange()
         leaf = old
         return true
     }
@@ -140,7 +140,7 @@ extension Entry {
             pendingRevision != 0 && paths == nil
         }
 
-        fileprivate mutating func noteEdit(
+        fileprivate mutating func setPending(
             _ edit: UInt64, condition: EntryEdits? = nil, principal: String? = nil, paths added: [[String]]?
         ) {
             // An edit of some values after one of the whole entry is one of the whole entry.
@@ -161,8 +161,8 @@ extension Entry {
 
         /// Removes an edit that is now on disk, unless the entry has been edited again; of edits inside the dictionary, the later ones stay.
         ///
-        /// - Parameter wasMade: whether it was stored, and not given up because of its condition.
-        mutating func noteStored(_ edit: PendingEdit, wasMade: Bool) {
+        /// - Parameter isStored: whether it was stored, and not given up because of its condition.
+        mutating func markWritten(_ edit: PendingEdit, isStored: Bool) {
             guard pendingRevision == edit.revision else {
                 if let paths, !edit.paths.isEmpty, paths.count > edit.paths.count, paths.starts(with: edit.paths) {
                     self.paths = Array(paths.dropFirst(edit.paths.count))
@@ -170,7 +170,7 @@ extension Entry {
                 return
             }
             // Set explicitly meanwhile, the value no longer depends on the condition.
-            if !wasMade, condition == nil { return }
+            if !isStored, condition == nil { return }
             (pendingRevision, condition, principal, paths) = (0, nil, nil, nil)
         }
 
@@ -239,58 +239,11 @@ extension Entry {
 
     /// Queues the notification of Observation that the entry has changed.
     func postMutation(to deliveries: inout Deliveries) {
-        let made = observationQueue.withLock { queue in
-            let made = queue ?? DeliveryQueue(group: store, .listening)
-            queue = made
-            return made
+        let queue = observationQueue.withLock { queue in
+            let known = queue ?? DeliveryQueue(group: store, .listening)
+            queue = known
+            return known
         }
-        deliveries.append(to: made) { [self] in registrar.withMutation(of: self, keyPath: path) {} }
-    }
-}
-
-/// An edit that is in memory only.
-struct PendingEdit: Sendable {
-    /// The value that was set; nil for a removal.
-    let value: PropertyListValue?
-    /// The values that must still be stored when the edit is written, if it was made from them; empty for an edit by user code.
-    let condition: EntryEdits
-    /// The entry to whose edit this one belongs, if it belongs to another one: for an earlier name that is removed.
-    var principal: String?
-    /// The paths of the edited values inside the dictionary; empty if the edit concerns all of the entry.
-    var paths: [[String]] = []
-    /// Distinguishes the edit from an earlier one of the same entry.
-    let revision: UInt64
-
-    /// Whether another edit is reverted with this one: setting a renamed key removes its old entry, and both edits are made or neither.
-    func takes(along other: PendingEdit, of key: String, _ otherKey: String) -> Bool {
-        other.revision == revision || other.principal == key || principal == otherKey
-    }
-
-    /// The names of the entries on which the edit depends, as one of the entry of a name.
-    func namesRead(as name: String) -> [String] {
-        condition.keys + (paths.isEmpty ? [] : [name])
-    }
-
-    /// The value to store for an entry in which the edit is made.
-    ///
-    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)`` if another writer has replaced a dictionary on the path of an edited value.
-    func value(of name: String, over stored: PropertyListValue?) throws(StorageError) -> PropertyListValue? {
-        var value = paths.isEmpty ? self.value : stored
-        for path in paths {
-            let leaf = EntryName(own: name, path: path)
-            do throws(StorageError) {
-                try leaf.replace(leaf.leaf(self.value), in: &value)
-            } catch {
-                guard case .unencodable(let key, let reason, _) = error else { throw error }
-                // As an error about the entry, to which the edit belongs.
-                throw .unencodable(key: name, reason: "for \"\(key)\": \(reason)")
-            }
-        }
-        return value
-    }
-
-    /// Whether the edit is valid, given the stored values.
-    func counts(over stored: (String) -> PropertyListValue?) -> Bool {
-        condition.allSatisfy { stored($0.key) == $0.value }
+        deliveries.append(to: queue) { [self] in registrar.withMutation(of: self, keyPath: path) {} }
     }
 }

@@ -4,7 +4,7 @@ import PropertyListCoding
 public enum ChangeOrigin: Sendable, Hashable {
     /// This store.
     case local
-    /// Another process, or another store on the same file. Also any writer whose change is told later, from what the storage remembers.
+    /// Another process, or another store on the same file. Also this store, for a change that is read from the history of the storage.
     case external
     /// A migration of stored entries.
     case migration

@@ -93,7 +93,7 @@ struct EntryHistory: Sendable {
     }
 
     /// Records that a value inside the present one was edited, which is not kept.
-    mutating func noteEdited(revision: UInt64) {
+    mutating func recordInnerEdit(revision: UInt64) {
         (self.revision, hasLast) = (revision, false)
     }
 
@@ -108,7 +108,7 @@ struct EntryHistory: Sendable {
     /// Records that the value of a key is valid, if it is still present.
     ///
     /// - Returns: earlier values that are no longer needed, to be released outside locks.
-    mutating func noteGood(
+    mutating func markValid(
         _ value: PropertyListValue, of name: EntryName, as type: ObjectIdentifier, revision: UInt64
     ) -> [PropertyListValue] {
         guard self.revision == revision, isUnconfirmed(type, of: name) else { return [] }
@@ -132,10 +132,10 @@ struct EntryHistory: Sendable {
     ///   - revision: the revision in which the value was set, or a later one, if it is still present.
     ///   - good: the earlier value that is used instead: no other one is kept.
     /// - Returns: whether this has to be reported, which is true once for each value; and earlier values that are no longer needed.
-    mutating func noteBad(
+    mutating func markInvalid(
         _ value: PropertyListValue, of name: EntryName, revision: UInt64, insteadOf good: PropertyListValue?
     ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
-        guard name.path.isEmpty else { return noteBadInside(value, at: name.path, revision: revision, insteadOf: good) }
+        guard name.path.isEmpty else { return markInvalidInside(value, at: name.path, revision: revision, insteadOf: good) }
         var unneeded: [PropertyListValue] = []
         if let good, !earlier.isEmpty, revision >= self.revision, earlier != [good] { (unneeded, earlier) = (earlier, [good]) }
         let revision = min(revision, self.revision)
@@ -144,7 +144,7 @@ struct EntryHistory: Sendable {
         return (true, unneeded)
     }
 
-    private mutating func noteBadInside(
+    private mutating func markInvalidInside(
         _ value: PropertyListValue, at path: [String], revision: UInt64, insteadOf good: PropertyListValue?
     ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
         var found = inner[path] ?? InnerHistory()
@@ -157,16 +157,6 @@ struct EntryHistory: Sendable {
         found.unreportedRevision = max(found.unreportedRevision, revision + 1)
         inner[path] = found
         return (isNew, unneeded)
-    }
-}
-
-extension EntryName {
-    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
-    func previous(
-        _ stored: (String) -> PropertyListValue?, _ history: (String) -> EntryHistory?
-    ) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        let (own, fallback) = (place(stored), placeOfFallback(stored))
-        return (history(own.own)?.earlier(own) ?? [], fallback.flatMap { history($0.own)?.earlier($0) } ?? [])
     }
 }
 

@@ -3,7 +3,7 @@ import PropertyListCoding
 /// The names under which a key's value is stored, and the fallback that is used while there is none.
 package struct EntryName: Sendable, Hashable {
     /// The entry that the key reads and writes.
-    let own: String
+    var own: String
     /// The path of the value inside the entry, and inside the fallback, if they are dictionaries of which the key has one value.
     var path: [String] = []
     /// Earlier names of the entry, the newest first: the first with a value is used, as a whole, while the own entry has none.
@@ -76,22 +76,22 @@ package struct EntryName: Sendable, Hashable {
     }
 
     /// The entry, and the path inside it, of the key's own value; its own one while there is none.
-    func place(_ stored: (String) -> PropertyListValue?) -> EntryName {
-        place(own, earlier, stored)
+    func location(_ stored: (String) -> PropertyListValue?) -> EntryName {
+        location(own, earlier, stored)
     }
 
     /// The same for the fallback; nil without one.
-    func placeOfFallback(_ stored: (String) -> PropertyListValue?) -> EntryName? {
-        fallback.map { place($0, earlierFallback, stored) }
+    func fallbackLocation(_ stored: (String) -> PropertyListValue?) -> EntryName? {
+        fallback.map { location($0, earlierFallback, stored) }
     }
 
     /// The entry, and the path inside it, of a value of the key.
-    func place(of entry: StoredEntry, _ stored: (String) -> PropertyListValue?) -> EntryName {
+    func location(of entry: StoredEntry, _ stored: (String) -> PropertyListValue?) -> EntryName {
         let isFallback = entry.stored == nil && entry.fallback != nil
-        return isFallback ? placeOfFallback(stored) ?? place(stored) : place(stored)
+        return isFallback ? fallbackLocation(stored) ?? location(stored) : location(stored)
     }
 
-    private func place(_ name: String, _ earlier: [String], _ stored: (String) -> PropertyListValue?) -> EntryName {
+    private func location(_ name: String, _ earlier: [String], _ stored: (String) -> PropertyListValue?) -> EntryName {
         if !earlier.isEmpty, leaf(stored(name)) == nil, let earlier = earlier.first(where: { stored($0) != nil }) {
             return EntryName(own: earlier)
         }
@@ -141,7 +141,7 @@ extension EntryName {
         return whole
     }
 
-    /// Sets the value at the path inside an entry's value, or removes it with nil, without copying dictionaries that nobody else has.
+    /// Sets the value at the path inside an entry's value, or removes it with nil, without copying dictionaries that are not shared.
     func replace(_ leaf: PropertyListValue?, in value: inout PropertyListValue?) throws(StorageError) {
         if path.isEmpty { return value = leaf }
         guard let leaf else {
@@ -178,22 +178,5 @@ extension EntryName {
         guard let step = path.first, case .dictionary(var entries) = value.take() else { return value = nil }
         remove(path.dropFirst(), from: &entries[step])
         value = entries.isEmpty ? nil : .dictionary(entries)
-    }
-}
-
-/// The values of a key besides its own default, in the order of precedence.
-struct StoredEntry: Sendable, Equatable {
-    /// The stored value.
-    let stored: PropertyListValue?
-    /// The stored value of the key to which this one falls back.
-    var fallback: PropertyListValue?
-    /// The value registered for use while none is stored.
-    let registered: PropertyListValue?
-
-    /// How a key changes with these values: whether its own one does, which hides the fallback, and whether what changes is removed; nil if
-    /// the key has the same value.
-    func change(to new: StoredEntry) -> (isOwn: Bool, isRemoval: Bool)? {
-        if stored != new.stored { return (true, new.stored == nil) }
-        return new.stored == nil && fallback != new.fallback ? (false, new.fallback == nil) : nil
     }
 }

@@ -135,42 +135,6 @@ struct EntryTable: Sendable {
     }
 }
 
-/// The values of all entries at one revision.
-struct EntryValues: Sendable {
-    fileprivate(set) var revision: UInt64
-    private(set) var values: [String: PropertyListValue]
-    // Of entries whose values may be invalid.
-    private var histories: [String: EntryHistory] = [:]
-
-    init(revision: UInt64, values: [String: PropertyListValue]) {
-        self.revision = revision
-        self.values = values
-    }
-
-    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
-    func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        name.previous({ values[$0] }, { histories[$0] })
-    }
-
-    /// The values after some edits; for a reader of the edited values, who needs no earlier ones.
-    func applying(_ edits: EntryEdits) -> EntryValues {
-        var edited = self
-        for (name, value) in edits {
-            edited.values[name] = value
-            edited.histories[name] = nil
-        }
-        return edited
-    }
-
-    /// Sets the value of an entry to the present one, and returns the previous one.
-    fileprivate mutating func set(_ entry: Entry) -> PropertyListValue? {
-        let history = entry.content.history
-        if !history.isEmpty || !histories.isEmpty { histories[entry.name] = history.isEmpty ? nil : history }
-        guard let value = entry.content.value else { return values.removeValue(forKey: entry.name) }
-        return values.updateValue(value, forKey: entry.name)
-    }
-}
-
 extension EntryTable {
     /// Whether there are edits that are not on disk yet.
     var hasPending: Bool {
@@ -218,8 +182,8 @@ extension EntryTable {
     /// Removes edits that are now on disk, except those repeated meanwhile.
     ///
     /// - Parameter stored: the values of those that were stored; the others were given up because of their conditions. Nil if all were.
-    mutating func noteStored(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
-        for (name, edit) in edits { entry(name)?.content.noteStored(edit, wasMade: stored?.keys.contains(name) ?? true) }
+    mutating func markWritten(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
+        for (name, edit) in edits { entry(name)?.content.markWritten(edit, isStored: stored?.keys.contains(name) ?? true) }
         edited = edited.filter { $0.content.pendingRevision != 0 }
         for entry in edited { entry.content.expect(stored ?? [:]) }
     }

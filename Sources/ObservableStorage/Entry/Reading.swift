@@ -1,4 +1,4 @@
-/// Entries, and how often they have changed together: the same as long as none of them changes.
+/// Entries, and the total number of their changes, which is the same as long as none of them changes.
 struct EntryVersions: Sendable {
     private let entries: [Entry]
     private let changes: UInt64
@@ -18,7 +18,7 @@ struct EntryVersions: Sendable {
 
 /// The value of a key when it was read, and the version of the entry from which it was read.
 @usableFromInline class Reading: @unchecked Sendable {
-    // Sendable because it is immutable; only a class that is not final can have subclasses, which add a Sendable value.
+    // Sendable because it is immutable, and its subclass adds a Sendable value; unchecked because it is not final.
 
     /// The entry from which the value was read, and its version then.
     let entry: Entry
@@ -66,7 +66,7 @@ struct EntryVersions: Sendable {
 /// The entries from which the values were read refer to it, and clear it when they are removed and when their store is released.
 final class ReadingCache: Sendable {
     // A key is rarely used with more stores alternately.
-    private static let mostOthers = 3
+    private static let otherLimit = 3
 
     // The last reading, which is usually the only one, and those in other stores.
     private let readings = Lock<(last: Reading?, others: [Reading])>((nil, []))
@@ -95,7 +95,7 @@ final class ReadingCache: Sendable {
             let before = readings
             if let last = readings.last, last.entry.store != reading.entry.store {
                 readings.others.removeAll { $0.entry.store == reading.entry.store }
-                if readings.others.count == Self.mostOthers { readings.others.removeFirst() }
+                if readings.others.count == Self.otherLimit { readings.others.removeFirst() }
                 readings.others.append(last)
             }
             readings.last = reading

@@ -29,3 +29,20 @@ struct ValueLayers: Sendable {
         return name.leaf(registered[name.registered]) ?? name.leaf(defaults[name.registered])
     }
 }
+
+/// The values of a key besides its own default, in the order of precedence.
+struct StoredEntry: Sendable, Equatable {
+    /// The stored value.
+    let stored: PropertyListValue?
+    /// The stored value of the key to which this one falls back.
+    var fallback: PropertyListValue?
+    /// The value registered for use while none is stored.
+    let registered: PropertyListValue?
+
+    /// How a key changes with these values: whether its own one does, which hides the fallback, and whether what changes is removed; nil if
+    /// the key has the same value.
+    func change(to new: StoredEntry) -> (isOwn: Bool, isRemoval: Bool)? {
+        if stored != new.stored { return (true, new.stored == nil) }
+        return new.stored == nil && fallback != new.fallback ? (false, new.fallback == nil) : nil
+    }
+}

@@ -12,15 +12,15 @@ extension Journal {
     ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
     /// - Returns: nil if it has to be tried again.
     func commit(
-        _ body: (inout StorageEntries) throws -> Void, preparing preparations: inout Int, as format: PropertyListFormat? = nil,
-        at target: ResolvedPath, timeout: Duration? = nil
+        _ options: CommitOptions, _ body: (inout StorageEntries) throws -> Void, preparing preparations: inout Int,
+        as format: PropertyListFormat? = nil, at target: ResolvedPath, timeout: Duration? = nil
     ) throws -> StorageEntries? {
         var draft: StorageEntries?
         if preparations > 0, let known = known(of: target), try known.file.isEnd(known.end) {
             preparations -= 1
             draft = known.entries.flatMap { edited($0, by: body) }
         }
-        typealias Committed = (entries: StorageEntries, state: JournalState, isBehind: Bool)
+        typealias Committed = (entries: StorageEntries, state: JournalState)
         let committed = try withJournal(of: target, timeout: timeout) { lock, state -> Committed? in
             try DeadStores(of: list).forLogs(of: target) { logs in
                 try store(logs, at: target, in: &state)
@@ -35,21 +35,20 @@ extension Journal {
                 // The closure may have made another edit, at the end of the process, or somebody has removed the lock file.
                 guard try lock?.isInPlace() ?? true, try state.file.isEnd(state.end) else { return nil }
             }
-            let (whenStored, isBehind) = (entries.whenStored, entries.areWrittenBehind)
             guard !entries.editedKeys.isEmpty else {
-                whenStored?(target, state.identity)
-                return (current, state, isBehind)
+                options.whenStored?(target, state.identity)
+                return (current, state)
             }
             let stored = try storable(entries, as: format ?? state.format ?? list.configuration.format)
             let edits = current.edits(to: stored, at: entries.editedPaths)
             if !edits.isEmpty { try requireWritableList(target) }
             try append(state.commit(edits, at: list.calls.now()), to: &state)
-            whenStored?(target, state.identity)
-            return (state.entries ?? stored, state, isBehind)
+            options.whenStored?(target, state.identity)
+            return (state.entries ?? stored, state)
         }
         guard let committed else { return nil }
         // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
-        if !committed.isBehind { try committed.state.file.synchronize(to: committed.state.end) }
+        if !options.isBehind { try committed.state.file.synchronize(to: committed.state.end) }
         return committed.entries
     }
 

@@ -1,6 +1,14 @@
+import FoundationSubset
+
 /// A storage that keeps edits in files of its own before they are in the storage: a log of those that no commit has written, and a journal
 /// of commits that a checkpoint writes later.
-protocol JournalingBackend: BlockingStorageBackend {
+protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
+    /// Runs an edit; see ``CommittingBackend/edit(_:_:)``.
+    func edit(_ options: CommitOptions, _ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
+
+    /// The file of the storage; nil if its path cannot be resolved.
+    var url: URL? { get }
+
     /// Whether the system does not let suspended processes lock the storage, as in the container of an app group.
     var isOutsideContainer: Bool { get }
     /// Whether the system may remove the storage while the application is not running.

@@ -9,6 +9,7 @@ struct ListEdit {
     private let list: ListFile
     /// The format to write; nil for that of the file.
     private let newFormat: PropertyListFormat?
+    private let options: CommitOptions
     /// The edited content, which was written beside the file or is in its place.
     private(set) var draft: ListDraft?
 
@@ -21,8 +22,8 @@ struct ListEdit {
         case failed(needsLock: Bool)
     }
 
-    init(of list: ListFile, as newFormat: PropertyListFormat? = nil) {
-        (self.list, self.newFormat) = (list, newFormat)
+    init(of list: ListFile, as newFormat: PropertyListFormat? = nil, _ options: CommitOptions = CommitOptions()) {
+        (self.list, self.newFormat, self.options) = (list, newFormat, options)
     }
 
     /// Removes what was written and not renamed.
@@ -45,7 +46,7 @@ struct ListEdit {
         try body(&entries)
         // Content that a failed write left in the file counts as edited: it is only durable once it is written again.
         guard !entries.editedKeys.isEmpty || wanted != found.format || list.leftovers.withLock({ $0.content }) else {
-            if let whenStored = entries.whenStored {
+            if let whenStored = options.whenStored {
                 // Otherwise another writer could replace what is stored before that is noted.
                 guard isLocked else { return .failed(needsLock: true) }
                 whenStored(target, found.identity)
@@ -134,7 +135,7 @@ struct ListEdit {
             drop()
             return false
         }
-        draft.entries.whenStored?(draft.target, draft.replacement.written)
+        options.whenStored?(draft.target, draft.replacement.written)
         list.reports.report(draft.reports)
         return draft.replacement.isInPlace
     }

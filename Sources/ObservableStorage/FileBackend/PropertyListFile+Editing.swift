@@ -12,7 +12,12 @@ extension PropertyListFile {
     ///
     /// - Throws: what the edit throws; ``StorageError`` if the file cannot be locked, read or written.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
-        try edit(as: nil, body)
+        try edit(CommitOptions(), body)
+    }
+
+    /// Runs an edit as ``edit(_:)`` does, for a commit of a store.
+    package func edit(_ options: CommitOptions, _ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        try edit(as: nil, options, body)
     }
 
     /// Runs an edit, after which the property list has it for every program, for one that ends then.
@@ -46,11 +51,11 @@ extension PropertyListFile {
     ///   - isLocked: whether it is prepared under the lock only.
     ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
     private func edit(
-        as newFormat: PropertyListFormat?, isLocked: Bool = false, timeout: Duration? = nil,
+        as newFormat: PropertyListFormat?, _ options: CommitOptions = CommitOptions(), isLocked: Bool = false, timeout: Duration? = nil,
         _ body: (inout StorageEntries) throws -> Void
     ) throws -> StorageEntries {
         if isReadOnly { throw StorageError.readOnly(file: name) }
-        var edit = ListEdit(of: list, as: newFormat)
+        var edit = ListEdit(of: list, as: newFormat, options)
         defer { edit.drop() }
         var preparations = list.lock.resource == nil && !isLocked ? Self.mostPreparations : 0
         for _ in 0..<ListEdit.mostRounds {
@@ -59,7 +64,7 @@ extension PropertyListFile {
             try list.calls.requireOwnLinks(of: target)
             if try journal.isUsed(at: target) {
                 edit.drop()
-                let committed = try journal.commit(body, preparing: &preparations, as: newFormat, at: target, timeout: timeout)
+                let committed = try journal.commit(options, body, preparing: &preparations, as: newFormat, at: target, timeout: timeout)
                 guard let entries = committed else { continue }
                 shortenJournal()
                 if let newFormat { try checkpoint(as: newFormat) }

@@ -93,8 +93,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// Whether edits are refused, and the file is only read.
     public var isReadOnly: Bool { list.isReadOnly }
 
-    /// True: an edit inside another one is made separately.
-    public var allowsNestedEdits: Bool { true }
+    package var allowsNestedEdits: Bool { true }
 
     var configuration: Configuration { list.configuration }
     var calls: FileSystemCalls { list.calls }

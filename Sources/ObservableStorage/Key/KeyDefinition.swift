@@ -3,7 +3,7 @@ import Synchronization
 
 /// The part of a key that is independent of its type: its names, and its cached read.
 @usableFromInline class KeyReference: @unchecked Sendable {
-    // Sendable because all mutable state is atomic or locked; only a class that is not final can have subclasses.
+    // Sendable because all mutable state is atomic or locked; unchecked because the class is not final.
 
     /// Identifies this key among all keys of the process.
     let id = UniqueNumber.next()
@@ -47,11 +47,10 @@ import Synchronization
 final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     /// The definition of a key.
     struct Traits: Sendable {
-        var name: String
-        /// The path of the value inside the entry, if that is a dictionary of which the key has one value.
-        var path: [String] = []
+        /// The entry, its earlier names, and the fallback's.
+        var entryName: EntryName
         var persistsDefault: DefaultPersistence
-        /// What the key is for, as told to a person.
+        /// The description of the key, for people.
         var summary: String?
         let codec: StorageCodec<Value>
         /// Identifies values decoded by the codec; equal for keys derived from this one.
@@ -60,19 +59,17 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var validate: (@Sendable (Value) throws -> Void)?
         /// Throws an error if a stored form, once it is set, makes the values of the key's group invalid; nil if it has no rule.
         var validateGroup: (@Sendable (PropertyListValue) throws(StorageError) -> Void)?
-        /// Earlier types of the value, nil for a value of another one, and earlier names of the entry, the newest first.
+        /// Convert a value of an earlier type, the newest type first; nil for a value of another type.
         var migrations: [@Sendable (PropertyListValue) throws -> Value?] = []
-        var earlierNames: [String] = []
-        /// Those of the earlier names under which the value is stored as well.
-        var keptNames: Set<String> = []
         /// The scope in which the key has its own value; nil for a key of the application.
         var scope: KeyScope?
         /// The key whose value this one has while it has no value of its own; at most one.
         var fallback: [StorageKey<Value>] = []
-        /// The stored form of nil, which hides the fallback's value; nil for a key that removes its entry instead.
-        var storedNil: PropertyListValue?
         let lazyDefault: Once<Value>
         let isNil: @Sendable (Value) -> Bool
+
+        /// The stored form of nil, which hides the fallback's value; nil for a key that removes its entry instead.
+        var storedNil: PropertyListValue? { scope == nil ? nil : KeyScope.storedNil }
 
         /// Whether a value that is set also becomes the fallback's value.
         var writesThrough: Bool { scope?.writesThrough ?? false }
@@ -87,14 +84,11 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         self.traits = traits
         let isAny = Value.self == PropertyListValue?.self || Value.self == PropertyListValue.self
         type = isAny ? nil : ObjectIdentifier(Value.self)
-        let fallback = traits.fallback.first
+        let name = traits.entryName
         super.init(
-            EntryName(
-                own: traits.name, path: traits.path, earlier: traits.earlierNames, kept: traits.keptNames,
-                fallback: fallback?.definition.traits.name, earlierFallback: fallback?.definition.traits.earlierNames ?? []),
-            scope: traits.scope,
-            storesDefault: !traits.persistsDefault.isEmpty || fallback?.definition.storesDefault == true,
-            editsSeveral: traits.writesThrough || !traits.earlierNames.isEmpty || !traits.path.isEmpty,
+            name, scope: traits.scope,
+            storesDefault: !traits.persistsDefault.isEmpty || traits.fallback.first?.definition.storesDefault == true,
+            editsSeveral: traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty,
             hasGroupRule: traits.validateGroup != nil, typeWhenSet: traits.runsNoUserCode ? type : nil)
     }
 

@@ -128,9 +128,9 @@ extension StorageKey {
     /// The same key with its name, and its earlier names, transformed.
     func named(_ transform: (String) -> String) -> StorageKey {
         with { traits in
-            traits.name = transform(traits.name)
-            traits.earlierNames = traits.earlierNames.map(transform)
-            traits.keptNames = Set(traits.keptNames.map(transform))
+            traits.entryName.own = transform(traits.entryName.own)
+            traits.entryName.earlier = traits.entryName.earlier.map(transform)
+            traits.entryName.kept = Set(traits.entryName.kept.map(transform))
         }
     }
 }

@@ -21,7 +21,7 @@ struct KeyScope: Sendable, Hashable {
 /// A value cannot be set in a scope that was discarded after it was opened, because nothing would ever remove it again.
 struct DiscardedScopes: Sendable {
     // A service may discard any number of sessions, and what still refers to the first ones ends at some time.
-    private static let most = 1_000
+    private static let limit = 1_000
 
     private var numbers: [KeyPrefix: UInt64] = [:]
 
@@ -38,8 +38,8 @@ struct DiscardedScopes: Sendable {
     /// Records that scopes are discarded now.
     mutating func insert(_ prefixes: Set<KeyPrefix>) {
         for prefix in prefixes { numbers[prefix] = UniqueNumber.next() }
-        guard numbers.count > 2 * Self.most else { return }
-        let oldest = numbers.values.sorted()[numbers.count - Self.most]
+        guard numbers.count > 2 * Self.limit else { return }
+        let oldest = numbers.values.sorted()[numbers.count - Self.limit]
         numbers = numbers.filter { $0.value >= oldest }
     }
 }
@@ -52,7 +52,7 @@ extension StorageKey {
         named(scope.prefix.name).with { traits in
             traits.scope = scope
             traits.fallback = [self]
-            traits.storedNil = KeyScope.storedNil
+            (traits.entryName.fallback, traits.entryName.earlierFallback) = (definition.entryName.own, definition.entryName.earlier)
             traits.persistsDefault = []
         }
     }

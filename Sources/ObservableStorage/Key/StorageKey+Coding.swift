@@ -41,7 +41,7 @@ extension StorageKey {
             do {
                 if let value = try migrated(stored) { return value }
             } catch {
-                // It is of an earlier type, so that it says nothing that it is not of the present one.
+                // The value is of an earlier type, so the error of decoding it as the present one does not explain anything.
                 throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error)
             }
             throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: failure)

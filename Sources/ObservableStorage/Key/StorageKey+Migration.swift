@@ -38,7 +38,7 @@ extension StorageKey {
     /// The value under the earlier name is the key's value while the present name has none: reading and observing use it, `isSet` is true.
     /// Reading stores nothing: an earlier version of the program still finds the value, until the key is set or removed, which removes the
     /// entry of the earlier name, or until ``ObservableStore/migrateValue(of:)``. A value that is stored there later, as by an
-    /// earlier version, is not used; it is told once in ``ObservableStore/failures`` (``StorageError/superseded(key:earlierName:)``).
+    /// earlier version, is not used, and reported once in ``ObservableStore/failures`` (``StorageError/superseded(key:earlierName:)``).
     /// Declare several of them from the newest name to the oldest.
     ///
     /// - Parameters:
@@ -47,9 +47,9 @@ extension StorageKey {
     ///     of the program that is used beside this one, or again.
     public func renamed(from name: String, keepingOld: Bool = false) -> StorageKey {
         with { traits in
-            guard name != traits.name, !traits.earlierNames.contains(name) else { return }
-            traits.earlierNames.append(name)
-            if keepingOld { traits.keptNames.insert(name) }
+            guard name != traits.entryName.own, !traits.entryName.earlier.contains(name) else { return }
+            traits.entryName.earlier.append(name)
+            if keepingOld { traits.entryName.kept.insert(name) }
         }
     }
 }
@@ -90,11 +90,11 @@ extension StorageKey {
     ///   - version: the version of the entry.
     func editsOfDefault(in entry: Entry? = nil, at version: UInt64 = 0, _ stored: (String) -> PropertyListValue?) -> EntryEdits? {
         let name = definition.entryName
-        let place = name.place(stored)
-        if let present = place.leaf(stored(place.own)) {
+        let location = name.location(stored)
+        if let present = location.leaf(stored(location.own)) {
             guard persistsDefault.contains(.onFailure) else { return nil }
             do throws(StorageError) {
-                _ = try decoded(present, in: place.own == name.own ? entry : nil, at: version)
+                _ = try decoded(present, in: location.own == name.own ? entry : nil, at: version)
                 return nil
             } catch {
                 // Replaced by the default.
@@ -112,8 +112,9 @@ extension StorageKey {
 
     /// The paths of the edits above that concern one value in the dictionary of an entry.
     var editedPaths: EditedPaths {
-        guard !definition.traits.path.isEmpty else { return [:] }
-        let names = [definition.entryName.own, definition.traits.writesThrough ? definition.entryName.fallback : nil]
-        return names.reduce(into: [:]) { if let name = $1 { $0[name] = [definition.traits.path] } }
+        let name = definition.entryName
+        guard !name.path.isEmpty else { return [:] }
+        let names = [name.own, definition.traits.writesThrough ? name.fallback : nil]
+        return names.reduce(into: [:]) { if let edited = $1 { $0[edited] = [name.path] } }
     }
 }

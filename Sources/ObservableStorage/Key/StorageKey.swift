@@ -30,7 +30,7 @@ public struct StorageKey<Value: Sendable>: Sendable {
     ) {
         self.init(
             KeyDefinition.Traits(
-                name: name, path: path, persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault),
+                entryName: EntryName(own: name, path: path), persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault),
                 isNil: Self.nilCheck()))
     }
 
@@ -95,11 +95,6 @@ extension StorageKey {
         self.init(name, codec, persistsDefault: persistsDefault, makeDefault: makeDefault)
     }
 
-    /// Creates a key that is nil if no value is stored; setting nil removes the entry.
-    public init<Wrapped: Storable>(_ name: String) where Value == Wrapped? {
-        self.init(name, .native, makeDefault: { nil })
-    }
-
     /// Creates a key named after the computed property that returns it: `var note: StorageKey<String?> { .init() }`.
     public init<Wrapped: Storable>(name: String = #function) where Value == Wrapped? {
         self.init(name, .native, makeDefault: { nil })
@@ -137,7 +132,11 @@ extension StorageKey {
         self.init(name, path: path, codec, makeDefault: makeDefault)
     }
 
-    /// Creates a key for one value inside nested dictionaries, which is nil if none is stored; setting nil removes it.
+    /// Creates a key that is nil if no value is stored; setting nil removes the value.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the entry.
+    ///   - path: the names inside its dictionary, for one value inside nested dictionaries; none for the entry itself.
     public init<Wrapped: Storable>(_ name: String, _ path: String...) where Value == Wrapped? {
         self.init(name, path: path, .native, makeDefault: { nil })
     }

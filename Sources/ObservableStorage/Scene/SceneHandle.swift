@@ -103,7 +103,7 @@ extension SceneHandle {
         }
     }
 
-    /// Sets the value that waits when a notification tells that there may be a scene.
+    /// Sets the value that waits after a notification that there may be a scene.
     private func settleLater<Owner: SceneStoring>(_ owner: Owner) {
         guard owner is any MainActorObject else { return }
         waitingScenes.add(self) { [weak self, weak owner] in

@@ -42,7 +42,7 @@ struct SceneProperty<Scene, Value> {
         return .scene(present)
     }
 
-    /// Notes the present scene.
+    /// Records the present scene.
     ///
     /// - Returns: the previous scene, to be released outside of a lock.
     mutating func enter(_ present: Scene) -> Scene? {
@@ -50,7 +50,7 @@ struct SceneProperty<Scene, Value> {
         return scene
     }
 
-    /// Starts an access to the value, after the scene was noted.
+    /// Starts an access to the value, after the scene was recorded.
     mutating func access() -> Access {
         guard let waiting else { return .stored }
         // One call moves values at a time, so that a later one is never overwritten by an earlier one.

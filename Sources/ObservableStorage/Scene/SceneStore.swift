@@ -49,11 +49,6 @@ public struct SceneStore: Sendable {
         KeyPrefix([KeyScope.folder, sceneID])
     }
 
-    /// A key in the scope of this scene.
-    private func scoped<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
-        keys.scoped(key)
-    }
-
     /// The scope of this scene's own values.
     var scope: KeyScope { keys.scope }
 
@@ -67,7 +62,7 @@ public struct SceneStore: Sendable {
     /// Removing the value inherits the application's again; other scenes keep theirs. Streams and listeners of the handle receive the
     /// application's value while the scene has none of its own.
     public func stored<Value>(_ key: StorageKey<Value>) -> StoredValue<Value> {
-        base.stored(scoped(key))
+        base.stored(keys.scoped(key))
     }
 
     /// The handle of an object, which cannot set the value if the scene was discarded after the object was created.
@@ -110,10 +105,10 @@ public struct SceneStore: Sendable {
 private final class ScopedKeys: Sendable {
     let scope: KeyScope
     // By the identity of the application's key, and its type.
-    private let made = Lock<[UInt64: KeyReference]>([:])
+    private let keys = Lock<[UInt64: KeyReference]>([:])
 
     // The number of keys is not limited.
-    private static let most = 1_000
+    private static let limit = 1_000
 
     init(_ scope: KeyScope) {
         self.scope = scope
@@ -121,12 +116,12 @@ private final class ScopedKeys: Sendable {
 
     func scoped<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
         let id = key.definition.id
-        if let known = made.withLock({ $0[id] }) { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
+        if let known = keys.withLock({ $0[id] }) { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
         let scoped = key.scoped(to: scope)
-        return made.withLock { made in
+        return keys.withLock { keys in
             // Another thread may have been faster: all use the same one.
-            if let known = made[id] { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
-            if made.count < Self.most { made[id] = scoped.definition }
+            if let known = keys[id] { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
+            if keys.count < Self.limit { keys[id] = scoped.definition }
             return scoped
         }
     }
@@ -135,9 +130,9 @@ private final class ScopedKeys: Sendable {
 extension SceneStore: KeyValueAccess {
     /// The value of a key in this scene; see ``ObservableStore/subscript(_:)``.
     public subscript<Value>(key: StorageKey<Value>) -> Value {
-        get { base[scoped(key)] }
-        nonmutating set { base[scoped(key)] = newValue }
-        nonmutating _modify { yield &base[scoped(key)] }
+        get { base[keys.scoped(key)] }
+        nonmutating set { base[keys.scoped(key)] = newValue }
+        nonmutating _modify { yield &base[keys.scoped(key)] }
     }
 
     /// Removes this scene's value of a name, so that it inherits the application's again.

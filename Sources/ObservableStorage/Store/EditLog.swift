@@ -86,7 +86,7 @@ struct EditLog: Sendable {
     /// Records that edits up to a revision are in the list. They do not count any longer.
     ///
     /// - Parameter removed: the file, if another process has removed or moved it.
-    mutating func noteCommitted(upTo revision: UInt64, in list: ResolvedPath, _ identity: FileIdentity?, removed: EditLogFile?) {
+    mutating func markCommitted(upTo revision: UInt64, in list: ResolvedPath, _ identity: FileIdentity?, removed: EditLogFile?) {
         attempts.removeAll { $0 <= revision }
         compaction = nil
         waiting.removeAll { $0.sequence <= revision }

@@ -56,8 +56,8 @@ extension EntryCache {
                     guard let makeLog, !StoreRegistry.all.isForkedChild else {
                         throw EditLogRefusal(error: .closed, isPermanent: true)
                     }
-                    let made = try makeLog(halfSize)
-                    if let file = take({ $0.log.install(made) }) { replaced.append(file) }
+                    let file = try makeLog(halfSize)
+                    if let old = take({ $0.log.install(file) }) { replaced.append(old) }
                 } catch {
                     update { $0.log.refuse(error) }
                 }
@@ -76,7 +76,7 @@ extension EntryCache {
             // Before its pages are used.
             if abandonLogIfProtected(with: list) { return }
             let removed = file.flatMap { $0.isInPlace ? nil : $0 }
-            update { $0.log.noteCommitted(upTo: revision, in: list, identity, removed: removed) }
+            update { $0.log.markCommitted(upTo: revision, in: list, identity, removed: removed) }
         }
     }
 
@@ -97,7 +97,7 @@ extension EntryCache {
         update { $0.log.isComplete ? $0.log.file : nil }?.isInPlace ?? false
     }
 
-    /// Leaves the log of a store that has ended to whoever opens the list next.
+    /// Leaves the log of a store that has ended for the next opening of the list.
     func leaveLog() {
         // Closed after it has left the lock.
         withExtendedLifetime(take { $0.log.takeFile() }) {}

@@ -25,7 +25,6 @@ extension EntryCache {
     func finish() {
         let (ends, entries, _) = take { state in
             var ends = Deliveries()
-            state.isFinished = true
             let entries = Array(state.entries.touched)
             let ended = entries.flatMap { entry in
                 defer { entry.content.observers = [] }
@@ -74,13 +73,13 @@ extension EntryCache {
         let name = key.definition.entryName
         let own = state.entries.ensureEntry(name.own)
         if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
-        let made = KeyObservers(key, group: id, onDecode: onDecode)
-        guard !state.isFinished else {
-            made.finish()
-            return made
+        let observers = KeyObservers(key, group: id, onDecode: onDecode)
+        guard !allObservers.isFinished else {
+            observers.finish()
+            return observers
         }
-        for entry in name.all { state.entries.ensureEntry(entry).content.observers.append(made) }
-        return made
+        for entry in name.all { state.entries.ensureEntry(entry).content.observers.append(observers) }
+        return observers
     }
 
     private func forgetIfIdle<Value>(_ observers: KeyObservers<Value>) {
@@ -92,14 +91,9 @@ extension EntryCache {
         }
     }
 
-    /// Subscribes to every entry.
-    func observeAll(_ observer: Observer<EntryChange>) -> ObservationToken {
-        observeAll(observer) { _ in }.token
-    }
-
     /// Subscribes to every entry, and returns what a closure finds in the state before the first change.
     func observeAll<Found: Sendable>(
-        _ observer: Observer<EntryChange>, finding find: (EntryCacheState) -> Found
+        _ observer: Observer<EntryChange>, finding find: (EntryCacheState) -> Found = { _ in () }
     ) -> (token: ObservationToken, found: Found) {
         let (token, first, found) = update { state in
             var first = Deliveries()
@@ -130,22 +124,22 @@ extension EntryChange {
         let all = name.all
         let parts = changes.filter { all.contains($0.key) }
         func part(_ entry: String) -> EntryChange? { parts.first { $0.key == entry } }
-        // What changes in one step is told once.
+        // The changes of one step are delivered as one.
         guard (part(name.own) ?? parts.first)?.key == key else { return nil }
         // Of an entry of which one value was edited, a change may have that value only, before and after.
         let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }
         let after: (String) -> PropertyListValue? = { name in part(name).map(\.new.stored) ?? state.entries[name] }
         let (old, new) = (state.layers.entry(name, before), state.layers.entry(name, after))
         guard let (isOwn, isRemoval) = old.change(to: new) else { return nil }
-        func previous(_ place: EntryName) -> [PropertyListValue] {
-            guard let history = state.entries.entry(place.own)?.content.history else { return [] }
-            return part(place.own).map { history.values(of: place, in: $0.earlier) } ?? history.earlier(place)
+        func previous(_ location: EntryName) -> [PropertyListValue] {
+            guard let history = state.entries.entry(location.own)?.content.history else { return [] }
+            return part(location.own).map { history.values(of: location, in: $0.earlier) } ?? history.earlier(location)
         }
-        let source = part(name.place(of: new) { state.entries[$0] }.own) ?? self
+        let source = part(name.location(of: new) { state.entries[$0] }.own) ?? self
         return EntryChange(
-            key: name.text, old: old, new: new, earlier: previous(name.place(before)),
+            key: name.text, old: old, new: new, earlier: previous(name.location(before)),
             // A fallback that is used from now on may have become invalid while it was hidden, or just now.
-            earlierFallback: isOwn ? state.earlier(name).fallback : name.placeOfFallback(before).map(previous) ?? [],
+            earlierFallback: isOwn ? state.earlier(name).fallback : name.fallbackLocation(before).map(previous) ?? [],
             isRemoval: isRemoval, origin: origin, revision: revision,
             storageRevision: storageRevision, entry: source.entry, version: source.version)
     }

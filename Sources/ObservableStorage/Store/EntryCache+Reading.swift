@@ -41,15 +41,15 @@ extension EntryCache {
     func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
         update { state in
             let entry = state.entry(name)
-            let place = name.place(of: entry) { state.entries[$0] }
-            let source = state.entries.ensureEntry(place.own)
+            let location = name.location(of: entry) { state.entries[$0] }
+            let source = state.entries.ensureEntry(location.own)
             let isStored = entry.stored != nil || entry.fallback != nil
             let history = isStored ? source.content.history : nil
-            let others = name.hasOthers ? name.all.filter { $0 != place.own }.map { state.entries.ensureEntry($0) } : []
+            let others = name.hasOthers ? name.all.filter { $0 != location.own }.map { state.entries.ensureEntry($0) } : []
             return Found(
                 entry: entry, source: source, version: source.version, others: others.isEmpty ? nil : EntryVersions(of: others),
-                isPresent: isStored && (place.own == name.own || place.own == name.fallback), revision: history?.revision ?? 0,
-                isUnconfirmed: type.flatMap { history?.isUnconfirmed($0, of: place) } ?? false,
+                isPresent: isStored && (location.own == name.own || location.own == name.fallback), revision: history?.revision ?? 0,
+                isUnconfirmed: type.flatMap { history?.isUnconfirmed($0, of: location) } ?? false,
                 superseded: name.superseded { state.entries[$0] })
         }
     }
@@ -78,27 +78,22 @@ extension EntryCache {
     ///   - good: the earlier valid value that is used instead.
     /// - Returns: whether the failure was reported by this call.
     @discardableResult
-    func noteDecoded<Value>(
+    func recordDecoding<Value>(
         _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
         insteadOf good: PropertyListValue?, _ reports: FailureReports
     ) -> Bool {
         let name = key.definition.entryName
         guard let stored = entry.stored ?? entry.fallback else { return false }
-        if let failure {
-            let noted = take { state in
-                let place = name.place(of: entry) { state.entries[$0] }
-                let entry = state.entries.ensureEntry(place.own)
-                return entry.content.history.noteBad(stored, of: place, revision: revision, insteadOf: good)
+        if failure == nil, key.definition.type == nil { return false }
+        let (isNew, _) = take { state -> (Bool, [PropertyListValue]) in
+            let location = name.location(of: entry) { state.entries[$0] }
+            let source = state.entries.ensureEntry(location.own)
+            guard failure == nil, let type = key.definition.type else {
+                return source.content.history.markInvalid(stored, of: location, revision: revision, insteadOf: good)
             }
-            if noted.isNew { reports.report(failure) }
-            return noted.isNew
+            return (false, source.content.history.markValid(stored, of: location, as: type, revision: revision))
         }
-        if let type = key.definition.type {
-            take { state in
-                let place = name.place(of: entry) { state.entries[$0] }
-                return state.entries.entry(place.own)?.content.history.noteGood(stored, of: place, as: type, revision: revision)
-            }
-        }
-        return false
+        if let failure, isNew { reports.report(failure) }
+        return isNew
     }
 }

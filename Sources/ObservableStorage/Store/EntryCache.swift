@@ -7,6 +7,8 @@ final class EntryCache: Sendable {
     let id: UInt64
     private let state: Lock<EntryCacheState>
     let allObservers: ChangePublisher<EntryChange>
+    /// Values under earlier names of keys that are not used, and were reported, by that name.
+    let reportedSuperseded = Lock<[String: PropertyListValue]>([:])
     // The store's executor, on which no delivery that may run user code is made.
     private let executor: DispatchQueueExecutor
     /// Makes a file for the log of edits; nil if the store has no log.

@@ -6,7 +6,7 @@ extension EntryCacheState {
     /// Discards edits that cannot be stored, except those repeated meanwhile, and restores the stored values, as one revision.
     mutating func takeBack(_ edits: [String: PendingEdit], for stored: StorageEntries) -> [EntryChange] {
         let current = edits.filter { entries.pending($0.key)?.revision == $0.value.revision }
-        entries.noteStored(current)
+        entries.markWritten(current)
         for (name, edit) in current where !edit.condition.isEmpty { refusedMigrations[name] = edit.value }
         log.append(
             current.map { LoggedEdit(key: $0.key, over: $0.value.value.fingerprint, value: stored[$0.key], sequence: revision + 1) },
@@ -17,7 +17,7 @@ extension EntryCacheState {
     /// Records that a value that reading a key would write cannot be stored.
     ///
     /// - Returns: whether that has to be reported, which is true once for each value.
-    mutating func noteRefused(_ value: PropertyListValue, of name: String) -> Bool {
+    mutating func recordRefusal(_ value: PropertyListValue, of name: String) -> Bool {
         guard refusedMigrations[name] != value else { return false }
         refusedMigrations[name] = value
         return true
@@ -31,8 +31,8 @@ extension EntryCacheState {
     /// Removes edits that are now on disk, except those repeated meanwhile, which need not wait for a later attempt.
     ///
     /// - Parameter stored: the values of those that were stored; the others were given up because of their conditions. Nil if all were.
-    mutating func noteStored(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
-        entries.noteStored(edits, as: stored)
+    mutating func markWritten(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
+        entries.markWritten(edits, as: stored)
         if !entries.hasPending { log.allowAgain() }
         flushes.cancelTimed()
     }
@@ -46,7 +46,7 @@ extension EntryCacheState {
     /// Discards all edits that are in memory only, and returns them.
     mutating func discardPending() -> [String: PendingEdit] {
         let edits = entries.pending
-        noteStored(edits)
+        markWritten(edits)
         return edits
     }
 

@@ -11,24 +11,15 @@ struct EntryCacheState: Sendable {
     var layers = ValueLayers()
     /// The scopes in which values are not set any more.
     private(set) var discardedScopes = DiscardedScopes()
-    /// Whether edits are accepted: not if the store is closed, or read-only.
-    private(set) var isEditable = true
-    var isClosed = false {
-        didSet { isEditable = !isClosed && readOnlyFile == nil }
-    }
-    /// The file of a read-only store.
-    var readOnlyFile: String? {
-        didSet { isEditable = !isClosed && readOnlyFile == nil }
-    }
+    var isClosed = false
+    /// The file of a read-only store; nil for another store.
+    var readOnlyFile: String?
     /// Whether there are observers of all entries.
     var hasAllObservers = false
-    /// Whether observations have ended permanently.
-    var isFinished = false
     var flushes = FlushSchedule()
     var log: EditLog
+    /// Values that reading a key would have written, and that cannot be stored, by the name of the entry.
     var refusedMigrations: [String: PropertyListValue] = [:]
-    /// The values under earlier names of keys that were told, since they are not used.
-    var toldSuperseded: [String: PropertyListValue] = [:]
 
     init(entries: [String: PropertyListValue], store: UInt64, log: EditLog = EditLog()) {
         self.log = log
@@ -49,7 +40,7 @@ struct EntryCacheState: Sendable {
     ///
     /// - Returns: the previous one.
     mutating func register(_ value: PropertyListValue?, for name: String) -> PropertyListValue? {
-        entries.entry(name)?.noteChange()
+        entries.entry(name)?.countChange()
         defer { layers.registered[name] = value }
         return layers.registered[name]
     }
@@ -71,7 +62,7 @@ struct EntryCacheState: Sendable {
             at: paths)
     }
 
-    /// Edits one value inside the dictionary of an entry, as one revision: in place, if nobody else has the dictionary.
+    /// Edits one value inside the dictionary of an entry, as one revision: in place, if the dictionary is not shared.
     ///
     /// - Returns: nil if that is not possible, because the edit has to be made as one of the whole entry.
     mutating func edit(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) -> [EntryChange]? {
@@ -107,7 +98,8 @@ struct EntryCacheState: Sendable {
 
     /// Throws an error if the store is closed or read-only.
     func requireEditable() throws(StorageError) {
-        guard isEditable else { throw refusal ?? .closed }
+        // Asked by each edit, which has not to create an error for the answer.
+        if isClosed || readOnlyFile != nil { throw refusal ?? .closed }
     }
 
     /// The error of edits; nil if they are accepted.
@@ -238,7 +230,7 @@ struct EntryCacheState: Sendable {
     /// The current value of a name, as a change from itself.
     mutating func current(_ name: EntryName) -> EntryChange {
         let entry = entry(name)
-        let source = entries.ensureEntry(name.place(of: entry) { entries[$0] }.own)
+        let source = entries.ensureEntry(name.location(of: entry) { entries[$0] }.own)
         let earlier = earlier(name)
         return EntryChange(
             key: name.text, old: entry, new: entry, earlier: earlier.own, earlierFallback: earlier.fallback,

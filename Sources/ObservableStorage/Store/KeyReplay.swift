@@ -66,24 +66,16 @@ struct KeyReplay<Value: Sendable> {
             }, decodingNew: { stored throws(StorageError) in try key.decoded(stored) })
         self.last = failure == nil ? (change.new.stored ?? change.new.fallback).map { ($0, typed.newValue) } : nil
         if let stored = change.new.stored ?? change.new.fallback {
-            let place = name.place(of: change.new) { values[$0] }
-            let type = key.definition.type
-            histories[place.own, default: EntryHistory()].note(stored, of: place, as: type, failure, revision: step, insteadOf: good)
+            let location = name.location(of: change.new) { values[$0] }
+            // As the store records it for the changes of a running observation.
+            var history = histories[location.own] ?? EntryHistory()
+            if failure != nil {
+                _ = history.markInvalid(stored, of: location, revision: step, insteadOf: good)
+            } else if let type = key.definition.type {
+                _ = history.markValid(stored, of: location, as: type, revision: step)
+            }
+            histories[location.own] = history
         }
         return typed
-    }
-}
-
-extension EntryHistory {
-    /// Records whether the present value of a key is valid, as the store does for the changes that it tells live.
-    fileprivate mutating func note(
-        _ stored: PropertyListValue, of name: EntryName, as type: ObjectIdentifier?, _ failure: StorageError?, revision: UInt64,
-        insteadOf good: PropertyListValue?
-    ) {
-        if failure != nil {
-            _ = noteBad(stored, of: name, revision: revision, insteadOf: good)
-        } else if let type {
-            _ = noteGood(stored, of: name, as: type, revision: revision)
-        }
     }
 }

@@ -15,7 +15,7 @@ struct LastWrite: Sendable {
     func startBeforeExit(in group: DispatchGroup) {
         if executor.isCurrent, let backend = backend as? any BlockingStorageBackend {
             // The process exits inside an edit of this store.
-            if backend.allowsNestedEdits { return make(backend) }
+            if (self.backend as? any CommittingBackend)?.allowsNestedEdits == true { return make(backend) }
             return DispatchQueue.global().async(group: group) { make(backend) }
         }
         start(in: group) {
@@ -67,7 +67,8 @@ struct LastWrite: Sendable {
         var remaining = RemainingEdits(self)
         while let commit = remaining.next() {
             do {
-                _ = try backend.edit { try commit.begin(in: &$0, after: unknownEdits).apply(to: &$0) }
+                let body = { (entries: inout StorageEntries) throws in try commit.begin(on: entries).apply(to: &entries) }
+                _ = try journaling?.edit(commit.options, body) ?? backend.edit(body)
                 remaining.noteStored(commit)
             } catch {
                 remaining.noteFailure(error, of: commit)
@@ -89,7 +90,7 @@ struct LastWrite: Sendable {
         var remaining = RemainingEdits(self)
         while let commit = remaining.next() {
             do {
-                _ = try await backend.edit { try commit.begin(in: &$0, after: unknownEdits).apply(to: &$0) }
+                _ = try await backend.commit(commit.options) { try commit.begin(on: $0).apply(to: &$0) }
                 remaining.noteStored(commit)
             } catch {
                 remaining.noteFailure(error, of: commit)
@@ -113,7 +114,8 @@ private struct RemainingEdits {
     mutating func next() -> PendingCommit? {
         guard !edits.isEmpty else { return nil }
         do throws(StorageError) {
-            return PendingCommit(try store.backend.limits.batch(of: edits), upTo: revision, of: store.cache)
+            let batch = try store.backend.limits.batch(of: edits)
+            return PendingCommit(batch, upTo: revision, of: store.cache, after: store.unknownEdits)
         } catch {
             giveUp(because: error)
             return nil
@@ -122,7 +124,7 @@ private struct RemainingEdits {
 
     mutating func noteStored(_ commit: PendingCommit) {
         edits = edits.filter { commit.edits[$0.key] == nil }
-        store.cache.update { $0.noteStored(commit.edits) }
+        store.cache.update { $0.markWritten(commit.edits) }
     }
 
     /// Reports an error, and gives up the edits that it concerns.

@@ -127,8 +127,8 @@ public enum ValueSource: Sendable, Hashable {
 }
 
 extension ObservableStore {
-    /// Where the value of a key comes from at present. A value that cannot be decoded counts.
-    public nonisolated func source<Value>(of key: StorageKey<Value>) -> ValueSource {
+    /// Where the value of a key comes from at present; see ``StoredValue/source``.
+    nonisolated func source<Value>(of key: StorageKey<Value>) -> ValueSource {
         let name = key.definition.entryName
         let (entry, layers) = cache.update { ($0.entry(name), $0.layers) }
         if layers.mandatory(name) != nil { return .mandatory(file: layerFile(of: name, isMandatory: true)) }
@@ -169,7 +169,7 @@ extension EntryCache {
             state.revision += 1
             // A value inherited from another entry may change with the layers, too.
             for entry in state.entries.touched {
-                entry.noteChange()
+                entry.countChange()
                 if entry.isTracked { entry.postMutation(to: &deliveries) }
             }
             for entry in names.sorted().compactMap(state.entries.entry) {

@@ -41,7 +41,7 @@ extension ObservableStore {
         }
         guard changes.revision.isNewer(than: revision) else { return true }
         guard changes.apply(to: revision) else { return false }
-        adopt(base.applying(changes))
+        adopt(StorageEntries(base, with: changes.values, revision: changes.revision))
         return true
     }
 

@@ -30,9 +30,9 @@ extension ObservableStore {
     public nonisolated func migrateValue<Value>(of key: StorageKey<Value>) throws(StorageError) {
         let name = key.definition.entryName
         try edit(madeFrom: key, origin: .migration) { (stored, entry, version) throws(StorageError) in
-            let place = name.place(stored)
-            let isOwn = place.own == name.own
-            guard let found = place.leaf(stored(place.own)) else { return nil }
+            let location = name.location(stored)
+            let isOwn = location.own == name.own
+            guard let found = location.leaf(stored(location.own)) else { return nil }
             if key.isPresentShape(found, in: isOwn ? entry : nil, at: version) {
                 return isOwn ? nil : try key.edits(storing: found, over: stored)
             }
@@ -103,7 +103,7 @@ extension EntryCache {
                 if update({ $0.isRefused(value, of: name) }) { return nil }
                 storable[name] = .some(try backend.accepted(value, for: name))
             } catch {
-                if update({ $0.noteRefused(value, of: name) }) { reports.report(error) }
+                if update({ $0.recordRefusal(value, of: name) }) { reports.report(error) }
                 return nil
             }
         }

@@ -49,7 +49,7 @@ extension ObservableStore {
     /// Records whether the values of a key's changes could be decoded.
     nonisolated func notesDecoded<Value>(_ key: StorageKey<Value>) -> KeyObservers<Value>.OnDecode {
         { [weak cache, reports] change, failure, good in
-            cache?.noteDecoded(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
+            cache?.recordDecoding(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
         }
     }
 
@@ -64,7 +64,7 @@ extension ObservableStore {
         bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<PropertyListValue?>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self, bufferingPolicy: bufferingPolicy)
-        let token = cache.observeAll(.stream(continuation) { $0.typed(for: StorageKey($0.key)) })
+        let token = cache.observeAll(.stream(continuation) { $0.typed(for: StorageKey($0.key)) }).token
         continuation.onTermination = { _ in token.cancel() }
         return stream
     }

@@ -16,8 +16,8 @@ extension ObservableStore {
     ///   - value: what the entry tells about the process.
     ///   - timeToLive: how long the entry may outlive the process, or its connection: 10 seconds by default. A storage may round it up.
     /// - Returns: the presence, after the entry is stored. The entry is removed when it ends or is released.
-    /// - Throws: ``StorageError/unwritable(file:reason:edits:)`` if the storage is no ``PresenceBackend``, such as a file, or cannot be
-    ///   written; ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the entry may be stored, until its time to live has passed;
+    /// - Throws: ``StorageError/unwritable(file:reason:edits:)`` if the storage does not remove entries by itself, as a file, or
+    ///   cannot be written; ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the entry may be stored, until its time to live has passed;
     ///   ``StorageError/mandatory(key:)``;
     ///   ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/tooLarge(key:reason:)``; ``StorageError/closed``.
     public nonisolated func presence(

@@ -32,7 +32,7 @@ extension ObservableStore {
     }
 
     /// Whether the store is suspended.
-    public nonisolated var isSuspended: Bool {
+    package nonisolated var isSuspended: Bool {
         cache.update { $0.flushes.isSuspended }
     }
 

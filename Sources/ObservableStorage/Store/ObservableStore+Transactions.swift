@@ -107,7 +107,7 @@ extension ObservableStore {
         while true {
             let (pending, revision) = cache.update { $0.beginCommit() }
             let edits = includingEdits ? try backend.limits.batch(of: pending) : [:]
-            let commit = PendingCommit(edits, upTo: revision, of: cache, isBehind: isBehind)
+            let commit = PendingCommit(edits, upTo: revision, of: cache, after: unknownEdits, isBehind: isBehind)
             let lastRun = Lock<PendingCommit.Run?>(nil)
             do {
                 let stored = try await store(commit, origin, body) { lastRun.exchange($0) }
@@ -115,7 +115,9 @@ extension ObservableStore {
                 return finish(commit, run, storedAs: stored, origin ?? .local)
             } catch let error as StorageError {
                 let run = lastRun.withLock { $0 }
-                if case .outcomeUnknown = error { unknownEdits.noteUnknown(run?.effective ?? [:], of: commit.identity) }
+                if case .outcomeUnknown = error, let run, let identity = commit.options.identity {
+                    unknownEdits.insert(run.effective, of: identity)
+                }
                 guard let run, takeBack(commit, run, because: error) else { throw error }
             }
         }
@@ -128,11 +130,11 @@ extension ObservableStore {
         _ commit: PendingCommit, _ origin: ChangeOrigin?, _ body: Body, _ note: @Sendable (PendingCommit.Run) -> Void
     ) async throws -> StorageEntries {
         let layers = cache.update { $0.layers }
-        let (cache, reports, backend, unknownEdits) = (self.cache, self.reports, self.backend, self.unknownEdits)
+        let (cache, reports, backend) = (self.cache, self.reports, self.backend)
         defer { storedTransaction.exchange(([:], .local)) }
         return try await interruption.cover {
-            try await backend.edit { entries in
-                var run = commit.begin(in: &entries, after: unknownEdits)
+            try await backend.commit(commit.options) { entries in
+                var run = commit.begin(on: entries)
                 // Also if one of its edits cannot be stored, or the transaction fails.
                 defer { note(run) }
                 do throws(StorageError) {
@@ -162,7 +164,7 @@ extension ObservableStore {
     private func finish(
         _ commit: PendingCommit, _ run: PendingCommit.Run, storedAs stored: StorageEntries, _ origin: ChangeOrigin
     ) -> Deliveries {
-        unknownEdits.noteStored(commit.edits, after: run.unknown)
+        unknownEdits.remove(commit.edits, of: commit.options.unknown)
         flushBackoff.succeed()
         loadBackoff.succeed()
         let effect = commit.effect(of: run, storedAs: stored, over: base)
@@ -171,7 +173,7 @@ extension ObservableStore {
             // Under the lock, as in `adopt(_:)`.
             availabilityState.noteOpened()
             state.storageRevision = effect.latest.revision
-            state.noteStored(commit.edits, as: effect.own)
+            state.markWritten(commit.edits, as: effect.own)
             return state.merge(effect.external, origin: .external) + state.merge(effect.rounded, origin: .local)
                 + state.merge(effect.transaction, origin: origin) + state.removeDiscarded(effect.transaction.keys, in: run.scopes)
         }

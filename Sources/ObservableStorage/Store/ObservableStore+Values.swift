@@ -99,14 +99,14 @@ extension ObservableStore: KeyValueAccess {
             of: found.entry, { stored throws(StorageError) in try found.decoded(stored, for: key) }, orLastOf: { cache.earlier(name) })
         let isNoted = failure == nil && !found.isUnconfirmed
         let isReported =
-            isNoted ? false : cache.noteDecoded(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
+            isNoted ? false : cache.recordDecoding(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
         // A default that could not be stored is tried again.
         if found.entry.stored != nil || !definition.storesDefault { found.keep(value, of: key, failure) }
         return (value, failure, isReported, found.entry)
     }
 
     private nonisolated func noteSuperseded<Value>(_ superseded: (name: String, value: PropertyListValue), of key: StorageKey<Value>) {
-        let known = cache.take { $0.toldSuperseded.updateValue(superseded.value, forKey: superseded.name) }
+        let known = cache.reportedSuperseded.take { $0.updateValue(superseded.value, forKey: superseded.name) }
         if known != superseded.value { reports.report(.superseded(key: key.name, earlierName: superseded.name)) }
     }
 

@@ -190,7 +190,7 @@ public actor ObservableStore {
     public nonisolated var name: String { backend.name }
 
     /// The file of the store; nil if it is not stored in one file.
-    public nonisolated var url: URL? { backend.url }
+    public nonisolated var url: URL? { journaling?.url }
 
     /// The revision of the storage whose changes, by any writer, the store has told of; nil if the storage has no revisions.
     ///

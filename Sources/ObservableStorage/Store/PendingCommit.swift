@@ -4,29 +4,36 @@ import PropertyListCoding
 struct PendingCommit: Sendable {
     /// The edits, by the name of the entry.
     let edits: [String: PendingEdit]
-    /// Whether nobody waits until they are durable.
-    let isBehind: Bool
-    /// Distinguishes the commit from others, also from those of other stores.
-    let identity = UInt64.random(in: .min ... .max)
-    // Releases the edits of the log.
-    private let release: (@Sendable (ResolvedPath, FileIdentity?) -> Void)?
+    /// How the backend stores them.
+    let options: CommitOptions
+    private let unknownEdits: UnknownEdits
 
-    /// - Parameter revision: the revision up to which the edits were made.
-    init(_ edits: [String: PendingEdit], upTo revision: UInt64, of cache: EntryCache, isBehind: Bool = false) {
-        (self.edits, self.isBehind) = (edits, isBehind)
-        release = edits.isEmpty ? nil : cache.releasesLog(upTo: revision)
+    /// - Parameters:
+    ///   - revision: the revision up to which the edits were made.
+    ///   - unknownEdits: the edits of earlier commits, which may have been stored.
+    ///   - isBehind: whether nobody waits until the edits are durable.
+    init(
+        _ edits: [String: PendingEdit], upTo revision: UInt64, of cache: EntryCache, after unknownEdits: UnknownEdits,
+        isBehind: Bool = false
+    ) {
+        var options = CommitOptions()
+        options.isBehind = isBehind
+        if !edits.isEmpty {
+            options.whenStored = cache.releasesLog(upTo: revision)
+            // Distinguishes the commit from those of other stores, too.
+            options.identity = UInt64.random(in: .min ... .max)
+            options.unknown = unknownEdits.commits
+            options.whenResolved = { unknownEdits.resolve($0) }
+        }
+        (self.edits, self.options, self.unknownEdits) = (edits, options, unknownEdits)
     }
 
     /// Begins a run on the entries that the backend has found; nothing is edited yet.
-    ///
-    /// - Parameter unknownEdits: the edits of earlier commits, which may have been stored.
-    func begin(in entries: inout StorageEntries, after unknownEdits: UnknownEdits) -> Run {
-        var run = Run(found: entries)
-        (entries.whenStored, entries.areWrittenBehind) = (release, isBehind)
-        let remaining = unknownEdits.remaining(edits, of: identity, in: &entries)
+    func begin(on found: StorageEntries) -> Run {
+        var run = Run(found: found)
+        let remaining = unknownEdits.remaining(of: edits)
         run.namesStored = Set(edits.keys).subtracting(remaining.keys)
         run.effective = remaining.filter { $0.value.counts { run.found[$0] } }
-        run.unknown = entries.repetition.unknown
         return run
     }
 
@@ -36,8 +43,6 @@ struct PendingCommit: Sendable {
         let found: StorageEntries
         /// The names of the edits that an earlier commit of unknown outcome has stored.
         var namesStored: Set<String> = []
-        /// The earlier commits about whose outcome the backend was asked.
-        var unknown: Set<UInt64> = []
         /// The other edits whose conditions hold.
         var effective: [String: PendingEdit] = [:]
         /// The edits of the transaction; nil until it has returned.
@@ -110,9 +115,14 @@ extension PendingCommit {
 }
 
 extension [String: PendingEdit] {
-    /// The edits that are stored together with that of an entry, itself included, or not at all; nil without an edit of the entry.
-    func group(of key: String) -> [String: PendingEdit]? {
-        self[key].map { edit in filter { edit.takes(along: $0.value, of: key, $0.key) } }
+    /// The names of the entries on which the edits depend. One whose value is stored already is not edited, and is depended on.
+    ///
+    /// - Parameter edited: the entries after the edits.
+    func namesRead(in edited: StorageEntries) -> Set<String> {
+        reduce(into: []) { names, edit in
+            names.formUnion(edit.value.condition.keys)
+            if !edit.value.paths.isEmpty || !edited.editedKeys.contains(edit.key) { names.insert(edit.key) }
+        }
     }
 }
 

@@ -29,7 +29,7 @@ public struct StoreSnapshot: Sendable {
         StoreSnapshot(stored.applying(edits), layers, of: cache, reports)
     }
 
-    /// The snapshot in place of one whose values are not valid together.
+    /// The snapshot that replaces one whose values are not valid together.
     func replacing(_ failure: StorageError) -> StoreSnapshot {
         var replacement = self
         replacement.groupFailure = failure
@@ -70,9 +70,9 @@ public struct StoreSnapshot: Sendable {
             of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) }, orLastOf: { stored.earlier(name) })
         if let failure {
             let present = cache.read(name, as: nil)
-            // A value that was replaced meanwhile was reported when it was stored, if anyone was told of it.
+            // A value that was replaced meanwhile was reported when it was stored, if it was observed.
             if present.entry == entry {
-                cache.noteDecoded(key, entry, revision: present.revision, failure, insteadOf: nil, reports)
+                cache.recordDecoding(key, entry, revision: present.revision, failure, insteadOf: nil, reports)
             }
         }
         return (value, failure)

@@ -106,7 +106,7 @@ public struct StoreTransaction: KeyValueAccess {
         guard let failure else { return (value, nil) }
         let found = cache.read(name, as: nil)
         if found.entry == entry {
-            cache.noteDecoded(key, entry, revision: found.revision, failure, insteadOf: nil, reports)
+            cache.recordDecoding(key, entry, revision: found.revision, failure, insteadOf: nil, reports)
         } else {
             reports.report(failure)
         }

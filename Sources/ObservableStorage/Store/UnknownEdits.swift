@@ -1,6 +1,6 @@
 /// The edits of commits whose outcome has remained unknown, so that those that were stored are not stored again over others' later ones.
 ///
-/// A backend that can find out what has become of them tells it in ``StorageEntries/repetition`` before it stores anything else.
+/// A backend that can find out what has become of them does so before it stores anything else; see ``CommitOptions``.
 final class UnknownEdits: Sendable {
     private struct State {
         /// The edits of commits, by the identities of the commits.
@@ -11,36 +11,36 @@ final class UnknownEdits: Sendable {
 
     private let state = Lock(State())
 
-    /// What is still to be stored of pending edits, after what the backend has told of earlier ones.
-    ///
-    /// - Parameters:
-    ///   - edits: the pending edits of a commit.
-    ///   - identity: identifies the commit.
-    ///   - entries: the entries that are edited, with what the backend tells; afterwards with what it has to find out.
-    func remaining(_ edits: [String: PendingEdit], of identity: UInt64, in entries: inout StorageEntries) -> [String: PendingEdit] {
-        if edits.isEmpty { return edits }
-        let outcomes = entries.repetition.outcomes
-        let (unknown, stored) = state.withLock { state in
-            for (identity, isStored) in outcomes {
-                guard let edits = state.unknown.removeValue(forKey: identity), isStored else { continue }
+    /// The identities of the commits.
+    var commits: Set<UInt64> { state.withLock { Set($0.unknown.keys) } }
+
+    /// Adds the edits of a commit whose outcome is unknown.
+    func insert(_ edits: [String: PendingEdit], of commit: UInt64) {
+        if !edits.isEmpty { state.withLock { $0.unknown[commit] = edits } }
+    }
+
+    /// Accepts what the backend has found out: whether commits have taken effect.
+    func resolve(_ outcomes: [UInt64: Bool]) {
+        state.withLock { state in
+            for (commit, isStored) in outcomes {
+                guard let edits = state.unknown.removeValue(forKey: commit), isStored else { continue }
                 state.stored.merge(edits) { $0.revision > $1.revision ? $0 : $1 }
             }
-            return (Set(state.unknown.keys), state.stored)
         }
-        (entries.repetition.identity, entries.repetition.unknown) = (identity, unknown)
+    }
+
+    /// What is still to be stored of pending edits.
+    func remaining(of edits: [String: PendingEdit]) -> [String: PendingEdit] {
+        if edits.isEmpty { return edits }
+        let stored = state.withLock { $0.stored }
         return stored.reduce(into: edits) { rest, edit in rest[edit.key] = rest[edit.key]?.remaining(after: edit.value) }
     }
 
-    /// Notes that the outcome of a commit is unknown.
-    func noteUnknown(_ edits: [String: PendingEdit], of identity: UInt64) {
-        if !edits.isEmpty { state.withLock { $0.unknown[identity] = edits } }
-    }
-
-    /// Notes that pending edits are stored now, and that the backend cannot tell more about earlier commits.
-    func noteStored(_ edits: [String: PendingEdit], after identities: Set<UInt64>) {
+    /// Removes edits that are stored now, and commits about which the backend cannot find out more.
+    func remove(_ edits: [String: PendingEdit], of commits: Set<UInt64>) {
         state.withLock { state in
             for name in edits.keys { state.stored[name] = nil }
-            for identity in identities { state.unknown[identity] = nil }
+            for commit in commits { state.unknown[commit] = nil }
         }
     }
 }

@@ -14,14 +14,14 @@ public import PropertyListCoding
 public protocol CodableStorable: Codable, Storable {}
 
 extension CodableStorable {
-    /// The value that the type's decoding makes of what is stored.
+    /// Decodes the value from its stored form.
     public init(propertyListValue: PropertyListValue) throws {
         self = try StorageCodec.propertyList.decode(propertyListValue)
     }
 
-    /// What the type's encoding makes of the value.
+    /// The encoded value.
     ///
-    /// Throws for nil inside of an array, and whatever the type's encoding throws.
+    /// Throws for nil inside an array, and whatever the type's encoding throws.
     public var propertyListValue: PropertyListValue {
         get throws {
             try StorageCodec.propertyList.encode(self)
@@ -29,14 +29,14 @@ extension CodableStorable {
     }
 }
 
-// An enumeration with a raw value has two stored forms to choose from: its own encoding counts, which is the raw value unless it says otherwise.
+// Both protocols have a form for an enumeration with a raw value. Its encoding is used, which is the raw value by default.
 extension CodableStorable where Self: RawRepresentable, RawValue: Storable {
-    /// The value that the type's decoding makes of what is stored.
+    /// Decodes the value from its stored form.
     public init(propertyListValue: PropertyListValue) throws {
         self = try StorageCodec.propertyList.decode(propertyListValue)
     }
 
-    /// What the type's encoding makes of the value.
+    /// The encoded value.
     public var propertyListValue: PropertyListValue {
         get throws {
             try StorageCodec.propertyList.encode(self)
@@ -44,7 +44,7 @@ extension CodableStorable where Self: RawRepresentable, RawValue: Storable {
     }
 }
 
-// Each element is stored by itself. With the conformance, a key caches decoded values: decoders are slow.
+// Each element is encoded by itself. Because of the conformance, keys cache the decoded values: decoders are slow.
 extension Optional: CodableStorable where Wrapped: CodableStorable {}
 extension Array: CodableStorable where Element: CodableStorable {}
 extension Set: CodableStorable where Element: CodableStorable {}

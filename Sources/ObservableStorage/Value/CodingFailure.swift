@@ -1,19 +1,19 @@
 import PropertyListCoding
 
-/// Why a stored value is not one of the type that is asked for, or why a value cannot be stored; the key makes a ``StorageError`` of it.
+/// Why a stored value cannot be decoded, or why a value cannot be encoded. A key converts it to a ``StorageError``.
 struct CodingFailure: Error, Sendable, Hashable {
-    /// Where inside the value.
+    /// The path inside the value.
     private(set) var path = ""
-    /// The type that was asked for; nil if a value cannot be stored.
+    /// The type to decode; nil if a value cannot be encoded.
     let expected: String?
-    /// What was found instead, or why the value cannot be stored.
+    /// What was found instead, or why the value cannot be encoded.
     let reason: String
-    /// What user code has thrown, if it has.
+    /// The error of user code; nil if it has thrown none.
     var underlying: UnderlyingError?
 
-    /// The same, seen from one level further out.
+    /// The failure as one of the enclosing value.
     ///
-    /// - Parameter step: the way from there.
+    /// - Parameter step: the path from there.
     func inside(_ step: String) -> CodingFailure {
         var outer = self
         outer.path = step + path
@@ -37,7 +37,7 @@ extension CodingFailure {
         self.init(expected, found: PropertyListValue.string(string).briefDescription)
     }
 
-    /// Whatever decoding threw.
+    /// The failure for an error thrown by decoding.
     init(_ error: any Error, decoding stored: PropertyListValue, as type: Any.Type) {
         if let failure = error as? CodingFailure, failure.expected != nil {
             self = failure
@@ -54,7 +54,7 @@ extension CodingFailure {
         self.init(expected: nil, reason: reason)
     }
 
-    /// Whatever encoding threw.
+    /// The failure for an error thrown by encoding.
     init(encoding error: any Error) {
         if let failure = error as? CodingFailure, failure.expected == nil {
             self = failure
@@ -66,8 +66,25 @@ extension CodingFailure {
 
 extension CodingFailure: CustomStringConvertible {
     var description: String {
-        let place = path.isEmpty ? "" : "\(path): "
-        return place + (expected.map { "expected \($0), found \(reason)" } ?? reason)
+        let prefix = path.isEmpty ? "" : "\(path): "
+        return prefix + (expected.map { "expected \($0), found \(reason)" } ?? reason)
+    }
+}
+
+extension StorageError {
+    /// The error that decoding threw, as an error about a key: the path inside the value is added to the key's name.
+    static func undecodable(
+        key: String, as type: Any.Type, stored: PropertyListValue, because error: any Error
+    ) -> StorageError {
+        let failure = CodingFailure(error, decoding: stored, as: type)
+        return .undecodable(
+            key: "\(key)\(failure.path)", expected: failure.expected ?? "\(type)", found: failure.reason, underlying: failure.underlying)
+    }
+
+    /// The error that encoding threw, as an error about a key: the path inside the value is added to the key's name.
+    static func unencodable(key: String, because error: any Error) -> StorageError {
+        let failure = CodingFailure(encoding: error)
+        return .unencodable(key: "\(key)\(failure.path)", reason: failure.reason, underlying: failure.underlying)
     }
 }
 
@@ -84,8 +101,7 @@ extension String {
 }
 
 extension String {
-    /// The text for a terminal, with escapes for what would control it or change the direction of text: names of files and keys, values and
-    /// the messages of servers are what others have written.
+    /// The text with escapes for characters that control a terminal or the direction of text, since others may have written it.
     package var printable: String {
         guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
         return unicodeScalars.reduce(into: "") { text, scalar in
@@ -104,7 +120,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// Whether it controls a terminal or the direction of text; tabs and line feeds do no harm.
+    /// Whether it controls a terminal or the direction of text; a tab and a line feed do not count.
     package var isUnprintable: Bool {
         switch value {
         case 0x09, 0x0A: false
@@ -117,7 +133,7 @@ extension Unicode.Scalar {
 extension PropertyListValue {
     private static let longestText = 60
 
-    /// The type and, where that is short, the value: for errors about what is in it.
+    /// The type, and the value if that is short, for errors.
     var briefDescription: String {
         switch self {
         case .string(let string):

@@ -2,13 +2,13 @@ import FoundationSubset
 public import PropertyListCoding
 
 extension Set: Storable where Element: Storable {
-    /// A stored array whose elements are all of the element's type; equal ones count once.
+    /// Creates a set from a stored array; equal elements become one.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .array = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self.init(try [Element](propertyListValue: propertyListValue))
     }
 
-    /// An array in ascending order of what is stored for the elements, so that equal sets are stored alike.
+    /// An array in ascending order of the elements' stored forms, so that equal sets have the same stored form.
     public var propertyListValue: PropertyListValue {
         get throws {
             var elements: [(stored: PropertyListValue, bytes: Data)] = []
@@ -35,7 +35,7 @@ extension PropertyListValue {
         switch (self, other) {
         case (.string(let left), .string(let right)): left.utf8.lexicographicallyPrecedes(right.utf8)
         case (.integer(let left), .integer(let right)): left.wide < right.wide
-        // `<` has no order for NaN.
+        // `<` does not order NaN.
         case (.real(let left), .real(let right)): !right.isTotallyOrdered(belowOrEqualTo: left)
         case (.date(let left), .date(let right)):
             !right.timeIntervalSinceReferenceDate.isTotallyOrdered(belowOrEqualTo: left.timeIntervalSinceReferenceDate)

@@ -2,7 +2,7 @@ public import FoundationSubset
 public import PropertyListCoding
 
 extension PropertyListValue: Storable {
-    /// What is stored, as it is.
+    /// Creates the value that is stored.
     public init(propertyListValue: PropertyListValue) {
         self = propertyListValue
     }
@@ -12,7 +12,7 @@ extension PropertyListValue: Storable {
 }
 
 extension Bool: Storable {
-    /// A stored boolean; 0 and 1 are none.
+    /// Creates a Boolean from a stored one; 0 and 1 are integers.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .boolean(let boolean) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self = boolean
@@ -51,12 +51,12 @@ extension Date: Storable {
         self = date
     }
 
-    /// A date; an XML property list keeps whole seconds of it.
+    /// A date, which an XML property list truncates to whole seconds.
     public var propertyListValue: PropertyListValue { .date(self) }
 }
 
 extension Storable where Self: FixedWidthInteger {
-    /// A stored integer within the type's range; a boolean or a real is none. A type of more than 64 bits also reads a string of digits.
+    /// Creates an integer from a stored one within the type's range; a type of more than 64 bits also reads a string of digits.
     public init(propertyListValue: PropertyListValue) throws {
         switch propertyListValue {
         case .integer(let integer):
@@ -74,7 +74,7 @@ extension Storable where Self: FixedWidthInteger {
     /// An integer, or a string of decimal digits if the number is beyond 64 bits.
     public var propertyListValue: PropertyListValue {
         get throws {
-            // Asking for the exact number in a generic way would cost as much as storing it.
+            // The generic conversion takes as long as storing the value.
             if Self.bitWidth <= 64 {
                 let bits = UInt64(truncatingIfNeeded: self)
                 return .integer(Self.isSigned ? PropertyListInteger(Int64(bitPattern: bits)) : PropertyListInteger(bits))
@@ -107,7 +107,7 @@ extension Double: Storable {
         }
     }
 
-    /// A real, bit for bit.
+    /// A real with the same bits.
     public var propertyListValue: PropertyListValue { .real(self) }
 }
 

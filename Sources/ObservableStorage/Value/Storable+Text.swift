@@ -2,8 +2,8 @@ public import FoundationSubset
 public import PropertyListCoding
 
 extension URL: Storable {
-    /// A stored string that is a whole URL, relative or absolute, in which nothing is escaped or left out to make it one; or the path of a
-    /// file, as `UserDefaults` stores it, which begins with `/`, or with `~` for the user's home folder.
+    /// Creates a URL from a stored string: a relative or absolute URL without characters that would have to be escaped, or the path of a
+    /// file, as `UserDefaults` stores it, beginning with `/`, or with `~` for the user's home folder.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         if let file = URL(storedPath: string) {
@@ -18,7 +18,7 @@ extension URL: Storable {
 
     /// The absolute string.
     ///
-    /// Throws for a URL without a scheme that begins as a path does, which would be read as that of a file.
+    /// Throws for a URL that would be read as the path of a file: without a scheme, and beginning with `/` or `~`.
     public var propertyListValue: PropertyListValue {
         get throws {
             let string = absoluteString
@@ -54,13 +54,13 @@ extension UUID: Storable {
 }
 
 extension Decimal: Storable {
-    // The one where a point is a point.
+    // The decimal separator is a point.
     private static let locale = Locale(identifier: "en_US_POSIX")
 
-    /// A stored string that is a number and nothing else, with a point in every locale and no more digits than a `Decimal` has.
+    /// Creates a number from a stored string, with a point in every locale and at most the digits of a `Decimal`.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
-        // Foundation reads as far as it understands, and cuts what is too long: both show when its result is compared.
+        // Foundation ignores text after the number, and truncates excess digits: the comparison detects both.
         guard let number = Self.parts(of: string), let decimal = Decimal(string: string, locale: Self.locale),
             let read = Self.parts(of: decimal.description), number == read
         else {
@@ -71,7 +71,7 @@ extension Decimal: Storable {
 
     /// The digits, with a point in every locale.
     ///
-    /// Throws for what is not a number.
+    /// Throws for NaN.
     public var propertyListValue: PropertyListValue {
         get throws {
             guard isFinite else { throw CodingFailure("it is not a number") }
@@ -93,7 +93,7 @@ extension Character: Storable {
 }
 
 extension Locale: Storable {
-    /// The locale with a stored identifier; any string is one.
+    /// Creates a locale from a stored identifier, which may be any string.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         self.init(identifier: string)
@@ -101,7 +101,7 @@ extension Locale: Storable {
         guard identifier == string else { throw CodingFailure(Self.self, refusing: string) }
     }
 
-    /// The identifier. What the user has set apart from it, as in the current locale, is not stored.
+    /// The identifier, without other settings of the user, as those of the current locale.
     public var propertyListValue: PropertyListValue { .string(identifier) }
 }
 
@@ -164,13 +164,13 @@ extension String {
 
 // Decimal numbers taken from their text, without rounding.
 extension Decimal {
-    // Far beyond what a `Decimal` has, far below what could overflow.
+    // Includes every exponent of a `Decimal`, and cannot overflow.
     private static let exponents = -1_000_000...1_000_000
 
     /// Parses a sign, digits with at most one point among them, and an exponent; returns nil if the text is anything else.
     ///
-    /// Two texts of the same number have the same parts: the digits are without zeros at the start and at the end, empty for 0, and the exponent
-    /// is that of the last one.
+    /// Texts of the same number have the same parts: the digits have no zeros at either end, and are empty for 0; the exponent is that of
+    /// the last digit.
     private static func parts(of text: String) -> (isNegative: Bool, digits: [UInt8], exponent: Int)? {
         var rest = Substring(text).utf8
         let isNegative = rest.skip("-")

@@ -18,24 +18,22 @@
 /// Nothing is converted, with one exception: a real accepts a stored integer, because `<integer>1</integer>` is what people
 /// write for a volume of 1.
 public protocol Storable: Sendable {
-    /// Makes the value from what is stored.
+    /// Creates a value from its stored form.
     ///
-    /// - Throws: any error when it is not a value of this type; readers keep the last good value then, or else the default, and what is stored is kept.
+    /// - Throws: any error if it is not a value of this type. Readers then use the last valid value, or else the default; what is stored is
+    ///   not changed.
     init(propertyListValue: PropertyListValue) throws
 
-    /// What is stored for the value.
+    /// The stored form of the value.
     ///
-    /// Throws any error when the value cannot be stored; what was stored before is kept then.
+    /// Throws any error if the value cannot be stored; what is stored is not changed then.
     var propertyListValue: PropertyListValue { get throws }
 }
 
 extension Storable where Self: RawRepresentable, RawValue: Storable {
-    /// The value whose raw value is stored.
+    /// Creates a value from its stored raw value.
     public init(propertyListValue: PropertyListValue) throws {
-        guard let value = Self(rawValue: try RawValue(propertyListValue: propertyListValue)) else {
-            throw CodingFailure(Self.self, found: propertyListValue.briefDescription)
-        }
-        self = value
+        try self.init(storedRawValue: propertyListValue)
     }
 
     /// The raw value.
@@ -46,8 +44,17 @@ extension Storable where Self: RawRepresentable, RawValue: Storable {
     }
 }
 
+extension RawRepresentable where RawValue: Storable {
+    init(storedRawValue stored: PropertyListValue) throws {
+        guard let value = Self(rawValue: try RawValue(propertyListValue: stored)) else {
+            throw CodingFailure(Self.self, found: stored.briefDescription)
+        }
+        self = value
+    }
+}
+
 extension Array: Storable where Element: Storable {
-    /// A stored array whose elements are all of the element's type: a wrong one is not left out, it is an error.
+    /// Creates an array from a stored one. An element of another type is an error, unless the codec is ``StorageCodec/lossy()``.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .array(let array) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self.init()
@@ -79,8 +86,8 @@ extension Array: Storable where Element: Storable {
 }
 
 extension Dictionary: Storable where Key: Storable & LosslessStringConvertible, Value: Storable {
-    /// A stored dictionary whose values are all of the value's type and whose keys are all descriptions of the key's type, each of another
-    /// key: a wrong one is not left out, it is an error.
+    /// Creates a dictionary from a stored one. A value of another type is an error, and so is a name from which no key can be created, or
+    /// whose key is that of another name.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .dictionary(let dictionary) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self.init(minimumCapacity: dictionary.count)
@@ -97,7 +104,7 @@ extension Dictionary: Storable where Key: Storable & LosslessStringConvertible, 
 
     /// A dictionary whose keys are the descriptions of these keys.
     ///
-    /// Throws for a key that its description does not lead back to.
+    /// Throws for a key that cannot be created from its description.
     public var propertyListValue: PropertyListValue {
         get throws {
             var dictionary: [String: PropertyListValue] = [:]
@@ -115,7 +122,7 @@ extension Dictionary: Storable where Key: Storable & LosslessStringConvertible, 
         }
     }
 
-    // For the error only; the order of names makes it the same each time.
+    // For the error, which is always the same because the names are sorted.
     private static func repeatedKeys(in dictionary: [String: PropertyListValue]) -> String {
         var names: [Key: String] = [:]
         for name in dictionary.keys.sorted() {
@@ -126,7 +133,7 @@ extension Dictionary: Storable where Key: Storable & LosslessStringConvertible, 
     }
 }
 
-// What an enumeration needs to be the key of a stored dictionary.
+// For enumerations that are the keys of a stored dictionary.
 extension LosslessStringConvertible where Self: Storable & RawRepresentable, RawValue == String {
     /// Creates the value whose raw value is the text.
     public init?(_ description: String) {
@@ -138,7 +145,7 @@ extension LosslessStringConvertible where Self: Storable & RawRepresentable, Raw
 }
 
 extension Optional: Storable where Wrapped: Storable {
-    /// A stored value of the wrapped type; nothing that is stored is nil.
+    /// Creates a value from the stored form of the wrapped type; no stored form is nil.
     public init(propertyListValue: PropertyListValue) throws {
         self = .some(try Wrapped(propertyListValue: propertyListValue))
     }

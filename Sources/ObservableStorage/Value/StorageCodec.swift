@@ -1,18 +1,17 @@
 public import FoundationSubset
 public import PropertyListCoding
 
-/// How a key turns its value into what is stored, and back.
+/// Converts values to their stored form, and back.
 ///
 /// ```swift
 /// let account = StorageKey<Account?>("account", codec: .json)
 /// ```
 public struct StorageCodec<Value: Sendable>: Sendable {
-    /// Returns what to store for a value; throws if it cannot be stored.
+    /// Returns the stored form of a value; throws if it cannot be stored.
     public let encode: @Sendable (Value) throws -> PropertyListValue
-    /// Returns the value that is stored; throws if what is stored is none.
+    /// Returns the value of a stored form; throws if it is not that of a value.
     public let decode: @Sendable (PropertyListValue) throws -> Value
-    /// Whether this is the value's own stored form, and nothing else runs than its conformance to ``Storable``: decoding it costs less
-    /// than remembering.
+    /// Whether only the value's conformance to ``Storable`` runs: decoding then costs less than caching.
     private(set) var isNative = false
 
     private init(
@@ -24,27 +23,27 @@ public struct StorageCodec<Value: Sendable>: Sendable {
 }
 
 extension StorageCodec {
-    /// A codec of two closures.
+    /// Creates a codec from two closures.
     ///
     /// - Parameters:
-    ///   - encode: returns what to store; whatever it throws leaves what was stored before.
-    ///   - decode: returns the value that is stored; whatever it throws leaves readers the last good value, or else the default.
+    ///   - encode: returns the stored form of a value; if it throws, what is stored is not changed.
+    ///   - decode: returns the value of a stored form; if it throws, readers use the last valid value, or else the default.
     public static func custom(
         encode: @escaping @Sendable (Value) throws -> PropertyListValue, decode: @escaping @Sendable (PropertyListValue) throws -> Value
     ) -> StorageCodec {
         StorageCodec(encode: encode, decode: decode)
     }
 
-    /// A codec whose outcome goes through another one before it is stored: JSON that is compressed, say.
+    /// A codec whose stored form is encoded by another one: JSON that is then compressed, for example.
     ///
-    /// - Parameter next: takes what this codec stores as its value.
+    /// - Parameter next: encodes the stored form of this codec.
     public func then<Encoded: Storable>(_ next: StorageCodec<Encoded>) -> StorageCodec {
         StorageCodec(
             encode: { try next.encode(Encoded(propertyListValue: encode($0))) },
             decode: { try decode(next.decode($0).propertyListValue) })
     }
 
-    /// The same for values that may be nil. Nil is never encoded, and ``encode`` throws for it: a key removes its entry.
+    /// The same codec for optional values. Encoding nil throws, as a key removes its entry instead.
     func optional() -> StorageCodec<Value?> {
         StorageCodec<Value?>(
             encode: { value in
@@ -68,19 +67,12 @@ extension StorageCodec where Value: RawRepresentable, Value.RawValue: Storable {
     public static var rawValue: StorageCodec {
         StorageCodec(
             encode: { try $0.rawValue.propertyListValue },
-            decode: { stored in
-                guard let value = Value(rawValue: try Value.RawValue(propertyListValue: stored)) else {
-                    throw CodingFailure(Value.self, found: stored.briefDescription)
-                }
-                return value
-            })
+            decode: { try Value(storedRawValue: $0) })
     }
 }
 
 extension StorageCodec {
-    /// The element's stored form in an array from which elements that cannot be decoded are left out.
-    ///
-    /// What is left out stays stored until the array is written again.
+    /// An array of the elements' own stored forms. Elements that cannot be decoded are left out, and stay stored until the array is set.
     public static func lossy<Element: Storable>() -> StorageCodec where Value == [Element] {
         StorageCodec(
             encode: { try $0.propertyListValue },
@@ -98,16 +90,16 @@ extension StorageCodec {
 }
 
 extension StorageCodec where Value: Codable {
-    /// JSON as data, with keys in order, so that equal values are stored alike.
+    /// JSON as data, with sorted keys, so that equal values have the same stored form.
     public static var json: StorageCodec {
         json()
     }
 
-    /// JSON as data; text is read too.
+    /// JSON as data; a stored string is decoded as well.
     ///
     /// - Parameters:
-    ///   - encoder: by default one that writes keys in order, so that equal values are stored alike.
-    ///   - decoder: reads what the encoder wrote.
+    ///   - encoder: the encoder; by default one that sorts keys, so that equal values have the same stored form.
+    ///   - decoder: the decoder.
     public static func json(encoder: JSONEncoder? = nil, decoder: JSONDecoder = JSONDecoder()) -> StorageCodec {
         let encoder = encoder ?? .sorted
         return StorageCodec(
@@ -121,11 +113,11 @@ extension StorageCodec where Value: Codable {
             })
     }
 
-    /// The value as a property list of its own, which `prefs` and `plutil` show and edit.
+    /// Native property-list structures, which `prefs` and `plutil` show and edit.
     public static var propertyList: StorageCodec {
         StorageCodec(
             encode: { value in
-                // An encoder takes no lone numbers or strings: they travel in an array.
+                // The encoder rejects a number or string as the root, so the value is wrapped in an array.
                 let encoder = PropertyListEncoder()
                 encoder.outputFormat = .binary
                 guard case .array(let array) = try PropertyListValue.decode(encoder.encode([value])).value, array.count == 1 else {

@@ -1,48 +1,48 @@
 import PropertyListCoding
 
-/// What can go wrong between a typed value and the disk.
+/// An error of a store, a key or a storage.
 ///
 /// Its `description` names the file or the key, the position, the reason, and the remedy. A key has the text of ``StorageKey/name``.
 public enum StorageError: Error, Sendable, Hashable {
     /// The file or its folder cannot be opened or read.
     case unreadable(file: String, reason: String, edits: EditOutcome? = nil)
-    /// The file was read, but is no property list with a dictionary at its root; it was not touched.
+    /// The file is not a property list with a dictionary at its root; it was not changed.
     ///
-    /// The place is an offset in bytes, and in XML a line and a column as well, both from 1.
+    /// The position is an offset in bytes, and in XML also a line and a column, both counted from 1.
     case malformed(
         file: String, offset: Int?, line: Int? = nil, column: Int? = nil, reason: String, edits: EditOutcome? = nil)
     /// The file cannot be written.
     case unwritable(file: String, reason: String, edits: EditOutcome? = nil)
-    /// The file cannot be written, because the sandbox of this process has granted it the file alone, as one that the user has picked:
-    /// writing creates files beside it.
+    /// The file cannot be written, because the sandbox grants this process only the file itself, for example after the user has picked it,
+    /// and writing creates files beside it.
     case folderNotGranted(file: String, edits: EditOutcome? = nil)
-    /// Another process kept the lock for too long.
+    /// Another process held the lock for too long.
     case locked(file: String, waited: Duration, edits: EditOutcome? = nil)
-    /// The file was not locked and not written, because the store is suspended, or because the system is about to suspend the process.
+    /// The file was neither locked nor written, because the store is suspended, or the system is about to suspend the process.
     case suspended(file: String, edits: EditOutcome? = nil)
-    /// Edits that a process had made before it was killed were not stored, because somebody else has changed the same keys later.
+    /// The last edits of a process that was killed were not stored, because another writer has changed the same keys since.
     case conflict(file: String, keys: [String])
     /// The store was opened for reading only.
     case readOnly(file: String)
     /// The system cannot report changes of the file, so it is polled instead.
     case unwatchable(file: String, reason: String)
-    /// The file is a mount point, as Kubernetes creates one for a `subPath`: a file that replaces it outside is never visible here.
+    /// The file is a mount point, such as a `subPath` of Kubernetes: a file that replaces it outside is not visible here.
     case mountedFile(file: String)
-    /// What is stored for the key is not a value of the key's type; it was not touched. The underlying error is what a codec, a `Decodable`
-    /// type or a validation has thrown.
+    /// The stored value is not one of the key's type; it was not changed. The underlying error is that of a codec, a `Decodable` type or a
+    /// validation.
     case undecodable(key: String, expected: String, found: String, underlying: UnderlyingError? = nil)
-    /// The value cannot be stored; what was stored before still is. The underlying error is what a codec, an `Encodable` type or a validation
-    /// has thrown.
+    /// The value cannot be stored, and the stored one was not changed. The underlying error is that of a codec, an `Encodable` type or a
+    /// validation.
     case unencodable(key: String, reason: String, underlying: UnderlyingError? = nil)
-    /// The value, or the edits of one step or transaction together, are more than the storage accepts; nothing was changed. Without a key,
-    /// they are too many, or too large together.
+    /// The value is larger than the storage accepts; without a key, the edits of one step or transaction are too many, or too large
+    /// together. Nothing was changed.
     case tooLarge(key: String?, reason: String)
-    /// The storage did not answer, so that the edits may have been stored or not.
+    /// The storage did not respond, so it is unknown whether the edits were stored.
     ///
-    /// A store repeats its own edits. Before a transaction is repeated, its effect has to be looked at, unless it may take effect twice.
+    /// A store repeats its own edits. Check the effect of a transaction before repeating it, unless it may take effect twice.
     case outcomeUnknown(storage: String, reason: String, edits: EditOutcome? = nil)
-    /// What has happened in the storage is not known step by step: it has not told everything, or its content was replaced by another
-    /// state. It is read anew, and the differences are told.
+    /// Some changes in the storage are unknown: it has not reported them, or its content was replaced. The entries are read again, and the
+    /// differences are reported.
     case historyLost(storage: String, reason: String)
     /// The value is prescribed by a mandatory layer of the store, so it cannot be set.
     case mandatory(key: String)
@@ -50,24 +50,25 @@ public enum StorageError: Error, Sendable, Hashable {
     case discardedScene(key: String)
     /// The store was closed before.
     case closed
-    /// Two keys of a group have the same name, and so are one entry.
+    /// Two keys of a group have the same name, so that they are one entry.
     case repeatedName(key: String, group: String)
     /// The values of a group are not valid together, by its own rule.
     case invalidGroup(group: String, reason: String)
     /// A name is stored that no key of a group has.
     case unknownName(key: String, group: String)
-    /// An earlier name of a key has a value although the key has one of its own: an earlier version of the program may have stored it since.
+    /// A value is stored under an earlier name of a key that has one under its present name: an earlier version of the program may have
+    /// stored it.
     case superseded(key: String, earlierName: String)
     /// Several errors, which a check has found.
     case several([StorageError])
     /// `update` was called from inside an `update` of the same store.
     case nestedUpdate
-    /// A value is not kept equal on the user's devices; without a key, none is at present.
+    /// The value is not mirrored between the user's devices; without a key, none is at present.
     case unmirrored(key: String?, reason: String)
-    /// Something that a backend is configured with, such as an endpoint or a certificate, cannot be used.
+    /// A part of a backend's configuration, such as an endpoint or a certificate, cannot be used.
     case invalidConfiguration(item: String, reason: String, remedy: String)
 
-    /// What became of the edits of the call that failed.
+    /// The outcome of the edits of the call that failed.
     public enum EditOutcome: Sendable, Hashable {
         /// They are still in memory, and writing them is tried again.
         case kept
@@ -109,14 +110,14 @@ public struct UnderlyingError: Error, Sendable, Hashable, CustomStringConvertibl
 }
 
 extension StorageError: CustomStringConvertible {
-    /// The error as a message that a person can act on: file or key, position, reason and remedy.
+    /// The error as a message: file or key, position, reason and remedy.
     public var description: String {
         switch self {
         case .unreadable(let file, let reason, let edits):
             "\(file): cannot be read: \(reason)\(Self.text(edits))"
         case .malformed(let file, let offset, let line, let column, let reason, let edits):
             """
-            \(file): not a readable property list\(Self.place(offset, line, column)): \(reason); the file was left as it \
+            \(file): not a readable property list\(Self.position(offset, line, column)): \(reason); the file was left as it \
             is\(Self.text(edits))
             """
         case .unwritable(let file, let reason, let edits):
@@ -192,7 +193,7 @@ extension StorageError: CustomStringConvertible {
         }
     }
 
-    private static func place(_ offset: Int?, _ line: Int?, _ column: Int?) -> String {
+    private static func position(_ offset: Int?, _ line: Int?, _ column: Int?) -> String {
         if let line, let column { return " (line \(line), column \(column))" }
         return offset.map { " (byte \($0))" } ?? ""
     }
@@ -214,7 +215,7 @@ extension StorageError: CustomStringConvertible {
 }
 
 extension StorageError {
-    /// The same error, which also says what became of the edits of the call that failed.
+    /// The same error with the outcome of the edits of the call that failed.
     func with(_ edits: EditOutcome) -> StorageError {
         switch self {
         // The content of the file was not rolled back.
@@ -235,30 +236,13 @@ extension StorageError {
 }
 
 extension StorageError {
-    /// Says that a backend could not be read; an error that says so itself is kept.
+    /// The error of a backend that could not be read; a ``StorageError`` is returned unchanged.
     static func reading(_ name: String, _ error: any Error) -> StorageError {
         error as? StorageError ?? .unreadable(file: name, reason: String(describing: error))
     }
 
-    /// Says that a backend could not be written; an error that says so itself is kept.
+    /// The error of a backend that could not be written; a ``StorageError`` is returned unchanged.
     static func writing(_ name: String, _ error: any Error) -> StorageError {
         error as? StorageError ?? .unwritable(file: name, reason: String(describing: error))
-    }
-}
-
-extension StorageError {
-    /// The error that decoding threw, as an error about a key: the path inside the value is added to the key's name.
-    static func undecodable(
-        key: String, as type: Any.Type, stored: PropertyListValue, because error: any Error
-    ) -> StorageError {
-        let failure = CodingFailure(error, decoding: stored, as: type)
-        return .undecodable(
-            key: "\(key)\(failure.path)", expected: failure.expected ?? "\(type)", found: failure.reason, underlying: failure.underlying)
-    }
-
-    /// The error that encoding threw, as an error about a key: the path inside the value is added to the key's name.
-    static func unencodable(key: String, because error: any Error) -> StorageError {
-        let failure = CodingFailure(encoding: error)
-        return .unencodable(key: "\(key)\(failure.path)", reason: failure.reason, underlying: failure.underlying)
     }
 }

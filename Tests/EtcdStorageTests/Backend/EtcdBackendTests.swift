@@ -226,12 +226,14 @@
                 cluster.suspend(0)
                 while true {
                     let identity = UInt64(unknown.count)
-                    let earlier = unknown
+                    let isStored = Lock(false)
+                    var options = CommitOptions()
+                    (options.identity, options.unknown) = (identity, unknown)
+                    options.whenResolved = { outcomes in isStored.withLock { $0 = outcomes.values.contains(true) } }
                     do {
-                        let entries = try await backend.edit { entries in
+                        let entries = try await backend.edit(options) { entries in
                             entries.readKeys = []
-                            (entries.repetition.identity, entries.repetition.unknown) = (identity, earlier)
-                            guard !entries.repetition.outcomes.values.contains(true) else { return }
+                            guard !isStored.withLock({ $0 }) else { return }
                             entries["a"] = .integer(PropertyListInteger(Int64(round)))
                         }
                         #expect(entries["a"] == .integer(PropertyListInteger(Int64(round))))

@@ -35,7 +35,7 @@
             var transaction = try EtcdTransaction(
                 token, EtcdClient(configuration), follower, fixture.keys, named: "etcd", timeout: .seconds(60))
             var entries = view.entries.stored(at: view.entries.revision)
-            (entries.readKeys, entries.repetition.identity) = ([], 7)
+            (entries.readKeys, transaction.identity) = ([], 7)
             entries["a"] = 1
             let error = await #expect(throws: StorageError.self) {
                 _ = try await transaction.commit(entries, over: view.entries)
@@ -58,7 +58,7 @@
             #expect(transaction.unknown == nil)
             // The token can be used again. The number of the history was stored with it.
             await follower.wait(until: .distant) { $0.revision >= revision ?? 0 }
-            entries.repetition.identity = 8
+            transaction.identity = 8
             let later = try await transaction.commit(entries, over: view.entries)
             #expect(later?["a"] == 1)
         }

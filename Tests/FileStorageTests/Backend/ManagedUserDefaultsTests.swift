@@ -50,7 +50,7 @@ struct ManagedUserDefaultsTests {
         let store = try ObservableStore(backend: backend, defaults: [], mandatory: [managed])
         #expect(store[Self.volume] == 9)
         #expect(store.stored(Self.volume).isMandatory)
-        #expect(store.source(of: Self.volume) == .mandatory(file: "managed UserDefaults \(domain.name)"))
+        #expect(store.stored(Self.volume).source == .mandatory(file: "managed UserDefaults \(domain.name)"))
         #expect(!store.stored(Self.speed).isMandatory)
         #expect(throws: StorageError.mandatory(key: "volume")) { try store.set(3, for: Self.volume) }
         var values = store.values(of: Self.volume).makeAsyncIterator()

@@ -323,10 +323,9 @@ struct MixedModeTests {
         let fixture = try JournalFixture(["k": 0])
         let first = fixture.backend()
         let identity = Lock<FileIdentity?>(nil)
-        _ = try first.edit { entries in
-            entries["k"] = 1
-            entries.whenStored = { _, stored in identity.withLock { $0 = stored } }
-        }
+        var options = CommitOptions()
+        options.whenStored = { _, stored in identity.withLock { $0 = stored } }
+        _ = try first.edit(options) { $0["k"] = 1 }
         try first.checkpoint()
         try leaveLog(EditLogFixture.chain("k", from: 1, [2]), of: fixture.list, in: identity.withLock { $0 }, isOlder: true)
         let next = fixture.backend()
@@ -339,10 +338,9 @@ struct MixedModeTests {
         let fixture = try JournalFixture(["k": 0])
         let first = fixture.backend()
         let identity = Lock<FileIdentity?>(nil)
-        _ = try first.edit { entries in
-            entries["k"] = 1
-            entries.whenStored = { _, stored in identity.withLock { $0 = stored } }
-        }
+        var options = CommitOptions()
+        options.whenStored = { _, stored in identity.withLock { $0 = stored } }
+        _ = try first.edit(options) { $0["k"] = 1 }
         try first.set(["other": 1])
         try leaveLog(EditLogFixture.chain("k", from: 1, [2]), of: fixture.list, in: identity.withLock { $0 }, isOlder: true)
         let next = fixture.backend()

@@ -110,8 +110,9 @@ struct PowerFailureTests {
                     run.isUnsynchronized = false
                 case .behind(let edits):
                     begin(edits)
-                    _ = try backend.edit { entries in
-                        entries.areWrittenBehind = true
+                    var options = CommitOptions()
+                    options.isBehind = true
+                    _ = try backend.edit(options) { entries in
                         for (key, value) in edits { entries[key] = value }
                     }
                 case .other(let edits):

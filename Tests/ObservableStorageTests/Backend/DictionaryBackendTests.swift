@@ -86,7 +86,7 @@ struct DictionaryBackendTests {
         let store = try ObservableStore(backend: backend)
         var changes = store.changes(of: StorageKey("a", default: 0)).makeAsyncIterator()
         storage["a"] = 7
-        backend.noteChanges()
+        backend.reportChanges()
         let change = try #require(await changes.next())
         #expect((change.oldValue, change.newValue, change.origin) == (1, 7, .external))
         try await store.close()

@@ -26,7 +26,7 @@ struct EntryTableModelTests {
             case 12..<14: twins[place].exchange(name, value, edit: 0, condition: nil)
             case 14..<16: twins[place].hold(name)
             case 16: twins[place].letGo(name)
-            case 17: twins[place].noteStored()
+            case 17: twins[place].markWritten()
             default: twins[place].sweep()
             }
             twins[place].check()
@@ -84,8 +84,8 @@ struct EntryTableModelTests {
         }
 
         /// Stores the edits pending at the last call: some have been made again since.
-        mutating func noteStored() {
-            table.noteStored(written)
+        mutating func markWritten() {
+            table.markWritten(written)
             for (name, edit) in written where pending[name]?.revision == edit.revision { pending[name] = nil }
             written = table.pending
         }

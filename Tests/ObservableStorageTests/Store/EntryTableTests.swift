@@ -10,7 +10,7 @@ struct EntryTableTests {
         var table = EntryTable([:], store: 1)
         for number in 1...3 { _ = table.exchange("count", .integer(PropertyListInteger(Int64(number))), edit: UInt64(number)) }
         #expect(table.pending.mapValues(\.value) == ["count": 3])
-        table.noteStored(table.pending)
+        table.markWritten(table.pending)
         #expect(table.pending.isEmpty && !table.hasPending)
         #expect(table["count"] == 3)
     }
@@ -23,7 +23,7 @@ struct EntryTableTests {
         #expect(table.values == ["ours": 1] && !table.hasPending)
         _ = table.exchange("ours", nil, edit: 2)
         #expect(table.pending.mapValues(\.value) == ["ours": nil])
-        table.noteStored(table.pending)
+        table.markWritten(table.pending)
         #expect(table.values.isEmpty && table.names.isEmpty && !table.hasPending)
     }
 

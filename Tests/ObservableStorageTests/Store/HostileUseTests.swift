@@ -178,11 +178,11 @@ struct HostileUseTests {
         let written = state.entries.pending
         _ = try state.edit(["b": .some(2)])
         _ = try state.edit(["a": .some(3)])
-        state.noteStored(written)
+        state.markWritten(written)
         #expect(state.entries.pending.mapValues(\.value) == ["a": 3, "b": 2])
         let merged = state.merge(["a": .some(9), "c": .some(4)], origin: .external)
         #expect(merged.map(\.key) == ["c"])
-        state.noteStored(state.entries.pending)
+        state.markWritten(state.entries.pending)
         #expect(state.entries.pending.isEmpty)
         #expect(state.entries.values == ["a": 3, "b": 2, "c": 4])
     }

@@ -57,7 +57,7 @@ struct LayerTests {
         #expect((settings.size, settings.stored(\.size).source) == (7, .registered))
         settings.size = 8
         #expect((settings.size, settings.stored(\.size).source) == (8, .stored))
-        #expect(store.source(of: StorageKey("other", default: 0)) == .keyDefault)
+        #expect(store.stored(StorageKey("other", default: 0)).source == .keyDefault)
         settings.host = "user"
         try await store.flush()
         let stored = try PropertyListValue.decode(Data(contentsOf: files.user)).value

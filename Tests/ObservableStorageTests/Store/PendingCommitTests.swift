@@ -101,14 +101,15 @@ struct PendingCommitTests {
         let known = StorageEntries(row.known, revision: revision(row.knownRevision))
         let found = StorageEntries(row.found, revision: revision(row.foundRevision))
         let cache = EntryCache(entries: [:], executor: DispatchQueueExecutor(label: "PendingCommitTests"))
-        let commit = PendingCommit(row.edits, upTo: 9, of: cache)
-        var entries = found
         let unknownEdits = UnknownEdits()
+        if row.wasStored { unknownEdits.insert(row.edits, of: 7) }
+        let commit = PendingCommit(row.edits, upTo: 9, of: cache, after: unknownEdits)
         if row.wasStored {
-            unknownEdits.noteUnknown(row.edits, of: 7)
-            entries.repetition.outcomes = [7: true]
+            #expect(commit.options.unknown == [7])
+            commit.options.whenResolved?([7: true])
         }
-        var run = commit.begin(in: &entries, after: unknownEdits)
+        var entries = found
+        var run = commit.begin(on: found)
         try run.apply(to: &entries)
         for (key, value) in row.transaction { entries[key] = value }
         run.transaction = row.transaction

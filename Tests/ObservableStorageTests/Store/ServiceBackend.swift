@@ -6,7 +6,7 @@ import TestSupport
 @testable import ObservableStorage
 
 /// A storage on another machine: it suspends instead of blocking, has revisions and limits, and loses answers on request of a test.
-final class ServiceBackend: StorageBackend {
+final class ServiceBackend: CommittingBackend {
     /// Where a call waits until the test lets it go on.
     enum Place: Sendable, Hashable {
         case beforeLoad, beforeEdit, beforeComparison, afterEdit, beforeCommits
@@ -112,6 +112,12 @@ final class ServiceBackend: StorageBackend {
     }
 
     func edit(_ body: @Sendable (inout StorageEntries) throws -> Void) async throws -> StorageEntries {
+        try await edit(CommitOptions(), body)
+    }
+
+    func edit(
+        _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
+    ) async throws -> StorageEntries {
         try await run {
             await pass(.beforeEdit)
             if let refusal = state.withLock({ $0.refusals.isEmpty ? nil : $0.refusals.removeFirst() }) {
@@ -120,7 +126,12 @@ final class ServiceBackend: StorageBackend {
                 await pass(.afterEdit)
                 throw refusal
             }
-            let stored = compares ? try await compareAndStore(body) : try memory.edit { try note(&$0, body) }
+            if !options.unknown.isEmpty {
+                let known = state.withLock { $0.identities }
+                options.whenResolved?(options.unknown.reduce(into: [:]) { $0[$1] = known.contains($1) })
+            }
+            let identity = options.identity
+            let stored = compares ? try await compareAndStore(identity, body) : try memory.edit { try note(&$0, identity, body) }
             await pass(.afterEdit)
             let isLost = state.withLock { state in
                 defer { state.lostAnswers = max(0, state.lostAnswers - 1) }
@@ -131,17 +142,11 @@ final class ServiceBackend: StorageBackend {
         }
     }
 
-    private func note(_ entries: inout StorageEntries, _ body: (inout StorageEntries) throws -> Void) throws {
-        let found = entries
+    private func note(
+        _ entries: inout StorageEntries, _ identity: UInt64?, _ body: (inout StorageEntries) throws -> Void
+    ) throws {
         try body(&entries)
-        let unknown = entries.repetition.unknown
-        if !unknown.isEmpty {
-            entries = found
-            let known = state.withLock { $0.identities }
-            for identity in unknown { entries.repetition.outcomes[identity] = known.contains(identity) }
-            try body(&entries)
-        }
-        let (names, keys, identity) = (entries.editedKeys.sorted(), entries.readKeys, entries.repetition.identity)
+        let (names, keys) = (entries.editedKeys.sorted(), entries.readKeys)
         state.withLock { state in
             if let identity { state.identities.insert(identity) }
             if !names.isEmpty { state.batches.append(names) }
@@ -149,11 +154,11 @@ final class ServiceBackend: StorageBackend {
         }
     }
 
-    private func compareAndStore(_ body: (inout StorageEntries) throws -> Void) async throws -> StorageEntries {
+    private func compareAndStore(_ identity: UInt64?, _ body: (inout StorageEntries) throws -> Void) async throws -> StorageEntries {
         while true {
             let found = memory.load()
             var edited = found
-            try note(&edited, body)
+            try note(&edited, identity, body)
             await pass(.beforeComparison)
             var isCurrent = true
             let stored = try memory.edit { latest in

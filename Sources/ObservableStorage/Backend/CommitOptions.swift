@@ -1,0 +1,51 @@
+/// How a backend stores the edits of a store's commit.
+package struct CommitOptions: Sendable {
+    /// Whether the edits may become durable after the call returns: a journal is synchronized later.
+    var isBehind = false
+    /// Called by a file under its lock, with the list and its identity, after the edits are in it.
+    var whenStored: (@Sendable (_ list: ResolvedPath, _ identity: FileIdentity?) -> Void)?
+    /// Identifies the commit, whose edits the store repeats if its outcome is unknown; nil if it does not.
+    package var identity: UInt64?
+    /// The identities of earlier commits whose outcome is unknown.
+    package var unknown: Set<UInt64> = []
+    /// Called before the edit runs with the outcomes of earlier commits: whether they have taken effect.
+    package var whenResolved: (@Sendable (_ outcomes: [UInt64: Bool]) -> Void)?
+
+    package init() {}
+}
+
+/// A storage of this library, of which a store asks more than of others.
+package protocol CommittingBackend: StorageBackend {
+    /// Runs an edit as ``StorageBackend/edit(_:)`` does, which this is unless the backend implements it.
+    ///
+    /// A storage that can find out the outcome of earlier commits does so before it stores anything.
+    nonisolated(nonsending) func edit(
+        _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
+    ) async throws -> StorageEntries
+
+    /// Whether an edit inside another one, on the same thread, is made separately: false unless the backend implements it.
+    ///
+    /// The closure of an edit may end the process, whose last edits are then stored on that thread; otherwise they are stored on another
+    /// thread, and are lost if they have to wait for the first edit.
+    var allowsNestedEdits: Bool { get }
+}
+
+extension CommittingBackend {
+    package nonisolated(nonsending) func edit(
+        _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
+    ) async throws -> StorageEntries {
+        try await edit(body)
+    }
+
+    package var allowsNestedEdits: Bool { false }
+}
+
+extension StorageBackend {
+    /// Runs an edit for a commit, with its options if the storage observes them.
+    nonisolated(nonsending) func commit(
+        _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
+    ) async throws -> StorageEntries {
+        guard let backend = self as? any CommittingBackend else { return try await edit(body) }
+        return try await backend.edit(options, body)
+    }
+}

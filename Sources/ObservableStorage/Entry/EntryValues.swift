@@ -1,0 +1,47 @@
+import PropertyListCoding
+
+/// The values of all entries at one revision.
+struct EntryValues: Sendable {
+    var revision: UInt64
+    private(set) var values: [String: PropertyListValue]
+    // Of entries whose values may be invalid.
+    private var histories: [String: EntryHistory] = [:]
+
+    init(revision: UInt64, values: [String: PropertyListValue]) {
+        self.revision = revision
+        self.values = values
+    }
+
+    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
+    func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+        name.previous({ values[$0] }, { histories[$0] })
+    }
+
+    /// The values after some edits; for a reader of the edited values, who needs no earlier ones.
+    func applying(_ edits: EntryEdits) -> EntryValues {
+        var edited = self
+        for (name, value) in edits {
+            edited.values[name] = value
+            edited.histories[name] = nil
+        }
+        return edited
+    }
+
+    /// Sets the value of an entry to the present one, and returns the previous one.
+    mutating func set(_ entry: Entry) -> PropertyListValue? {
+        let history = entry.content.history
+        if !history.isEmpty || !histories.isEmpty { histories[entry.name] = history.isEmpty ? nil : history }
+        guard let value = entry.content.value else { return values.removeValue(forKey: entry.name) }
+        return values.updateValue(value, forKey: entry.name)
+    }
+}
+
+extension EntryName {
+    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
+    func previous(
+        _ stored: (String) -> PropertyListValue?, _ history: (String) -> EntryHistory?
+    ) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+        let (own, fallback) = (location(stored), fallbackLocation(stored))
+        return (history(own.own)?.earlier(own) ?? [], fallback.flatMap { history($0.own)?.earlier($0) } ?? [])
+    }
+}
