@@ -28,6 +28,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "ObservableStorage", targets: ["ObservableStorage"]),
+        .library(name: "CloudStorage", targets: ["CloudStorage"]),
         .library(name: "UserDefaultsStorage", targets: ["UserDefaultsStorage"]),
         .library(name: "EtcdStorage", targets: ["EtcdStorage"]),
         .library(name: "PropertyListCoding", targets: ["PropertyListCoding"]),
@@ -39,6 +40,8 @@ let package = Package(
         .target(
             name: "ObservableStorage", dependencies: ["FoundationSubset", "PropertyListCoding"], exclude: excluded, resources: privacy,
             swiftSettings: settings),
+        .target(
+            name: "CloudStorage", dependencies: ["FoundationSubset", "ObservableStorage", "PropertyListCoding"], swiftSettings: settings),
         .target(
             name: "UserDefaultsStorage", dependencies: ["ObservableStorage", "PropertyListCoding"], exclude: excluded, resources: privacy,
             swiftSettings: settings),
@@ -75,13 +78,17 @@ let package = Package(
             dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
             swiftSettings: testSettings),
         .testTarget(
+            name: "CloudStorageTests", dependencies: ["CloudStorage", "ObservableStorage", "PropertyListCoding", "TestSupport"],
+            swiftSettings: testSettings),
+        .testTarget(
             name: "FileStorageTests",
             dependencies: ["Peer", "ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
             swiftSettings: testSettings),
         .testTarget(
             name: "PackageTests",
             dependencies: [
-                "Daemon", "Peer", "Workers", "ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage",
+                "CloudStorage", "Daemon", "Peer", "Workers", "ObservableStorage", "PropertyListCoding", "TestSupport",
+                "UserDefaultsStorage",
             ],
             swiftSettings: testSettings),
         .testTarget(

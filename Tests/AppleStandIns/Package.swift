@@ -39,7 +39,7 @@ let frameworks = standIns.map { Target.Dependency(stringLiteral: $0.name) }
 let package = Package(
     name: "AppleStandIns",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
-    products: [.library(name: "AppleStandIns", targets: ["ObservableStorage", "UserDefaultsStorage"])],
+    products: [.library(name: "AppleStandIns", targets: ["CloudStorage", "ObservableStorage", "UserDefaultsStorage"])],
     targets: standIns + [
         .target(name: "FoundationSubset", path: "Links/Sources/FoundationSubset", swiftSettings: settings),
         .target(
@@ -48,6 +48,9 @@ let package = Package(
         .target(
             name: "ObservableStorage", dependencies: frameworks + ["FoundationSubset", "PropertyListCoding"],
             path: "Links/Sources/ObservableStorage", exclude: ["PrivacyInfo.xcprivacy"], swiftSettings: settings),
+        .target(
+            name: "CloudStorage", dependencies: ["FoundationSubset", "ObservableStorage", "PropertyListCoding"],
+            path: "Links/Sources/CloudStorage", swiftSettings: settings),
         .target(
             name: "UserDefaultsStorage", dependencies: ["ObservableStorage", "PropertyListCoding"],
             path: "Links/Sources/UserDefaultsStorage", exclude: ["PrivacyInfo.xcprivacy"], swiftSettings: settings),
@@ -58,6 +61,9 @@ let package = Package(
             name: "ObservableStorageTests",
             dependencies: frameworks + ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
             path: "Links/Tests", swiftSettings: testSettings),
+        .testTarget(
+            name: "CloudStorageTests", dependencies: ["CloudStorage", "ObservableStorage", "PropertyListCoding", "TestSupport"],
+            path: "Links/CloudTests", swiftSettings: testSettings),
     ] + services,
     swiftLanguageModes: [.v6]
 )

@@ -263,10 +263,10 @@ struct READMETests {
     func namedTests() throws {
         let source = URL(filePath: #filePath)
         let package = source.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let documentation = package.appending(path: "Sources/ObservableStorage/Documentation.docc")
+        let (store, cloud) = ("ObservableStorage/Documentation.docc", "CloudStorage/Documentation.docc")
         let tests = try Self.tests(below: package.appending(path: "Tests"))
-        for page in ["ApplePlatforms.md", "ICloud.md", "OtherLibraries.md"] {
-            let rows = try String(contentsOf: documentation.appending(path: page), encoding: .utf8)
+        for page in ["\(store)/ApplePlatforms.md", "\(store)/OtherLibraries.md", "\(cloud)/CloudStorage.md"] {
+            let rows = try String(contentsOf: package.appending(path: "Sources/\(page)"), encoding: .utf8)
                 .components(separatedBy: "\n").filter { $0.hasPrefix("| ") && !$0.hasSuffix(" | test |") }
             try #require(rows.count > 10)
             for row in rows {

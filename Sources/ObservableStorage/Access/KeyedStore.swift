@@ -67,7 +67,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     }
 
     /// The key at a key path, with its name in the store.
-    @usableFromInline func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StorageKey<Value> {
+    @usableFromInline package func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StorageKey<Value> {
         table.withKey(path) { $0.key() }
     }
 }

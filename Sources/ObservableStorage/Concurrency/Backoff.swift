@@ -1,19 +1,19 @@
-import Dispatch
+package import Dispatch
 
 /// The delay before a failed operation is retried: doubled after each failure, up to half a minute.
-struct Backoff: Sendable {
+package struct Backoff: Sendable {
     /// The number of consecutive failures.
     private(set) var failures = 0
     private var hints = 0
     private let firstDelay: Int
 
     /// - Parameter firstDelay: the first delay, in milliseconds.
-    init(firstDelay: Int = 50) {
+    package init(firstDelay: Int = 50) {
         self.firstDelay = firstDelay
     }
 
     /// Records a failure and returns the delay.
-    mutating func fail() -> DispatchTimeInterval {
+    package mutating func fail() -> DispatchTimeInterval {
         defer { failures += 1 }
         return delay(after: failures)
     }
@@ -33,7 +33,7 @@ struct Backoff: Sendable {
     }
 
     /// Records a success.
-    mutating func succeed() {
+    package mutating func succeed() {
         self = Backoff(firstDelay: firstDelay)
     }
 

@@ -1,9 +1,9 @@
 import Observation
-import PropertyListCoding
+package import PropertyListCoding
 import Synchronization
 
 /// Edits by the name of the entry: the value that is set, nil for a removal.
-typealias EntryEdits = [String: PropertyListValue?]
+package typealias EntryEdits = [String: PropertyListValue?]
 
 /// The paths of the edited values inside an entry's dictionary, by the name of the entry; none for an edit of the whole entry.
 typealias EditedPaths = [String: [[String]]]

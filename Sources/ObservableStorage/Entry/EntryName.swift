@@ -18,7 +18,7 @@ package struct EntryName: Sendable, Hashable {
     /// The beginning of the names of this library's own entries.
     static let reservedPrefix = "ObservableStorage."
     /// The beginning of the names of entries that observers of all entries do not see: they only describe other entries.
-    static let hiddenPrefix = reservedPrefix + "cloud/"
+    package static let hiddenPrefix = reservedPrefix + "cloud/"
 
     /// The name under which default values are registered.
     var registered: String {

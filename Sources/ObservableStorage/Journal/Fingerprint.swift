@@ -4,7 +4,7 @@ import PropertyListCoding
 extension PropertyListValue? {
     /// A number that equal values have in every process, and different ones hardly ever; 0 for none.
     @inline(__always)
-    var fingerprint: UInt64 {
+    package var fingerprint: UInt64 {
         switch self {
         case nil: 0
         case .integer(let number)?: number.fingerprint

@@ -46,14 +46,14 @@ struct KeyNaming: Sendable {
 }
 
 /// A key of any value type.
-protocol AnyStorageKey<Value>: Sendable {
+package protocol AnyStorageKey<Value>: Sendable {
     associatedtype Value: Sendable
     /// The key.
     var storageKey: StorageKey<Value> { get }
 }
 
 extension StorageKey: AnyStorageKey {
-    var storageKey: StorageKey { self }
+    package var storageKey: StorageKey { self }
 }
 
 extension AnyStorageKey {

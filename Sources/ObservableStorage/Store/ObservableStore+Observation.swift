@@ -54,7 +54,7 @@ extension ObservableStore {
     }
 
     /// Every change of every entry from now on, in order, as a new stream for each call; the changes of one transaction have the same
-    /// revision. The times that a ``CloudMirror`` stores beside the values are left out.
+    /// revision. The times that a mirror in iCloud stores beside the values are left out.
     ///
     /// Ends like ``values(of:)``.
     ///

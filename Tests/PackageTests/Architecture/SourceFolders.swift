@@ -9,7 +9,7 @@ struct SourceFolders {
     /// The folders of `Sources/ObservableStorage`: each may use those before it.
     static let order = [
         "Concurrency", "Value", "Entry", "Key", "Change", "File", "Watcher", "Backend", "Journal", "FileBackend", "Store",
-        "Access", "Scene", "Cloud", "Apple",
+        "Access", "Scene", "Apple",
     ]
 
     /// A use of a type that another folder declares.

@@ -1,3 +1,4 @@
+import CloudStorage
 import ObservableStorage
 import PropertyListCoding
 import TestSupport
@@ -25,7 +26,7 @@ struct ICloudTests {
 
     @Test("A test has two devices in one process")
     func twoDevices() async throws {
-        // snippet: ICloud
+        // snippet: CloudStorage
         let cloud = InMemoryCloud()
         let phone = try ObservableStore(backend: InMemoryBackend())
         let tablet = try ObservableStore(backend: InMemoryBackend())
@@ -46,14 +47,14 @@ struct ICloudTests {
         let cloud = InMemoryCloud()
         let settings = KeyedStore<AppKeys>(try ObservableStore(backend: InMemoryBackend()))
         let remote = cloud.makeRemote()
-        // snippet: ICloud
+        // snippet: CloudStorage
         let mirror = CloudMirror(settings, \.volume, \.theme, remote: remote)
         let events = mirror.events
         mirror.start()
         // end
         defer { withExtendedLifetime(mirror) {} }
         cloud.replaceValues([:], because: .quotaViolation)
-        // snippet: ICloud
+        // snippet: CloudStorage
         for await event in events {
             switch event {
             case .quotaExceeded: return show("iCloud is full: settings stay on this device.")

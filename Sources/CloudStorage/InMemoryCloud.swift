@@ -1,3 +1,4 @@
+import ObservableStorage
 public import PropertyListCoding
 
 /// A cloud in memory, for tests and previews: each remote behaves like the key-value store of another device of the same user.
@@ -8,9 +9,8 @@ public import PropertyListCoding
 /// let tablet = CloudMirror(tabletStore, keys: .volume, remote: cloud.makeRemote())
 /// ```
 public final class InMemoryCloud: Sendable {
-    private typealias Device = (id: UInt64, changes: ChangePublisher<CloudChange>)
-
-    private let state: Lock<(values: [String: PropertyListValue], devices: [Device])>
+    /// The values, and what each device is notified with.
+    private let state: Lock<(values: [String: PropertyListValue], devices: [ChangePublisher<CloudChange>])>
 
     /// Creates a cloud with some values.
     public init(_ values: [String: PropertyListValue] = [:]) {
@@ -24,9 +24,9 @@ public final class InMemoryCloud: Sendable {
 
     /// The cloud as another device sees it.
     public func makeRemote() -> any CloudRemote {
-        let device: Device = (UniqueNumber.next(), ChangePublisher())
-        state.withLock { $0.devices.append(device) }
-        return Remote(cloud: self, id: device.id, changes: device.changes)
+        let changes = ChangePublisher<CloudChange>()
+        state.withLock { $0.devices.append(changes) }
+        return Remote(cloud: self, changes: changes)
     }
 
     /// Replaces all values, as the service does, and tells all devices why.
@@ -34,24 +34,25 @@ public final class InMemoryCloud: Sendable {
         tell(change) { $0 = values }
     }
 
-    private func tell(_ change: CloudChange, except id: UInt64? = nil, _ edit: (inout [String: PropertyListValue]) -> Void) {
+    private func tell(
+        _ change: CloudChange, except device: ChangePublisher<CloudChange>? = nil, _ edit: (inout [String: PropertyListValue]) -> Void
+    ) {
         let (_, devices) = state.take { state in
             let before = state.values
             edit(&state.values)
-            return (before, state.devices.filter { $0.id != id })
+            return (before, state.devices.filter { $0 !== device })
         }
-        for device in devices { device.changes.publish(change) }
+        for device in devices { device.publish(change) }
     }
 
     private struct Remote: CloudRemote {
         let cloud: InMemoryCloud
-        let id: UInt64
         let changes: ChangePublisher<CloudChange>
 
         func values() -> [String: PropertyListValue?] { cloud.values }
 
         func set(_ value: PropertyListValue, forKey name: String) {
-            cloud.tell(.serverChange, except: id) { $0[name] = value }
+            cloud.tell(.serverChange, except: changes) { $0[name] = value }
         }
 
         func synchronize() {}

@@ -1,11 +1,12 @@
 import Dispatch
 import FoundationSubset
+public import ObservableStorage
 import PropertyListCoding
 
 /// Keeps chosen keys of a store equal on all devices of a user, through iCloud's key-value store.
 ///
 /// The newest edit of a key wins. The mirror pulls before it pushes, never pushes a default, and changes that it pulls have the origin
-/// ``ChangeOrigin/external``. <doc:ICloud> has all rules.
+/// `ChangeOrigin.external`. The page of the module has all rules.
 ///
 /// ```swift
 /// let mirror = CloudMirror(store, keys: .volume, .theme)
@@ -98,11 +99,11 @@ public actor CloudMirror {
     /// Edits from now on are mirrored. Returns immediately; the work is done on a queue of the mirror. It goes on until ``stop()``, until
     /// the mirror is released, or until the store is closed. While the store's storage could not be opened yet, the mirror waits for that,
     /// because the stored values and the times of their edits are not known. A read-only store is not mirrored, which is reported in its
-    /// ``ObservableStore/failures``.
+    /// `failures`.
     public nonisolated func start() {
         // The times of edits could not be stored.
-        if store.backend.isReadOnly { return store.reports.report(.readOnly(file: store.name)) }
-        guard store.availabilityState.isOpened else { return perform { $0.waitUntilOpened() } }
+        if store.isReadOnly { return store.report(.readOnly(file: store.name)) }
+        guard store.isOpened else { return perform { $0.waitUntilOpened() } }
         let (keys, entries, tokens) = observe()
         perform { $0.begin(keys, entries, tokens) }
     }
@@ -131,7 +132,7 @@ public actor CloudMirror {
 
     /// What happens to the mirror from now on, as a new stream for each call, until the mirror is released.
     ///
-    /// A quota that is exceeded, a refused key and a rejected value are also reported in the store's ``ObservableStore/failures``.
+    /// A quota that is exceeded, a refused key and a rejected value are also reported in the store's `failures`.
     public nonisolated var events: AsyncStream<Event> {
         publisher.stream()
     }
@@ -144,13 +145,13 @@ public actor CloudMirror {
 // Inputs.
 extension CloudMirror {
     private typealias Beginning = (
-        keys: [CloudMirrorState.MirroredKey], entries: [String: PropertyListValue], tokens: [ObservationToken]
+        keys: [MirroredKey], entries: [String: PropertyListValue], tokens: [ObservationToken]
     )
 
     private func waitUntilOpened() {
         guard state == nil, opening == nil else { return }
-        opening = Task { [weak self, availability = store.availabilityState] in
-            for await _ in availability.updates where availability.isOpened {
+        opening = Task { [weak self, updates = store.availabilityUpdates] in
+            for await _ in updates where self?.store.isOpened == true {
                 self?.perform { $0.beginOpened() }
                 return
             }
@@ -167,7 +168,7 @@ extension CloudMirror {
     /// - Parameters:
     ///   - entries: the values of the keys, and their times, when the mirror was started.
     ///   - tokens: the observation of the keys and of the cloud since then.
-    private func begin(_ keys: [CloudMirrorState.MirroredKey], _ entries: [String: PropertyListValue], _ tokens: [ObservationToken]) {
+    private func begin(_ keys: [MirroredKey], _ entries: [String: PropertyListValue], _ tokens: [ObservationToken]) {
         opening?.cancel()
         opening = nil
         guard state == nil else { return }
@@ -182,16 +183,14 @@ extension CloudMirror {
         for key in keys { look(at: key.name) }
     }
 
-    private nonisolated func observe(_ key: CloudMirrorState.MirroredKey) -> ObservationToken {
-        store.cache.observe(
-            StorageKey<PropertyListValue?>(key.name), initial: false,
-            Observer(
-                // The time of the edit is taken here: the mirror's queue may come to it after a later edit elsewhere.
-                onReceive: { [weak self, clock] change in
-                    let time = clock()
-                    self?.perform { $0.look(at: change.key, after: change, of: time) }
-                },
-                onFinish: { [weak self] _ in self?.perform { $0.end() } }))
+    private nonisolated func observe(_ key: MirroredKey) -> ObservationToken {
+        store.observeEntry(key.name) { [weak self, clock] change in
+            // The time of the edit is taken here: the mirror's queue may come to it after a later edit elsewhere.
+            let time = clock()
+            self?.perform { $0.look(at: change.key, after: change, of: time) }
+        } onFinish: { [weak self] in
+            self?.perform { $0.end() }
+        }
     }
 
     /// Compares the present value of a key with the last known one.
@@ -268,7 +267,7 @@ extension CloudMirror {
             noteStored(pulls)
             return missed.map { name, value in .missed(name, value) }
         } catch {
-            if error != .closed { store.reports.report(error) }
+            if error != .closed { store.report(error) }
             end()
             return []
         }
@@ -294,9 +293,9 @@ extension CloudMirror {
         publisher.publish(event)
         switch event {
         case .downloadBegan, .accountChanged: break
-        case .quotaExceeded: store.reports.report(.unmirrored(key: nil, reason: "iCloud is full; remove something from it"))
-        case .refused(let key, let reason): store.reports.report(.unmirrored(key: key, reason: reason))
-        case .rejected(let error): store.reports.report(error)
+        case .quotaExceeded: store.report(.unmirrored(key: nil, reason: "iCloud is full; remove something from it"))
+        case .refused(let key, let reason): store.report(.unmirrored(key: key, reason: reason))
+        case .rejected(let error): store.report(error)
         }
     }
 }

@@ -1,4 +1,5 @@
-@testable import ObservableStorage
+@testable import CloudStorage
+import ObservableStorage
 import PropertyListCoding
 import Testing
 
@@ -17,7 +18,7 @@ struct CloudMirrorStateTests {
     /// A mirror of `a` that has begun, and the actions with which it did.
     private func started(
         _ value: PropertyListValue? = nil, _ stamp: CloudStamp? = nil, cloud: [String: PropertyListValue?] = [:],
-        key: CloudMirrorState.MirroredKey = CloudMirrorState.MirroredKey(name: "a")
+        key: MirroredKey = MirroredKey(name: "a")
     ) -> (CloudMirrorState, [CloudMirrorState.Action]) {
         var state = CloudMirrorState([key])
         var (values, stamps): (Cloud, [String: CloudStamp]) = ([:], [:])
@@ -169,7 +170,7 @@ struct CloudMirrorStateTests {
 
     @Test("A default that reading has written is not pushed, neither at once nor after a removal")
     func persistedDefault() {
-        let key = CloudMirrorState.MirroredKey(name: "a", persistedDefault: 9)
+        let key = MirroredKey(name: "a", persistedDefault: 9)
         var (state, _) = started(key: key)
         #expect(state.handle(edit(9), now: 200) == [])
         #expect(state.handle(edit(1), now: 201).first == .push("a", entry(1, at: 201)))
@@ -181,10 +182,10 @@ struct CloudMirrorStateTests {
 
     @Test("A migration is no edit: the same value in a newer form keeps its time")
     func migration() {
-        let key = CloudMirrorState.MirroredKey(name: "a") { value in value == "1" ? 1 : value }
+        let key = MirroredKey(name: "a") { value in value == "1" ? 1 : value }
         var (state, _) = started(nil, nil, cloud: ["a": entry("1", at: 5)], key: key)
         #expect(state.handle(.cloudChanged(.serverChange, ["a": entry("1", at: 5)]), now: 200) == [])
-        let later = CloudMirrorState.MirroredKey(name: "a") { value in value == "2" ? 2 : value }
+        let later = MirroredKey(name: "a") { value in value == "2" ? 2 : value }
         (state, _) = started("1", stamp(5), cloud: ["a": entry("1", at: 5)], key: later)
         #expect(state.handle(edit("2", isMigration: true), now: 4).first == .push("a", entry("2", at: 6)))
         #expect(state.handle(edit(2, isMigration: true), now: 200) == [])
@@ -246,7 +247,7 @@ struct CloudMirrorStateTests {
 
     @Test("After the quota is exceeded nothing is pushed until something is removed")
     func quota() {
-        var state = CloudMirrorState([CloudMirrorState.MirroredKey(name: "a"), CloudMirrorState.MirroredKey(name: "b")])
+        var state = CloudMirrorState([MirroredKey(name: "a"), MirroredKey(name: "b")])
         let cloud: Cloud = ["b": entry(1, at: 5)]
         _ = state.handle(.started(values: ["b": 1], stamps: ["b": stamp(5)], cloud: cloud), now: 100)
         _ = state.handle(edit(2), now: 200)
@@ -270,10 +271,10 @@ struct CloudMirrorStateTests {
     @Test("A name that is too long is refused before anything is pushed, and so is a key that cannot be mirrored")
     func refusedKeys() {
         let long = String(repeating: "a", count: 65)
-        var (state, actions) = started(1, stamp(5), key: CloudMirrorState.MirroredKey(name: long))
+        var (state, actions) = started(1, stamp(5), key: MirroredKey(name: long))
         #expect(actions == [.tell(.refused(key: long, reason: "its name has 65 bytes, and iCloud allows 64"))])
         #expect(state.handle(.localChanged(long, 2, nil, isMigration: false), now: 200) == [])
-        #expect(started(key: CloudMirrorState.MirroredKey(name: "a", obstacle: "no")).1 == [.tell(.refused(key: "a", reason: "no"))])
+        #expect(started(key: MirroredKey(name: "a", obstacle: "no")).1 == [.tell(.refused(key: "a", reason: "no"))])
     }
 
     @Test("A value that is too large is refused, told once, and pushed when it is smaller")
@@ -292,7 +293,7 @@ struct CloudMirrorStateTests {
     @Test("A value of another type is rejected and told once; the own one is kept, and pushed after the next edit")
     func rejected() {
         let error = StorageError.undecodable(key: "a", expected: "Int", found: "string")
-        let key = CloudMirrorState.MirroredKey(name: "a") { value throws(StorageError) in
+        let key = MirroredKey(name: "a") { value throws(StorageError) in
             guard case .integer = value else { throw error }
             return value
         }
@@ -306,7 +307,7 @@ struct CloudMirrorStateTests {
     func unreadable() {
         let told = CloudMirrorState.Action.tell(.rejected(.unmirrored(key: "a", reason: "its value in the cloud cannot be read")))
         #expect(started(1, stamp(5, isPushed: false), cloud: ["a": nil]).1 == [told])
-        var state = CloudMirrorState([CloudMirrorState.MirroredKey(name: "a"), CloudMirrorState.MirroredKey(name: "b")])
+        var state = CloudMirrorState([MirroredKey(name: "a"), MirroredKey(name: "b")])
         let cloud: [String: PropertyListValue?] = ["a": nil, "b": entry(2, at: 6)]
         let begin = CloudMirrorState.Input.started(values: ["a": 1, "b": 1], stamps: ["a": stamp(5), "b": stamp(5)], cloud: cloud)
         #expect(state.handle(begin, now: 100) == [told, .pull("b", from: 1, to: 2, stamp(6))])
@@ -357,7 +358,7 @@ struct CloudMirrorStateTests {
 
     @Test("Other entries of the cloud are left alone, and a key that is given twice is one")
     func others() {
-        var state = CloudMirrorState([CloudMirrorState.MirroredKey(name: "a"), CloudMirrorState.MirroredKey(name: "a")])
+        var state = CloudMirrorState([MirroredKey(name: "a"), MirroredKey(name: "a")])
         let actions = state.handle(.started(values: [:], stamps: [:], cloud: ["b": 1, "a": entry(1, at: 5)]), now: 100)
         #expect(actions == [.pull("a", from: nil, to: 1, stamp(5))])
         #expect(state.handle(.localChanged("b", 1, nil, isMigration: false), now: 200) == [])

@@ -1,4 +1,5 @@
-@testable import ObservableStorage
+@testable import CloudStorage
+import ObservableStorage
 import PropertyListCoding
 import TestSupport
 
@@ -143,7 +144,7 @@ struct CloudHistory {
 
     private mutating func start(_ index: Int) {
         guard devices[index].state == nil else { return }
-        devices[index].state = CloudMirrorState(Self.names.map { CloudMirrorState.MirroredKey(name: $0) })
+        devices[index].state = CloudMirrorState(Self.names.map { MirroredKey(name: $0) })
         devices[index].edited = []
         handle(.started(values: devices[index].values, stamps: devices[index].stamps, cloud: devices[index].copy), index)
     }

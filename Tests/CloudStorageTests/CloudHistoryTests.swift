@@ -1,4 +1,5 @@
-@testable import ObservableStorage
+@testable import CloudStorage
+import ObservableStorage
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
-@testable import ObservableStorage
+@testable import CloudStorage
+import ObservableStorage
 import PropertyListCoding
 import Testing
 

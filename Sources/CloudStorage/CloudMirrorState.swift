@@ -1,3 +1,4 @@
+import ObservableStorage
 import PropertyListCoding
 
 /// Decides what a mirror does, as a value: inputs in, actions out, without a store, a cloud or a clock.
@@ -5,18 +6,6 @@ import PropertyListCoding
 /// Each key is a register whose newest edit wins. On every input the present values of both sides are compared, never a list of changes, so
 /// that notifications may be lost, repeated or arrive in any order.
 struct CloudMirrorState: Sendable {
-    /// A key to be mirrored.
-    struct MirroredKey: Sendable {
-        /// The name of the entry, equal in the store and in the cloud.
-        let name: String
-        /// The reason why the key cannot be mirrored; nil if it can.
-        var obstacle: String?
-        /// The stored form of a default that reading the key writes; nil for most keys.
-        var persistedDefault: PropertyListValue?
-        /// Returns a value of the cloud as the store will hold it, or throws if it is not a value of the key.
-        var stored: @Sendable (PropertyListValue) throws(StorageError) -> PropertyListValue = { $0 }
-    }
-
     enum Input: Sendable {
         /// The mirror begins with the stored values and times of its keys, and all entries of the cloud; nil for one that cannot be read.
         case started(values: [String: PropertyListValue], stamps: [String: CloudStamp], cloud: [String: PropertyListValue?])

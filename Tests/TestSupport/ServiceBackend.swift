@@ -1,14 +1,11 @@
-import Dispatch
-import Foundation
-import PropertyListCoding
-import TestSupport
-
-@testable import ObservableStorage
+public import Dispatch
+public import ObservableStorage
+public import PropertyListCoding
 
 /// A storage on another machine: it suspends instead of blocking, has revisions and limits, and loses answers on request of a test.
-final class ServiceBackend: CommittingBackend {
+public final class ServiceBackend: CommittingBackend {
     /// Where a call waits until the test lets it go on.
-    enum Place: Sendable, Hashable {
+    public enum Place: Sendable, Hashable {
         case beforeLoad, beforeEdit, beforeComparison, afterEdit, beforeCommits
     }
 
@@ -27,42 +24,48 @@ final class ServiceBackend: CommittingBackend {
         var mostRunning = 0
     }
 
-    static let lost = StorageError.outcomeUnknown(storage: "service", reason: "the answer was lost")
+    /// The error of an edit whose answer was lost.
+    public static let lost = StorageError.outcomeUnknown(storage: "service", reason: "the answer was lost")
 
-    let name = "service"
-    let limits: StorageLimits
+    /// The name in errors.
+    public let name = "service"
+    /// The limits of an edit.
+    public let limits: StorageLimits
     private let compares: Bool
     /// What is stored, for other writers.
-    let memory: InMemoryBackend
+    public let memory: InMemoryBackend
     /// The places at which calls have arrived.
-    let arrivals = Recorder<Place>()
+    public let arrivals = Recorder<Place>()
     private let state = Lock(State())
 
     /// - Parameters:
     ///   - compares: whether an edit is stored over newer entries, unless one that it has read has changed.
     ///   - rememberedCommits: how many commits it remembers.
-    convenience init(
+    public convenience init(
         _ entries: [String: PropertyListValue] = [:], limits: StorageLimits = .none, compares: Bool = false, rememberedCommits: Int = 100
     ) {
         self.init(over: InMemoryBackend(entries, rememberedCommits: rememberedCommits), limits: limits, compares: compares)
     }
 
     /// One of several connections to the same storage.
-    init(over memory: InMemoryBackend, limits: StorageLimits = .none, compares: Bool = false) {
+    public init(over memory: InMemoryBackend, limits: StorageLimits = .none, compares: Bool = false) {
         (self.memory, self.limits, self.compares) = (memory, limits, compares)
     }
 
-    var readKeys: [Set<String>?] { state.withLock { $0.readKeys } }
+    /// The names that each edit has read; nil for one that has read all.
+    public var readKeys: [Set<String>?] { state.withLock { $0.readKeys } }
     /// The names that each stored edit had edited, sorted.
-    var batches: [[String]] { state.withLock { $0.batches } }
-    var loads: Int { state.withLock { $0.loads } }
-    var mostRunning: Int { state.withLock { $0.mostRunning } }
+    public var batches: [[String]] { state.withLock { $0.batches } }
+    /// How often the entries were loaded.
+    public var loads: Int { state.withLock { $0.loads } }
+    /// The largest number of calls at one time.
+    public var mostRunning: Int { state.withLock { $0.mostRunning } }
 
     /// Makes calls wait at a place from now on.
-    func hold(_ place: Place) { state.withLock { $0.closed[place] = 1 } }
+    public func hold(_ place: Place) { state.withLock { $0.closed[place] = 1 } }
 
     /// Lets the calls that wait at a place, and later ones, go on.
-    func release(_ place: Place) {
+    public func release(_ place: Place) {
         let waiting = state.withLock { state in
             state.closed[place] = nil
             return state.waiting.removeValue(forKey: place) ?? []
@@ -71,15 +74,16 @@ final class ServiceBackend: CommittingBackend {
     }
 
     /// Loses the answers of the next edits, which are stored nevertheless.
-    func loseAnswers(_ count: Int) { state.withLock { $0.lostAnswers = count } }
+    public func loseAnswers(_ count: Int) { state.withLock { $0.lostAnswers = count } }
 
     /// Refuses the next edits with errors, one for each, and stores nothing.
-    func refuse(_ errors: StorageError...) { state.withLock { $0.refusals = errors } }
+    public func refuse(_ errors: StorageError...) { state.withLock { $0.refusals = errors } }
 
     /// Keeps the storage's own events back, so that the test sends them.
-    func withholdEvents() { state.withLock { $0.forwardsEvents = false } }
+    public func withholdEvents() { state.withLock { $0.forwardsEvents = false } }
 
-    func report(_ event: StorageEvent) { state.withLock { $0.report }?(event) }
+    /// Sends an event.
+    public func report(_ event: StorageEvent) { state.withLock { $0.report }?(event) }
 
     private func pass(_ place: Place) async {
         arrivals.record(place)
@@ -102,7 +106,8 @@ final class ServiceBackend: CommittingBackend {
         return try await body()
     }
 
-    func load() async throws -> StorageEntries {
+    /// The present entries.
+    public func load() async throws -> StorageEntries {
         await run {
             state.withLock { $0.loads += 1 }
             let entries = memory.load()
@@ -111,11 +116,12 @@ final class ServiceBackend: CommittingBackend {
         }
     }
 
-    func edit(_ body: @Sendable (inout StorageEntries) throws -> Void) async throws -> StorageEntries {
+    /// Edits the entries, as the test lets it.
+    public func edit(_ body: @Sendable (inout StorageEntries) throws -> Void) async throws -> StorageEntries {
         try await edit(CommitOptions(), body)
     }
 
-    func edit(
+    package func edit(
         _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
     ) async throws -> StorageEntries {
         try await run {
@@ -170,7 +176,8 @@ final class ServiceBackend: CommittingBackend {
         }
     }
 
-    func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
+    /// The commits after a revision.
+    public func commits(since revision: StorageRevision?) async throws -> [StorageCommit]? {
         try await run {
             await pass(.beforeCommits)
             if let refusal = state.withLock({ $0.refusals.isEmpty ? nil : $0.refusals.removeFirst() }) { throw refusal }
@@ -178,7 +185,8 @@ final class ServiceBackend: CommittingBackend {
         }
     }
 
-    func watch(
+    /// Reports the events of the memory, unless the test withholds them.
+    public func watch(
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
     ) -> ObservationToken {
         state.withLock { $0.report = report }

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+@testable import CloudStorage
 @testable import ObservableStorage
 import PropertyListCoding
 import TestSupport

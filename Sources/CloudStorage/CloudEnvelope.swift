@@ -1,3 +1,4 @@
+import ObservableStorage
 import PropertyListCoding
 
 /// A value in the cloud with the time of its edit, in one entry.
