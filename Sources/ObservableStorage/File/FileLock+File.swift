@@ -2,12 +2,12 @@ import FoundationSubset
 import Synchronization
 
 extension FileLock {
-    private static let mostAttempts = 100
+    private static let maximumAttempts = 100
 
     /// Opens the lock file, and creates it if there is none.
     func open() throws(StorageError) -> Int32 {
         do throws(SystemError) {
-            for _ in 0..<Self.mostAttempts {
+            for _ in 0..<Self.maximumAttempts {
                 if let descriptor = try openExisting() {
                     return try checked(descriptor)
                 }
@@ -211,18 +211,18 @@ extension FileLock {
 
     /// Registers a descriptor to be closed in forked children.
     static func register(_ descriptor: Int32) {
-        let (word, bit) = place(of: descriptor)
+        let (word, bit) = position(of: descriptor)
         if closesInChildren { word.pointee.bitwiseOr(bit, ordering: .acquiringAndReleasing) }
     }
 
     /// Called before a descriptor is closed: its number may be reused for another file afterwards.
     private static func unregister(_ descriptor: Int32) {
-        let (word, bit) = place(of: descriptor)
+        let (word, bit) = position(of: descriptor)
         word.pointee.bitwiseAnd(~bit, ordering: .acquiringAndReleasing)
     }
 
     /// The word with the bit of a descriptor, and that bit.
-    private static func place(of descriptor: Int32) -> (word: Block, bit: UInt) {
+    private static func position(of descriptor: Int32) -> (word: Block, bit: UInt) {
         var (block, index) = (registered, Int(descriptor))
         while index >= bitsOfBlock { (block, index) = (next(after: block), index - bitsOfBlock) }
         return (block + index / UInt.bitWidth, 1 << (index % UInt.bitWidth))
@@ -232,11 +232,11 @@ extension FileLock {
     private static func next(after block: Block) -> Block {
         while true {
             if let next = Block(bitPattern: block[wordsOfBlock].load(ordering: .acquiring)) { return next }
-            let made = makeBlock()
-            let address = UInt(bitPattern: made)
+            let new = makeBlock()
+            let address = UInt(bitPattern: new)
             // Otherwise another thread was faster.
             if !block[wordsOfBlock].compareExchange(expected: 0, desired: address, ordering: .acquiringAndReleasing).exchanged {
-                made.deallocate()
+                new.deallocate()
             }
         }
     }

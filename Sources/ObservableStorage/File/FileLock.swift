@@ -31,11 +31,11 @@ struct FileLock {
 
     // A commit holds the lock for less than that, unless the disk is busy.
     private static let firstPause = Duration.microseconds(50)
-    private static let mostPauses = 4
+    private static let maximumPauses = 4
     private static let checkInterval = Duration.milliseconds(100)
     private static let pollInterval = Duration.milliseconds(5)
     // Waiting is limited, even if other writers make progress.
-    private static let mostTimeouts = 30
+    private static let maximumTimeouts = 30
 
     /// Runs a closure while no other writer of the path can.
     ///
@@ -97,7 +97,7 @@ struct FileLock {
         do throws(StorageError) {
             // A writer that is only renaming finishes sooner than a thread is started.
             var pause = Self.firstPause
-            for _ in 0..<Self.mostPauses {
+            for _ in 0..<Self.maximumPauses {
                 if try tryLock(descriptor) { return descriptor }
                 wasContended = true
                 // Half of it is random, so that waiting writers do not try at the same time.
@@ -184,7 +184,7 @@ struct FileLock {
             let identity = lock.targetIdentity
             if identity != known { (known, since) = (identity, .now) }
             let now = ContinuousClock.now
-            let left = min(lock.timeout - since.duration(to: now), lock.timeout * mostTimeouts - lock.start.duration(to: now))
+            let left = min(lock.timeout - since.duration(to: now), lock.timeout * maximumTimeouts - lock.start.duration(to: now))
             guard left > .zero else { throw .locked(file: lock.target.path, waited: lock.timeout) }
             return left
         }

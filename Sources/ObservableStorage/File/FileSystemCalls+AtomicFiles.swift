@@ -10,7 +10,7 @@ extension FileSystemCalls {
     /// The maximum size of a file that is read, in bytes: larger than any property list, and small enough not to exhaust the memory.
     package static let largestFileSize = 1 << 30
 
-    private static let mostAttempts = 20
+    private static let maximumAttempts = 20
 
     /// Reads a whole file, with the identity of exactly the content that was read; nil if there is no file.
     ///
@@ -20,7 +20,7 @@ extension FileSystemCalls {
     /// - Parameter followsLinks: whether a link in the last component is followed.
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     func readFile(at path: ResolvedPath, followsLinks: Bool = false) throws(StorageError) -> (bytes: Data, identity: FileIdentity)? {
-        for attempt in 0..<Self.mostAttempts {
+        for attempt in 0..<Self.maximumAttempts {
             if attempt > 0 {
                 pause(.milliseconds(2))
             }

@@ -102,7 +102,7 @@ extension FileSystemCalls {
 }
 
 private let closer = DeferredCloser(
-    queue: DispatchQueue(label: "ObservableStorage.DeferredCloser", qos: .utility), delay: .milliseconds(10), mostWaiting: 16
+    queue: DispatchQueue(label: "ObservableStorage.DeferredCloser", qos: .utility), delay: .milliseconds(10), maximumWaiting: 16
 ) { close($0) }
 
 @discardableResult
@@ -177,22 +177,22 @@ private func sleep(for duration: Duration) {
 final class DeferredCloser: Sendable {
     private let queue: DispatchQueue
     private let delay: DispatchTimeInterval
-    private let mostWaiting: Int
+    private let maximumWaiting: Int
     private let close: @Sendable (Int32) -> Void
     /// The descriptors to be closed at the next time, and the number of those not closed yet, including those that are being closed.
     private let waiting = Lock<(descriptors: [Int32], count: Int)>(([], 0))
 
-    init(queue: DispatchQueue, delay: DispatchTimeInterval, mostWaiting: Int, close: @escaping @Sendable (Int32) -> Void) {
+    init(queue: DispatchQueue, delay: DispatchTimeInterval, maximumWaiting: Int, close: @escaping @Sendable (Int32) -> Void) {
         self.queue = queue
         self.delay = delay
-        self.mostWaiting = mostWaiting
+        self.maximumWaiting = maximumWaiting
         self.close = close
     }
 
     /// Closes a file after the delay at most, or immediately if too many are to be closed already.
     func closeLater(_ descriptor: Int32) {
         let (mayWait, isFirst) = waiting.withLock { waiting in
-            guard waiting.count < mostWaiting else { return (false, false) }
+            guard waiting.count < maximumWaiting else { return (false, false) }
             waiting.descriptors.append(descriptor)
             waiting.count += 1
             return (true, waiting.descriptors.count == 1)

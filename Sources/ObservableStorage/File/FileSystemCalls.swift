@@ -142,7 +142,7 @@ extension FileSystemCalls {
 
 extension FileSystemCalls {
     // Each attempt fails because the link was replaced between two calls.
-    private static let mostLooks = 64
+    private static let maximumLookups = 64
 
     /// The status of the file at a path; nil if there is none. A link in the last component is only followed on request.
     func status(at path: ResolvedPath, followsLinks: Bool = false) throws(SystemError) -> FileStatus? {
@@ -169,7 +169,7 @@ extension FileSystemCalls {
 
     /// The status of the file at a path itself, with the target of a symbolic link; nil if there is none.
     func entry(at path: ResolvedPath) throws(SystemError) -> (status: FileStatus, target: String?)? {
-        for _ in 0..<Self.mostLooks {
+        for _ in 0..<Self.maximumLookups {
             guard let status = try status(at: path) else { return nil }
             guard status.kind == .link else { return (status, nil) }
             do throws(SystemError) {

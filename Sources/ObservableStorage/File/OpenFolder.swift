@@ -43,11 +43,11 @@ extension FileSystemCalls {
 
 extension FileSystemCalls {
     // Each attempt fails because a folder was replaced between two calls.
-    private static let mostWalks = 64
+    private static let maximumWalks = 64
 
     /// Resolves every link of a path, and opens each folder on the way in the one before.
     func follow(_ path: AbsolutePath) throws(SystemError) -> ResolvedPath {
-        for _ in 0..<Self.mostWalks {
+        for _ in 0..<Self.maximumWalks {
             if let resolved = try walk(path) { return resolved }
         }
         throw SystemError(EBUSY)
@@ -182,8 +182,8 @@ extension FileSystemCalls {
             return
         }
         // The umask took some of its owner's permissions. Another user may have replaced it meanwhile, by one with those of others.
-        guard let made = try status(at: path), made.kind == .folder, made.owner == geteuid(), made.permissions != 0o700,
-            made.permissions & 0o077 == 0
+        guard let folder = try status(at: path), folder.kind == .folder, folder.owner == geteuid(), folder.permissions != 0o700,
+            folder.permissions & 0o077 == 0
         else { return }
         try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
     }

@@ -79,8 +79,8 @@ struct SystemRules: Sendable {
     func mayPurge(_ path: String) -> Bool {
         guard suspendsProcesses else { return false }
         guard isBelowHome(path) else { return AppGroup.isContainerPath(path) && path.contains("/Library/Caches/") }
-        let place = Self.canonical(path).dropFirst(home.count)
-        return place.hasPrefix("/Library/Caches/") || place.hasPrefix("/tmp/")
+        let relativePath = Self.canonical(path).dropFirst(home.count)
+        return relativePath.hasPrefix("/Library/Caches/") || relativePath.hasPrefix("/tmp/")
     }
 
     /// The folder of settings: Application Support, or Caches on tvOS, where the system lets applications create nothing in the former.

@@ -4,7 +4,7 @@ import PropertyListCoding
 /// Writes the edits of a journal into its property list.
 struct Checkpoint {
     // Each attempt fails because another program has replaced the list meanwhile.
-    private static let mostAttempts = 100
+    private static let maximumAttempts = 100
 
     private let journal: Journal
     private let list: ListFile
@@ -32,7 +32,7 @@ struct Checkpoint {
     ///
     /// - Returns: false if another process has written the edits, which still have to be synchronized.
     func write() throws -> Bool {
-        for _ in 0..<Self.mostAttempts {
+        for _ in 0..<Self.maximumAttempts {
             let target = try list.target()
             // Edits of others, and what other programs have done, are in the journal first.
             guard let state = try journal.upToDate(at: target), let entries = state.entries else { return true }
@@ -50,7 +50,7 @@ struct Checkpoint {
             guard let draft = try list.draft(of: edited, bytes, as: format, over: found, at: target) else { continue }
             defer { list.discard(draft) }
             let outcome = try list.recording(failureOf: draft.replacement) {
-                try journal.withJournal(of: target) { _, current in try place(draft, over: base, at: state.revision, &current) }
+                try journal.withJournal(of: target) { _, current in try replaceList(with: draft, over: base, at: state.revision, &current) }
             }
             switch outcome ?? .failed {
             case .failed: continue
@@ -77,8 +77,8 @@ struct Checkpoint {
 
     /// Announces and renames a list, under the lock. That it is in place is recorded when the folder is synchronized: a power failure before
     /// brings back the list that it replaced.
-    private func place(
-        _ draft: ListDraft, over base: JournaledList, at revision: UInt64, _ state: inout JournalState
+    private func replaceList(
+        with draft: ListDraft, over base: JournaledList, at revision: UInt64, _ state: inout JournalState
     ) throws -> Outcome {
         guard let written = draft.replacement.written,
             var current = state.list(try FileIdentity(at: draft.target, calls: list.calls))

@@ -10,17 +10,17 @@ struct DeadStores {
     }
 
     // More than any file system has names; a log that cannot be removed is found again each time.
-    private static let mostPortions = 1_000
+    private static let maximumBatches = 1_000
 
     /// Calls a closure with the logs of dead stores, some at a time, until it returns false; returns whether it did not. Called under the
     /// file's lock, so that nobody else replays them.
     @discardableResult
     func forLogs(of target: ResolvedPath, _ body: ([DeadEditLog]) throws -> Bool) throws -> Bool {
-        for _ in 0..<Self.mostPortions {
+        for _ in 0..<Self.maximumBatches {
             let logs = try logs(of: target)
             if logs.isEmpty { return true }
             guard try body(logs) else { return false }
-            if logs.count < EditLogFolder.mostLogs { return true }
+            if logs.count < EditLogFolder.maximumLogs { return true }
         }
         return true
     }

@@ -45,11 +45,11 @@ final class Journal: Sendable {
 
     /// The number of bytes that are kept when a journal is shortened.
     var keptSize: Int {
-        min(max((options ?? JournalOptions()).keeping, 0), JournalFormat.mostKept)
+        min(max((options ?? JournalOptions()).keeping, 0), JournalFormat.maximumKept)
     }
 
     // Each attempt fails because the list or the journal is replaced meanwhile.
-    static let mostLooks = 100
+    static let maximumAttempts = 100
 
     /// Whether a journal stands beside the list, or this backend is to make one.
     func isUsed(at target: ResolvedPath) throws(StorageError) -> Bool {
@@ -155,13 +155,13 @@ final class Journal: Sendable {
 
     /// What to tell a store after the journal of a list was written; nil if there is nothing.
     ///
-    /// - Parameter told: the revision that the store was told of last, or nil; afterwards the present one.
-    func event(of target: ResolvedPath, since told: inout StorageRevision?) -> StorageEvent? {
+    /// - Parameter reported: the revision that the store was reported of last, or nil; afterwards the present one.
+    func event(of target: ResolvedPath, since reported: inout StorageRevision?) -> StorageEvent? {
         do {
             let found = try list.resolved()
             guard found == target, case .current(let state) = try view(at: found) else { return .changed }
-            defer { told = state.storageRevision }
-            guard let known = told, let changes = state.changes(since: known) else { return .changed }
+            defer { reported = state.storageRevision }
+            guard let known = reported, let changes = state.changes(since: known) else { return .changed }
             return changes.values.isEmpty ? nil : .changes(changes)
         } catch {
             // The store has the same error when it reads.
@@ -189,7 +189,7 @@ final class Journal: Sendable {
         case .none: return nil
         case .current(let state) where !state.hasRemainder: return state
         case .current, .foreign, .lost, .replaced, .copied:
-            for _ in 0..<Self.mostLooks {
+            for _ in 0..<Self.maximumAttempts {
                 guard try isUsed(at: target) else { return nil }
                 if let state = try withJournal(of: target, { _, state in state }) { return state }
             }

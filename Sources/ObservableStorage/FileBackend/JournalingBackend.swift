@@ -11,7 +11,7 @@ protocol JournalingBackend: BlockingStorageBackend {
     /// Why edits cannot be logged; nil if they can.
     var logObjection: StorageError? { get }
     /// Why no log can be made where the storage is, which is looked up; nil if one can.
-    var placeObjection: StorageError? { get }
+    var locationObjection: StorageError? { get }
     /// Makes a file for a log of edits.
     ///
     /// - Parameter halfSize: the bytes of each of its halves.

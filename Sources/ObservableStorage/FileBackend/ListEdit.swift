@@ -4,7 +4,7 @@ import PropertyListCoding
 /// An edit of a property list itself, without a journal: prepared beside the file, without the lock if possible, and renamed under it.
 struct ListEdit {
     // Each attempt fails because another writer replaced the file meanwhile.
-    static let mostRounds = 100
+    static let maximumAttempts = 100
 
     private let list: ListFile
     /// The format to write; nil for that of the file.
@@ -89,7 +89,7 @@ struct ListEdit {
 
     /// Edits the file under its lock, which this thread holds.
     mutating func run(_ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath) throws {
-        for _ in 0..<Self.mostRounds {
+        for _ in 0..<Self.maximumAttempts {
             if try replaceFile(body, at: target, nil) != nil { return }
             if let draft, draft.replacement.isInPlace {
                 _ = try list.finish(draft)

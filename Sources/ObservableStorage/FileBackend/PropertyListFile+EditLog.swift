@@ -19,7 +19,7 @@ extension PropertyListFile {
     }
 
     /// The reason why the place of the list, its file system or its data protection allow no log; nil if they do, or cannot be asked.
-    var placeObjection: StorageError? {
+    var locationObjection: StorageError? {
         list.objection { target, folder throws(SystemError) in
             if let objection = lockObjection(to: target) { return objection }
             if let objection = try list.calls.mappingObjection(folder) { return objection }

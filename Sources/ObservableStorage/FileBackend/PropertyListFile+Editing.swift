@@ -3,7 +3,7 @@ package import PropertyListCoding
 
 extension PropertyListFile {
     // How many times an edit runs without the lock.
-    private static let mostPreparations = 3
+    private static let maximumPreparations = 3
 
     /// Runs an edit on the file's entries, and replaces the file if the edit changed something.
     ///
@@ -52,8 +52,8 @@ extension PropertyListFile {
         if isReadOnly { throw StorageError.readOnly(file: name) }
         var edit = ListEdit(of: list, as: newFormat)
         defer { edit.drop() }
-        var preparations = list.lock.resource == nil && !isLocked ? Self.mostPreparations : 0
-        for _ in 0..<ListEdit.mostRounds {
+        var preparations = list.lock.resource == nil && !isLocked ? Self.maximumPreparations : 0
+        for _ in 0..<ListEdit.maximumAttempts {
             let target = try list.target()
             // Before leftovers are removed.
             try list.calls.requireOwnLinks(of: target)

@@ -134,11 +134,11 @@ public final class PropertyListFile: BlockingStorageBackend {
             queue.async { report(.failed(error)) }
             return ObservationToken {}
         }
-        let told = Lock<StorageRevision?>(nil)
+        let reported = Lock<StorageRevision?>(nil)
         let journalWatch = JournalWatch(on: queue) { [journal] list in
-            var revision = told.withLock { $0 }
+            var revision = reported.withLock { $0 }
             let event = journal.event(of: list, since: &revision)
-            told.withLock { [revision] in $0 = revision }
+            reported.withLock { [revision] in $0 = revision }
             if let event { report(event) }
         }
         let watcher = FileWatcher(path: path.text, queue: queue) { [self] event in

@@ -14,7 +14,7 @@ struct DeadEditLog {
 
 extension EditLogFolder {
     // More than are left by accident, and few enough to be open at once.
-    static let mostLogs = 64
+    static let maximumLogs = 64
 
     /// The oldest logs of owners that do not live any more, the oldest first: when these are removed, there may be others. None if they cannot
     /// be read or removed by this user.
@@ -27,13 +27,13 @@ extension EditLogFolder {
             .filter { !$0.hasPrefix(".") }.map { ResolvedPath($0, in: folder) }
             .filter { !$0.name.hasPrefix(own) || !living.contains($0.path) }
         if logs.isEmpty { return [] }
-        if logs.count > Self.mostLogs { logs = try byAge(logs) }
+        if logs.count > Self.maximumLogs { logs = try byAge(logs) }
         let owner = try calls.status(of: folder.descriptor).owner
         var found: [(log: DeadEditLog, time: Int64)] = []
         do throws(SystemError) {
             for path in logs {
                 if let log = try deadLog(path, of: owner) { found.append(log) }
-                if found.count == Self.mostLogs { break }
+                if found.count == Self.maximumLogs { break }
             }
             if !found.isEmpty, !(try calls.ifAllowed { () throws(SystemError) in try calls.checkWriting(ResolvedPath(".", in: folder)) }) {
                 release(found.map(\.log))

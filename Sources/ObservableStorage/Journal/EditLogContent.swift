@@ -49,7 +49,7 @@ struct EditLogContent: Sendable {
         edits = (isSwapped ? second + first : first + second).filter { $0.sequence > committed }
     }
 
-    private static func edits(_ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, at place: Int) -> [LoggedEdit] {
+    private static func edits(_ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, at base: Int) -> [LoggedEdit] {
         typealias Record = EditLogFormat.Record
         var found: [LoggedEdit] = []
         var offset = 0
@@ -60,7 +60,7 @@ struct EditLogContent: Sendable {
                 length.isMultiple(of: 8), length <= half.count - offset
             else { break }
             let record = start + offset
-            let checksum = EditLogFormat.checksum(record, length: length, offset: place + offset, seed: seed)
+            let checksum = EditLogFormat.checksum(record, length: length, offset: base + offset, seed: seed)
             guard record.loadUnaligned(fromByteOffset: Record.checksum, as: UInt64.self) == checksum else { break }
             var reader = LogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
             let sequence = record.loadUnaligned(fromByteOffset: Record.sequence, as: UInt64.self)
@@ -88,8 +88,8 @@ extension EditLogContent {
     init?(_ descriptor: Int32, header: Data, size: Int, calls: FileSystemCalls) throws(SystemError) {
         guard let halfSize = header.withUnsafeBytes({ EditLogFormat.halfSize($0, of: size) }) else { return nil }
         let start = EditLogFormat.Header.size
-        let first = try Self.records(of: descriptor, at: start, most: halfSize, calls)
-        let second = try Self.records(of: descriptor, at: start + halfSize, most: halfSize, calls)
+        let first = try Self.records(of: descriptor, at: start, limit: halfSize, calls)
+        let second = try Self.records(of: descriptor, at: start + halfSize, limit: halfSize, calls)
         self = header.withUnsafeBytes { header in
             first.withUnsafeBytes { first in
                 second.withUnsafeBytes { second in EditLogContent(header: header, (first, second), halfSize: halfSize) }
@@ -97,16 +97,16 @@ extension EditLogContent {
         }
     }
 
-    private static func records(of descriptor: Int32, at start: Int, most: Int, _ calls: FileSystemCalls) throws(SystemError) -> Data {
+    private static func records(of descriptor: Int32, at start: Int, limit: Int, _ calls: FileSystemCalls) throws(SystemError) -> Data {
         var bytes = Data()
         // Where the next record begins.
         var next: Int? = 0
-        while let needed = next, bytes.count < most {
-            let count = min(max(needed - bytes.count, portion), most - bytes.count)
+        while let needed = next, bytes.count < limit {
+            let count = min(max(needed - bytes.count, portion), limit - bytes.count)
             let more = try calls.bytes(of: descriptor, at: start + bytes.count, count: count)
             bytes += more
             if more.count < count { break }
-            next = bytes.withUnsafeBytes { EditLogFormat.nextRecord($0, after: needed, most: most) }
+            next = bytes.withUnsafeBytes { EditLogFormat.nextRecord($0, after: needed, limit: limit) }
         }
         return bytes
     }
@@ -124,11 +124,11 @@ extension EditLogFormat {
     }
 
     /// The offset of the first record of a half that is not whole in its first bytes; nil if there is none.
-    fileprivate static func nextRecord(_ bytes: UnsafeRawBufferPointer, after offset: Int, most: Int) -> Int? {
+    fileprivate static func nextRecord(_ bytes: UnsafeRawBufferPointer, after offset: Int, limit: Int) -> Int? {
         var offset = offset
         while bytes.count - offset >= Record.edits {
             let length = Int(truncatingIfNeeded: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-            guard length >= Record.edits, length.isMultiple(of: 8), length <= most - offset else { return nil }
+            guard length >= Record.edits, length.isMultiple(of: 8), length <= limit - offset else { return nil }
             offset += length
         }
         return offset

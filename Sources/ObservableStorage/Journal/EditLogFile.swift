@@ -46,7 +46,7 @@ final class EditLogFile: @unchecked Sendable {
         put(store, at: Header.store)
         put(UInt64(halfSize), at: Header.halfSize)
         put(calls.boot, at: Header.boot)
-        note(identity)
+        recordList(identity)
         begin()
         Self.living.withLock { _ = $0.insert(path) }
     }
@@ -63,14 +63,14 @@ final class EditLogFile: @unchecked Sendable {
 
     /// Makes the file count instead of another one, whose edits it has.
     func publish(insteadOf old: EditLogFile?) {
-        noteReplacing(old)
+        markReplacing(old)
         publish()
         // A process that is killed before this leaves both: then this one tells that the other one does not count.
         old?.void()
     }
 
     /// Records that the file has the edits of another one.
-    func noteReplacing(_ old: EditLogFile?) {
+    func markReplacing(_ old: EditLogFile?) {
         if let old { put(old.store, at: Header.replaced) }
     }
 
@@ -127,9 +127,9 @@ final class EditLogFile: @unchecked Sendable {
     }
 
     /// Records that the edits up to a sequence are in the list, and empties the file if it has no others.
-    func noteCommitted(upTo sequence: UInt64, in identity: FileIdentity?) {
+    func markCommitted(upTo sequence: UInt64, in identity: FileIdentity?) {
         guard FileLock.forks == forks, sequence > committed || identity != nil else { return }
-        note(identity)
+        recordList(identity)
         committed = max(committed, sequence)
         put(committed, at: Header.committed)
         if current.used > 0, max(current.last, other.last) <= committed { begin() }
@@ -203,7 +203,7 @@ final class EditLogFile: @unchecked Sendable {
         put(turn, at: current.number == 0 ? Header.turns.0 : Header.turns.1)
     }
 
-    private func note(_ identity: FileIdentity?) {
+    private func recordList(_ identity: FileIdentity?) {
         guard let identity else { return }
         put(identity.inode, at: Header.listInode)
         put(UInt64(bitPattern: identity.modified), at: Header.listTime)

@@ -12,7 +12,7 @@ struct EditLogFolder {
     let calls: FileSystemCalls
 
     // Each attempt fails because another process removed the folder, or took the new file, at that moment.
-    private static let mostAttempts = 16
+    private static let maximumAttempts = 16
 
     private var path: String { list.editLogs.path }
 }
@@ -35,7 +35,7 @@ extension EditLogFolder {
     func makeLog(halfSize: Int, over identity: FileIdentity? = nil) throws(EditLogRefusal) -> EditLogFile {
         var (isNew, objection) = (false, String?.none)
         do throws(SystemError) {
-            for attempt in 1...Self.mostAttempts {
+            for attempt in 1...Self.maximumAttempts {
                 do throws(SystemError) {
                     let status = try calls.status(at: list)
                     if let status, status.owner != geteuid() {
@@ -47,7 +47,7 @@ extension EditLogFolder {
                     if objection != nil { throw SystemError(ENOTSUP) }
                     let log = try makeFile(in: folder, halfSize: halfSize, over: identity ?? status?.identity, &objection)
                     if let log { return log }
-                } catch let error where attempt < Self.mostAttempts && (error.code == ENOENT || error.code == EEXIST) {
+                } catch let error where attempt < Self.maximumAttempts && (error.code == ENOENT || error.code == EEXIST) {
                     continue
                 }
             }

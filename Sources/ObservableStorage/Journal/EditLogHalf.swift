@@ -8,7 +8,7 @@ struct EditLogHalf {
     private let start: UnsafeMutableRawPointer
     private let end: UnsafeMutableRawPointer
     // The offset of the half from the first one.
-    private let place: Int
+    private let base: Int
     // Where the next record is added.
     private var position: UnsafeMutableRawPointer
     private var seed = FoldedHash(seed: 0)
@@ -21,12 +21,12 @@ struct EditLogHalf {
     ///   - number: 0 or 1.
     ///   - size: a multiple of 8.
     init(in start: UnsafeMutableRawPointer, number: Int, size: Int) {
-        place = number * size
-        (self.start, position, end) = (start + place, start + place, start + place + size)
+        base = number * size
+        (self.start, position, end) = (start + base, start + base, start + base + size)
     }
 
     /// The number of the half.
-    var number: Int { place == 0 ? 0 : 1 }
+    var number: Int { base == 0 ? 0 : 1 }
 
     /// The size of the records.
     var used: Int { position - start }
@@ -58,7 +58,7 @@ struct EditLogHalf {
 
     @inline(__always)
     private mutating func finish(_ length: Int, _ sequence: UInt64) {
-        let checksum = EditLogFormat.checksum(position, length: length, offset: place + used, seed: seed)
+        let checksum = EditLogFormat.checksum(position, length: length, offset: base + used, seed: seed)
         position.storeBytes(of: checksum, toByteOffset: Record.checksum, as: UInt64.self)
         atomicMemoryFence(ordering: .releasing)
         position.storeBytes(of: UInt64(truncatingIfNeeded: length), toByteOffset: Record.length, as: UInt64.self)
@@ -80,7 +80,7 @@ struct EditLogHalf {
             let expected = record.load(fromByteOffset: Record.checksum, as: UInt64.self)
             let copy = other.position
             (copy + Record.sequence).copyMemory(from: record + Record.sequence, byteCount: length - Record.sequence)
-            guard EditLogFormat.checksum(copy, length: length, offset: place + (record - start), seed: seed) == expected else {
+            guard EditLogFormat.checksum(copy, length: length, offset: base + (record - start), seed: seed) == expected else {
                 return false
             }
             let found = copy.load(fromByteOffset: Record.sequence, as: UInt64.self)

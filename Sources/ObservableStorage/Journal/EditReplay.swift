@@ -108,9 +108,9 @@ struct EditReplay {
         let stored = stored.fingerprint
         var expected: UInt64?
         for (index, edit) in edits.enumerated().reversed() {
-            let made = edit.value.fingerprint
-            if let expected, expected != made { return nil }
-            if stored == made { return edits[(index + 1)...] }
+            let result = edit.value.fingerprint
+            if let expected, expected != result { return nil }
+            if stored == result { return edits[(index + 1)...] }
             if stored == edit.over { return edits[index...] }
             if let value = edit.value, PropertyListValue?.some(value.rounded(for: .xml)).fingerprint == stored {
                 return edits[(index + 1)...]

@@ -24,9 +24,9 @@ extension JournalFile {
                 try calls.setProtection(of: descriptor, besides: list, orTo: protection)
                 calls.excludeFromBackups(descriptor)
                 let inode = try calls.status(of: descriptor).identity.inode
-                let place = JournalFormat.place(of: list, in: try calls.status(of: folder).identity)
+                let location = JournalFormat.location(of: list, in: try calls.status(of: folder).identity)
                 let header = JournalHeader(
-                    history: history, seed: calls.random(), first: first, inode: inode, place: place, boot: calls.boot)
+                    history: history, seed: calls.random(), first: first, inode: inode, location: location, boot: calls.boot)
                 var (bytes, written) = (header.bytes, JournalRecords(from: JournalFormat.Header.size, after: header.chain))
                 for record in records {
                     do throws(PropertyListError) {
@@ -42,7 +42,7 @@ extension JournalFile {
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
                 let file = JournalFile(
-                    of: list, header, inode: inode, place: place, descriptor, madeBesides: status, synchronizedTo: written.end,
+                    of: list, header, inode: inode, location: location, descriptor, madeBesides: status, synchronizedTo: written.end,
                     calls: calls)
                 return (file, written)
             } catch {

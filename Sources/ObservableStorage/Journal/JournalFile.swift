@@ -17,11 +17,11 @@ final class JournalFile: Sendable {
 
     /// - Parameter end: up to where it is on the medium, together with its name.
     init(
-        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, place: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
+        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, location: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
         madeBesides model: FileStatus? = nil, synchronizedTo end: Int? = nil, calls: FileSystemCalls
     ) {
         self.model = model
-        isCopy = header.inode != inode || header.place != place
+        isCopy = header.inode != inode || header.location != location
         self.isReadOnly = isReadOnly
         (path, self.list, self.header, self.inode) = (list.journal, list.path, header, inode)
         synchronized = Lock((end ?? 0, end != nil, false))
@@ -76,9 +76,9 @@ final class JournalFile: Sendable {
                 let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalFormat.Header.size)
                 if bytes.withUnsafeBytes(JournalFormat.isOtherVersion) { throw SystemError(ENOTSUP) }
                 guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
-                let place = JournalFormat.place(of: list, in: try calls.folderStatus(of: list)?.identity)
+                let location = JournalFormat.location(of: list, in: try calls.folderStatus(of: list)?.identity)
                 return JournalFile(
-                    of: list, header, inode: status.identity.inode, place: place, descriptor, isReadOnly: isReadOnly, calls: calls)
+                    of: list, header, inode: status.identity.inode, location: location, descriptor, isReadOnly: isReadOnly, calls: calls)
             } catch {
                 calls.discard(descriptor)
                 throw error

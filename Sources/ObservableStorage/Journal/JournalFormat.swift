@@ -13,7 +13,7 @@ enum JournalFormat {
         /// The inode number of the journal itself: a copy has another one.
         static let inode = 32
         /// A number for the folder and the name of the list: another name of the same journal is a copy as well.
-        static let place = 40
+        static let location = 40
         /// The run of the system in which the journal was made: revisions that were given out before may have been lost since.
         static let boot = 48
         static let checksum = 56
@@ -43,7 +43,7 @@ enum JournalFormat {
     /// The number of bytes that are read after the last known record, unless they are not enough.
     static let tail = 4_096
     /// The largest number of bytes that are kept when a journal is shortened.
-    static let mostKept = 256 << 20
+    static let maximumKept = 256 << 20
 
     enum Kind: UInt32 {
         case commit = 1
@@ -66,8 +66,8 @@ enum JournalFormat {
         return magic != Header.magic && withUnsafeBytes(of: magic) { $0.starts(with: "plJRNL".utf8) }
     }
 
-    /// The number for the place of a list; see ``Header/place``.
-    static func place(of list: ResolvedPath, in folder: FileIdentity?) -> UInt64 {
+    /// The number for the place of a list; see ``Header/location``.
+    static func location(of list: ResolvedPath, in folder: FileIdentity?) -> UInt64 {
         var hash = FoldedHash(seed: folder?.inode ?? 0)
         Array(list.name.utf8).withUnsafeBytes { hash.combine($0) }
         return hash.value
@@ -86,7 +86,7 @@ struct JournalHeader: Sendable, Equatable {
     let seed: UInt64
     let first: UInt64
     let inode: UInt64
-    let place: UInt64
+    let location: UInt64
     let boot: UInt64
 
     /// The history as revisions name it.
@@ -108,7 +108,7 @@ struct JournalHeader: Sendable, Equatable {
     /// What the first record confirms.
     var chain: UInt64 {
         var hash = FoldedHash(seed: seed)
-        for word in [history, first, inode, place, boot] { hash.combine(word) }
+        for word in [history, first, inode, location, boot] { hash.combine(word) }
         return hash.value
     }
 
@@ -122,15 +122,15 @@ struct JournalHeader: Sendable, Equatable {
             put(seed, at: Header.seed)
             put(first, at: Header.first)
             put(inode, at: Header.inode)
-            put(place, at: Header.place)
+            put(location, at: Header.location)
             put(boot, at: Header.boot)
             put(chain, at: Header.checksum)
         }
         return data
     }
 
-    init(history: UInt64, seed: UInt64, first: UInt64, inode: UInt64, place: UInt64, boot: UInt64) {
-        (self.history, self.seed, self.first, self.inode, self.place, self.boot) = (history, seed, first, inode, place, boot)
+    init(history: UInt64, seed: UInt64, first: UInt64, inode: UInt64, location: UInt64, boot: UInt64) {
+        (self.history, self.seed, self.first, self.inode, self.location, self.boot) = (history, seed, first, inode, location, boot)
     }
 
     /// - Returns: nil if the bytes are not those of a journal.
@@ -141,7 +141,7 @@ struct JournalHeader: Sendable, Equatable {
         guard word(0) == Header.magic else { return nil }
         self.init(
             history: word(Header.history), seed: word(Header.seed), first: word(Header.first), inode: word(Header.inode),
-            place: word(Header.place), boot: word(Header.boot))
+            location: word(Header.location), boot: word(Header.boot))
         guard word(Header.checksum) == chain else { return nil }
     }
 }

@@ -7,16 +7,16 @@ extension JournalState {
     /// edited by themselves.
     func remaining(over stored: (String) -> PropertyListValue?) -> [String: StorageCommit.Edit] {
         var results: [String: Result] = [:]
-        var (seen, announced): (Set<String>, ArraySlice) = ([], lists.dropFirst())
+        var (visited, announced): (Set<String>, ArraySlice) = ([], lists.dropFirst())
         let overrides = lists.first.map { JournalCommit(revision: $0.revision, edits: $0.overrides) }
         for commit in (overrides.map { [$0] } ?? []) + Array(commits) {
             while let next = announced.first, next.revision < commit.revision {
                 announced.removeFirst()
-                seen = []
+                visited = []
             }
             for (key, edit) in commit.edits {
                 var result = results[key] ?? Result(paths: edit.paths)
-                if seen.insert(key).inserted { result.old.append(edit.oldValue) }
+                if visited.insert(key).inserted { result.old.append(edit.oldValue) }
                 result.value = edit.newValue
                 // With an edit of the whole entry, all of them are.
                 result.paths = edit.paths.isEmpty || result.paths.isEmpty ? [] : result.paths.union(edit.paths)
@@ -26,8 +26,8 @@ extension JournalState {
         var edits: [String: StorageCommit.Edit] = [:]
         for (key, result) in results {
             let value = stored(key)
-            let made = result.made(over: value, EntryName(own: key))
-            if value != made { edits[key] = StorageCommit.Edit(from: value, to: made, at: result.paths) }
+            let merged = result.merged(over: value, EntryName(own: key))
+            if value != merged { edits[key] = StorageCommit.Edit(from: value, to: merged, at: result.paths) }
         }
         return edits
     }
@@ -41,19 +41,19 @@ extension JournalState {
         var paths: Set<[String]>
 
         /// The value of the entry in a list of another program after the edits.
-        func made(over stored: PropertyListValue?, _ name: EntryName) -> PropertyListValue? {
+        func merged(over stored: PropertyListValue?, _ name: EntryName) -> PropertyListValue? {
             if isOld(stored, at: name) { return value }
-            var made = stored
+            var merged = stored
             for path in Set(outermostPaths(paths).values) {
                 let leaf = EntryName(own: name.own, path: path)
                 guard isOld(stored, at: leaf) else { continue }
                 do throws(StorageError) {
-                    try leaf.replace(leaf.leaf(value), in: &made)
+                    try leaf.replace(leaf.leaf(value), in: &merged)
                 } catch {
                     // The other program has something else than a dictionary there.
                 }
             }
-            return made
+            return merged
         }
 
         /// Whether a value is one that was in a list. Another program may have converted the list to XML, which rounds dates.

@@ -78,9 +78,9 @@ struct JournalState: Sendable {
                 lists.append(list)
                 revision = max(revision, list.revision)
                 if list.isGap, let known = entries?.revision, list.revision > known.number { (entries, changes) = (nil, [:]) }
-                if list.isPlaced { place(list) }
+                if list.isPlaced { setBase(list) }
             case .placed:
-                if let list = lists.last { place(list) }
+                if let list = lists.last { setBase(list) }
             }
         }
         (end, chain, hasRemainder) = (records.end, records.chain, records.hasRemainder)
@@ -97,7 +97,7 @@ struct JournalState: Sendable {
         }
     }
 
-    private mutating func place(_ list: JournaledList) {
+    private mutating func setBase(_ list: JournaledList) {
         lists = [list]
         parts = parts.map { $0.filter { $0.revision > list.revision } }.filter { !$0.isEmpty }
     }
