@@ -23,9 +23,10 @@ extension FileLock {
 
     /// Whether an open lock file is still the one at its path.
     func isInPlace(_ descriptor: Int32) throws(StorageError) -> Bool {
-        try using { () throws(SystemError) in
-            guard let there = try calls.status(at: lockFile) else { return false }
-            return try calls.status(of: descriptor).identity.isSameFile(as: there.identity)
+        do throws(SystemError) {
+            return try calls.isFile(descriptor, at: lockFile)
+        } catch {
+            throw unlockable(error.reason)
         }
     }
 
@@ -150,14 +151,6 @@ extension FileLock {
         } catch {
             // The first error is the one to report.
             return nil
-        }
-    }
-
-    private func using<Result>(_ body: () throws(SystemError) -> Result) throws(StorageError) -> Result {
-        do throws(SystemError) {
-            return try body()
-        } catch {
-            throw unlockable(error.reason)
         }
     }
 }

@@ -40,11 +40,7 @@ struct FileIdentity: Sendable, Hashable {
 extension FileIdentity {
     /// The identity of an open file.
     init(descriptor: Int32, calls: FileSystemCalls = .live) throws(StorageError) {
-        do throws(SystemError) {
-            self = try calls.status(of: descriptor).identity
-        } catch {
-            throw .unreadable(file: "descriptor \(descriptor)", reason: error.reason)
-        }
+        self = try calls.reading("descriptor \(descriptor)") { () throws(SystemError) in try calls.status(of: descriptor).identity }
     }
 
     /// The identity of the file to which a path leads; nil if there is none.
@@ -54,12 +50,9 @@ extension FileIdentity {
 
     /// The identity of the file with a name in a folder; nil if there is none.
     init?(at path: ResolvedPath, followsLinks: Bool = false, calls: FileSystemCalls = .live) throws(StorageError) {
-        do throws(SystemError) {
-            guard let status = try calls.status(at: path, followsLinks: followsLinks) else { return nil }
-            self = status.identity
-        } catch {
-            throw .unreadable(file: path.path, reason: error.reason)
-        }
+        let status = try calls.reading(path.path) { () throws(SystemError) in try calls.status(at: path, followsLinks: followsLinks) }
+        guard let status else { return nil }
+        self = status.identity
     }
 }
 

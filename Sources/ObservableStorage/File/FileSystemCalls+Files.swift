@@ -17,7 +17,7 @@ extension FileSystemCalls {
         }
     }
 
-    /// The status of the file at a path; nil if there is none, or it cannot be asked.
+    /// The status of the file at a path; nil if there is none, or it is unavailable.
     func statusOrNil(at path: ResolvedPath) -> FileStatus? {
         do throws(SystemError) {
             return try status(at: path)
@@ -29,6 +29,12 @@ extension FileSystemCalls {
     /// The status of an open file.
     func status(of descriptor: Int32) throws(SystemError) -> FileStatus {
         try uninterrupted { () throws(SystemError) in try statusOfDescriptor(descriptor) }
+    }
+
+    /// Whether an open file is the one at a path.
+    func isFile(_ descriptor: Int32, at path: ResolvedPath) throws(SystemError) -> Bool {
+        guard let there = try status(at: path) else { return false }
+        return try status(of: descriptor).identity.isSameFile(as: there.identity)
     }
 
     /// The status of the file at a path itself, with the target of a symbolic link; nil if there is none.
@@ -106,6 +112,15 @@ extension FileSystemCalls {
         } catch {
             return otherwise
         }
+    }
+
+    /// Takes the exclusive lock of an open file, and waits a millisecond between attempts; returns true also if locks are not supported.
+    func tryLock(_ descriptor: Int32, pauses: Int) -> Bool {
+        for pause in 0...pauses {
+            if pause > 0 { self.pause(.milliseconds(1)) }
+            if tryLock(descriptor, otherwise: true) { return true }
+        }
+        return false
     }
 
     /// Releases the lock of an open file.

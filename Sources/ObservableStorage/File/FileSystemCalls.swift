@@ -87,6 +87,11 @@ package struct SystemError: Error, Sendable, Hashable {
         String(cString: strerror(code))
     }
 
+    /// The system's own description, and the operation that failed, if it is given.
+    func reason(_ step: String?) -> String {
+        step.map { "\(reason) (\($0))" } ?? reason
+    }
+
     /// Whether there is no file at the path.
     var isMissing: Bool {
         code == ENOENT || code == ENOTDIR
@@ -134,6 +139,36 @@ extension FileSystemCalls {
             return true
         } catch let error where error.isDenied {
             return false
+        }
+    }
+}
+
+// MARK: - Errors of files
+
+extension FileSystemCalls {
+    /// Runs system calls that read a file; their error becomes ``StorageError/unreadable(file:reason:edits:)``.
+    ///
+    /// - Parameter step: the operation, if the system's description of the error does not suffice.
+    func reading<Result>(
+        _ file: String, _ step: @autoclosure () -> String? = nil, _ body: () throws(SystemError) -> Result
+    ) throws(StorageError) -> Result {
+        do throws(SystemError) {
+            return try body()
+        } catch {
+            throw .unreadable(file: file, reason: error.reason(step()))
+        }
+    }
+
+    /// Runs system calls that write a file; their error becomes ``StorageError/unwritable(file:reason:edits:)``.
+    ///
+    /// - Parameter step: the operation, if the system's description of the error does not suffice.
+    func writing<Result>(
+        _ file: String, _ step: @autoclosure () -> String? = nil, _ body: () throws(SystemError) -> Result
+    ) throws(StorageError) -> Result {
+        do throws(SystemError) {
+            return try body()
+        } catch {
+            throw .unwritable(file: file, reason: error.reason(step()))
         }
     }
 }

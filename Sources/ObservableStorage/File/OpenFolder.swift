@@ -78,15 +78,13 @@ extension FileSystemCalls {
 
     /// Where a path leads at present, for reading and watching: opens nothing, in less than half the time.
     func destination(of path: AbsolutePath) throws(StorageError) -> ResolvedPath {
-        do throws(SystemError) {
+        try reading(path.text) { () throws(SystemError) in
             var walk = PathWalk(path.text)
             while let step = walk.next() {
                 let found = try entry(at: step)
                 walk.found(found?.status.kind, target: found?.target)
             }
             return try walk.destination()
-        } catch {
-            throw .unreadable(file: path.text, reason: error.reason)
         }
     }
 
@@ -94,11 +92,8 @@ extension FileSystemCalls {
     /// exchange the folder a moment later.
     func leads(_ path: AbsolutePath, to target: ResolvedPath) throws(StorageError) -> Bool {
         guard let folder = target.openFolder, try destination(of: path) == target else { return false }
-        do throws(SystemError) {
-            guard let there = try status(at: ResolvedPath(splitting: target.folder)) else { return false }
-            return try status(of: folder.descriptor).identity.isSameFile(as: there.identity)
-        } catch {
-            throw .unreadable(file: path.text, reason: error.reason)
+        return try reading(path.text) { () throws(SystemError) in
+            try isFile(folder.descriptor, at: ResolvedPath(splitting: target.folder))
         }
     }
 
@@ -120,11 +115,8 @@ extension FileSystemCalls {
     func requireOwnLinks(of target: ResolvedPath) throws(StorageError) {
         try rules.requireOwn(target.path)
         guard let owner = target.linkOwner else { return }
-        let owners: [uid_t]
-        do throws(SystemError) {
-            owners = [try folderStatus(of: target), try status(at: target)].compactMap { $0?.owner }
-        } catch {
-            throw .unwritable(file: target.path, reason: error.reason)
+        let owners = try writing(target.path) { () throws(SystemError) in
+            [try folderStatus(of: target), try status(at: target)].compactMap { $0?.owner }
         }
         guard let other = owners.first(where: { $0 != owner }) else { return }
         let reason = """

@@ -9,7 +9,7 @@ extension Journal {
         case .current(let state):
             if state.hasRemainder { return try replaceDamaged(state, over: try list.content(of: target), at: target) }
             return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
-                || state.file.isMisfit(besides: list.calls.statusOrNil(at: target)) ? renew(state, of: target) : state
+                || state.file.hasWrongAccess(besides: list.calls.statusOrNil(at: target)) ? renew(state, of: target) : state
         case .none:
             let content = try list.content(of: target)
             return try make(over: content, content.entries, at: target)
@@ -86,10 +86,8 @@ extension Journal {
 
     /// Waits until the names in the folder are on the medium.
     func synchronizeFolder(of target: ResolvedPath) throws(StorageError) {
-        do throws(SystemError) {
+        try list.calls.writing(list.name, "synchronizing the folder \(target.folder)") { () throws(SystemError) in
             try list.calls.synchronizeFolder(of: target)
-        } catch {
-            throw .unwritable(file: list.name, reason: "\(error.reason) (synchronizing the folder \(target.folder))")
         }
     }
 
@@ -123,12 +121,7 @@ extension Journal {
         history: UInt64, first: UInt64, _ records: [JournalRecord], over base: (entries: StorageEntries, list: JournaledList)? = nil,
         after earlier: JournalState?, at target: ResolvedPath
     ) throws -> JournalState {
-        let status: FileStatus?
-        do throws(SystemError) {
-            status = try list.calls.status(at: target)
-        } catch {
-            throw StorageError.unwritable(file: list.name, reason: error.reason)
-        }
+        let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
         let (file, written) = try JournalFile.make(
             of: target, history: history, first: first, records, besides: status, protection: list.configuration.protection,
             calls: list.calls)

@@ -65,7 +65,7 @@ final class Journal: Sendable {
     /// The status of what stands where the journal is, and whether that is a file that a user who may write the list can have made; nil if
     /// there is nothing. What is none is reported once: the list is read and written without a journal then.
     func entry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {
-        do throws(SystemError) {
+        try list.calls.reading(list.name, "looking for its journal \(target.journal.path)") { () throws(SystemError) in
             guard let status = try list.calls.status(at: target.journal) else { return nil }
             var objection = status.kind.objection.map { "it \($0)" }
             if objection == nil, !status.isTrusted(besides: nil, in: nil) {
@@ -79,8 +79,6 @@ final class Journal: Sendable {
             let reason = "\(objection); it is not used as the journal of \(target.name), which is read and written without one; remove it"
             list.reports.reportOnce(.unreadable(file: target.journal.path, reason: reason))
             return (status, false)
-        } catch {
-            throw .unreadable(file: list.name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
         }
     }
 
@@ -149,8 +147,13 @@ final class Journal: Sendable {
     /// Whether reading writes the journal. A list that is missing may come back; one that there is gets its journal when it is opened, so that
     /// there are revisions for those who only watch.
     private func needsWriting(_ found: JournalView, at target: ResolvedPath) -> Bool {
-        guard case .none = found else { return found.needsWriting && !found.isGone }
-        return wantsJournal(target) && list.calls.statusOrNil(at: target) != nil
+        switch found {
+        case .none: wantsJournal(target) && list.calls.statusOrNil(at: target) != nil
+        case .current: false
+        // A list that is missing may come back.
+        case .foreign(_, let content), .lost(_, let content): content.identity != nil
+        case .replaced, .copied: true
+        }
     }
 
     /// What to tell a store after the journal of a list was written; nil if there is nothing.

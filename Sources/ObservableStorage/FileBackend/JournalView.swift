@@ -14,24 +14,6 @@ enum JournalView {
     case copied(JournalFile, FileContent)
 }
 
-extension JournalView {
-    /// Whether something has to be written before it is a state of the journal.
-    var needsWriting: Bool {
-        switch self {
-        case .none, .current: false
-        case .foreign, .lost, .replaced, .copied: true
-        }
-    }
-
-    /// Whether the list was removed, perhaps with its journal and its folder.
-    var isGone: Bool {
-        switch self {
-        case .foreign(_, let content), .lost(_, let content): content.identity == nil
-        case .none, .current, .replaced, .copied: false
-        }
-    }
-}
-
 /// What was found of a property list and its journal, one after the other, while others may replace them.
 ///
 /// A value without files: it says what to look at next, and what the view is.

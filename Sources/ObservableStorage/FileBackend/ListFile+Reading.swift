@@ -140,10 +140,8 @@ extension ListFile {
             malformation = error
         }
         let quarantine = target.quarantine(at: Date())
-        do throws(SystemError) {
+        try calls.writing(name, "renaming the malformed file") { () throws(SystemError) in
             try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(target, quarantine) }
-        } catch {
-            throw .unwritable(file: name, reason: "moving the bad file aside: \(error.reason)")
         }
         if case .malformed(_, let offset, let line, let column, let reason, _) = malformation {
             let moved = "\(reason) (it was moved there from \(name), which starts empty)"
@@ -170,15 +168,8 @@ extension ListFile {
     func restoreIfNeeded() throws {
         guard configuration.inPlaceWriting != .never else { return }
         let target = try target()
-        guard let copy = try configuration.inPlaceWriting.copy(of: target, calls: calls), try exists(copy) else { return }
-        _ = try withFileLock(of: target) { _ in try calls.restore(target, from: copy) }
-    }
-
-    private func exists(_ copy: ResolvedPath) throws(StorageError) -> Bool {
-        do throws(SystemError) {
-            return try calls.status(at: copy) != nil
-        } catch {
-            throw .unreadable(file: name, reason: "\(error.reason) (looking for \(copy.path))")
-        }
+        guard let copy = try configuration.inPlaceWriting.copy(of: target, calls: calls) else { return }
+        let status = try calls.reading(name, "looking for \(copy.path)") { () throws(SystemError) in try calls.status(at: copy) }
+        if status != nil { _ = try withFileLock(of: target) { _ in try calls.restore(target, from: copy) } }
     }
 }

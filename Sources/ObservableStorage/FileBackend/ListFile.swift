@@ -86,27 +86,21 @@ final class ListFile: Sendable {
     /// path.
     func isOpenToOthers() throws(StorageError) -> Bool {
         let path = try path.get()
-        do throws(SystemError) {
-            return try isOpenToOthers(path)
-        } catch {
-            throw .unreadable(file: name, reason: error.reason)
+        return try calls.reading(name) { () throws(SystemError) in
+            var walk = PathWalk(path.text)
+            while let step = walk.next() {
+                guard let folder = try calls.folderStatus(of: step) else { return false }
+                let entry = try calls.entry(at: step)
+                // In a sticky folder others may create missing files, but not replace files of another owner.
+                let isProtected = folder.isSticky && entry != nil && (folder.owner == 0 || folder.owner == geteuid())
+                if folder.isOpenToOthers, !isProtected { return true }
+                // A folder is examined with the next name in it.
+                if let status = entry?.status, status.kind != .folder, status.isOpenToOthers { return true }
+                walk.found(entry?.status.kind, target: entry?.target)
+            }
+            _ = try walk.destination()
+            return false
         }
-    }
-
-    private func isOpenToOthers(_ path: AbsolutePath) throws(SystemError) -> Bool {
-        var walk = PathWalk(path.text)
-        while let step = walk.next() {
-            guard let folder = try calls.folderStatus(of: step) else { return false }
-            let entry = try calls.entry(at: step)
-            // In a sticky folder others may create missing files, but not replace files of another owner.
-            let isProtected = folder.isSticky && entry != nil && (folder.owner == 0 || folder.owner == geteuid())
-            if folder.isOpenToOthers, !isProtected { return true }
-            // A folder is examined with the next name in it.
-            if let status = entry?.status, status.kind != .folder, status.isOpenToOthers { return true }
-            walk.found(entry?.status.kind, target: entry?.target)
-        }
-        _ = try walk.destination()
-        return false
     }
 
     /// The reason of a check of the folder; nil if there is none, or the folder cannot be asked.

@@ -115,8 +115,7 @@ extension EditLogFolder {
     /// Whether the file with a log's name is the log: another user may have exchanged it.
     private func isInPlace(_ log: DeadEditLog) -> Bool {
         do throws(SystemError) {
-            let there = try calls.status(at: log.file)
-            return try there?.identity.isSameFile(as: calls.status(of: log.descriptor).identity) ?? false
+            return try calls.isFile(log.descriptor, at: log.file)
         } catch {
             return false
         }

@@ -13,7 +13,7 @@ extension JournalFile {
     ) throws(StorageError) -> (file: JournalFile, records: JournalRecords) {
         let path = list.journal
         let temporary = list.temporaryFile(process: getpid(), random: calls.random())
-        do throws(SystemError) {
+        return try calls.writing(list.path, "making its journal \(path.path)") { () throws(SystemError) in
             let folder = try calls.openFolder(of: list)
             defer { calls.discard(folder) }
             let descriptor = try calls.openFile(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -50,23 +50,6 @@ extension JournalFile {
                 calls.discard(descriptor)
                 throw error
             }
-        } catch {
-            throw .unwritable(file: list.path, reason: "\(error.reason) (making its journal \(path.path))")
-        }
-    }
-}
-
-extension FileSystemCalls {
-    /// Sets the data protection of another file, or a given one if there is no such file.
-    fileprivate func setProtection(
-        of descriptor: Int32, besides other: ResolvedPath, orTo protection: FileProtection?
-    ) throws(SystemError) {
-        do throws(SystemError) {
-            let file = try openFile(other, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-            defer { discard(file) }
-            try setProtection(of: descriptor, successorOf: file, orTo: protection)
-        } catch let error where error.isMissing {
-            try setProtection(of: descriptor, successorOf: nil, orTo: protection)
         }
     }
 }

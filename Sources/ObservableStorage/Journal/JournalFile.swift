@@ -38,16 +38,14 @@ final class JournalFile: Sendable {
     private let isReadOnly: Bool
 
     /// Whether other users may read or write it than the list, or this one may not write it, which making it again would change.
-    func isMisfit(besides list: FileStatus?) throws(StorageError) -> Bool {
+    func hasWrongAccess(besides list: FileStatus?) throws(StorageError) -> Bool {
         guard let list, !isReadOnly else { return isReadOnly }
         // A file system may determine owners and permissions itself.
         if model?.hasSameAccess(as: list) == true { return false }
-        do throws(SystemError) {
-            let own = try calls.status(of: descriptor)
-            return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
-        } catch {
-            throw .unreadable(file: self.list, reason: "\(error.reason) (reading its journal \(path.path))")
+        let own = try calls.reading(self.list, "reading its journal \(path.path)") { () throws(SystemError) in
+            try calls.status(of: descriptor)
         }
+        return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
     }
 
     /// Whether a synchronization has failed, so that it is not known what is on the medium.
@@ -148,14 +146,12 @@ final class JournalFile: Sendable {
 
     /// Writes records at the end, under the lock of the list. If that fails, the file has none of them.
     func append(_ bytes: Data, at end: Int) throws(StorageError) {
-        do throws(SystemError) {
+        try calls.writing(list, "writing its journal \(path.path)") { () throws(SystemError) in
             if try calls.status(of: descriptor).identity.size >= end + bytes.count {
                 try write(bytes, at: end)
             } else {
                 try grow(with: bytes, at: end)
             }
-        } catch {
-            throw .unwritable(file: list, reason: "\(error.reason) (writing its journal \(path.path))")
         }
     }
 

@@ -128,11 +128,9 @@ struct JournalHeader: Sendable, Equatable {
         }
         return data
     }
+}
 
-    init(history: UInt64, seed: UInt64, first: UInt64, inode: UInt64, location: UInt64, boot: UInt64) {
-        (self.history, self.seed, self.first, self.inode, self.location, self.boot) = (history, seed, first, inode, location, boot)
-    }
-
+extension JournalHeader {
     /// - Returns: nil if the bytes are not those of a journal.
     init?(_ bytes: UnsafeRawBufferPointer) {
         typealias Header = JournalFormat.Header
