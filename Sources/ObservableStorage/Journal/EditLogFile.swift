@@ -17,13 +17,9 @@ final class EditLogFile: @unchecked Sendable {
     /// The property list to which the edits belong.
     let list: ResolvedPath
     let halfSize: Int
-    private let path: String
-    private let calls: FileSystemCalls
-    private let descriptor: Int32
-    private let inode: UInt64
+    private let file: LockedFile
     private let start: UnsafeMutableRawPointer
     private let store: UInt64
-    private let forks = FileLock.forks
 
     // The half that is being filled, and the one that was filled before. Used only under the store's lock, which ensures exclusivity: checks
     // at run time take 5 of the 30 ns that a log adds to an edit (`write.logged`).
@@ -35,20 +31,20 @@ final class EditLogFile: @unchecked Sendable {
 
     /// Prepares a file that was just reserved, locked and mapped; ``publish()`` makes it count.
     init(
-        of list: ResolvedPath, at path: String, descriptor: Int32, inode: UInt64, start: UnsafeMutableRawPointer, halfSize: Int,
-        store: UInt64, over identity: FileIdentity?, calls: FileSystemCalls
+        of list: ResolvedPath, in file: LockedFile, start: UnsafeMutableRawPointer, halfSize: Int, store: UInt64,
+        over identity: FileIdentity?
     ) {
-        // Without its folder, which would stay open: descriptors are few.
-        (self.list, self.path, self.descriptor, self.start) = (list.unopened, path, descriptor, start)
-        (self.halfSize, self.store, self.calls, self.inode) = (halfSize, store, calls, inode)
+        // Without its open folder: a process may have few descriptors.
+        self.list = list.unopened
+        (self.file, self.start, self.halfSize, self.store) = (file, start, halfSize, store)
         current = EditLogHalf(in: start + Header.size, number: 0, size: halfSize)
         other = EditLogHalf(in: start + Header.size, number: 1, size: halfSize)
         put(store, at: Header.store)
         put(UInt64(halfSize), at: Header.halfSize)
-        put(calls.boot, at: Header.boot)
+        put(file.calls.boot, at: Header.boot)
         recordList(identity)
         begin()
-        Self.living.withLock { _ = $0.insert(path) }
+        Self.living.withLock { _ = $0.insert(file.path) }
     }
 
     deinit {
@@ -75,7 +71,7 @@ final class EditLogFile: @unchecked Sendable {
     }
 
     private func void() {
-        guard !isClosed, FileLock.forks == forks else { return }
+        guard isUsable else { return }
         put(.max, at: Header.committed)
     }
 
@@ -85,14 +81,14 @@ final class EditLogFile: @unchecked Sendable {
     @inline(__always)
     func append(_ key: String, over: UInt64, _ value: PropertyListValue?, sequence: UInt64) -> Bool {
         // A forked child has no mapping, and writes nothing.
-        guard FileLock.forks == forks else { return true }
+        guard !file.isForked else { return true }
         guard let size = LoggedEdit.size(key, value) else { return false }
         return current.append(sequence: sequence, count: 1, size: size) { $0.write(key: key, over: over, value: value) }
     }
 
     /// Adds edits that count together; returns false if there is no room for them, or a value is nested too deep.
     func append(_ edits: [LoggedEdit], sequence: UInt64) -> Bool {
-        guard FileLock.forks == forks else { return true }
+        guard !file.isForked else { return true }
         var size = 0
         for edit in edits {
             guard let added = edit.size else { return false }
@@ -112,7 +108,7 @@ final class EditLogFile: @unchecked Sendable {
 
     /// Adds the records that are not known to be in the list to an empty file, as they are; returns false if they do not fit into a half.
     func copyRecords(to empty: EditLogFile) -> Bool {
-        guard FileLock.forks == forks else { return true }
+        guard !file.isForked else { return true }
         return other.copyRecords(after: committed, to: &empty.current) && current.copyRecords(after: committed, to: &empty.current)
     }
 
@@ -128,7 +124,7 @@ final class EditLogFile: @unchecked Sendable {
 
     /// Records that the edits up to a sequence are in the list, and empties the file if it has no others.
     func markCommitted(upTo sequence: UInt64, in identity: FileIdentity?) {
-        guard FileLock.forks == forks, sequence > committed || identity != nil else { return }
+        guard !file.isForked, sequence > committed || identity != nil else { return }
         recordList(identity)
         committed = max(committed, sequence)
         put(committed, at: Header.committed)
@@ -138,7 +134,7 @@ final class EditLogFile: @unchecked Sendable {
     /// Whether the file is at its path. If another process has removed or moved it, nobody replays it.
     var isInPlace: Bool {
         do throws(SystemError) {
-            return try calls.status(at: ResolvedPath(splitting: path))?.identity.inode == inode
+            return try file.isAt(ResolvedPath(splitting: file.path))
         } catch {
             return false
         }
@@ -146,7 +142,7 @@ final class EditLogFile: @unchecked Sendable {
 
     /// The number of its data protection class; nil if the file system has no protection. Uses no page of the file.
     var protectionClass: Int32? {
-        isClosed || FileLock.forks != forks ? nil : calls.protectionClass(descriptor)
+        isUsable ? file.calls.protectionClass(file.descriptor) : nil
     }
 
     /// The reason why the file may not be used any longer, because the data protection of it or of the list was changed; nil if it may.
@@ -155,7 +151,7 @@ final class EditLogFile: @unchecked Sendable {
     func protectionObjection(_ own: Int32, with list: ResolvedPath) -> StorageError? {
         let other: Int32?
         do throws(SystemError) {
-            other = try calls.protectionClass(at: list)
+            other = try file.calls.protectionClass(at: list)
         } catch {
             // It is asked again after the next commit.
             other = nil
@@ -166,17 +162,17 @@ final class EditLogFile: @unchecked Sendable {
 
     /// The edits that are not known to be in the list.
     var edits: [LoggedEdit] {
-        guard FileLock.forks == forks else { return [] }
+        guard !file.isForked else { return [] }
         return EditLogContent(UnsafeRawBufferPointer(start: start, count: Header.size + 2 * halfSize))?.edits ?? []
     }
 
     /// Removes the file, and its folder if that is empty then. The edits in it do not count any longer.
     func remove() {
-        guard !isClosed, FileLock.forks == forks else { return }
+        guard isUsable else { return }
+        let calls = file.calls
         do throws(SystemError) {
-            let file = try calls.reopened(ResolvedPath(splitting: path))
-            let isInPlace = try calls.status(at: file)?.identity.inode == inode
-            let isRemoved = isInPlace && calls.discardFile(file)
+            let path = try calls.reopened(ResolvedPath(splitting: file.path))
+            let isRemoved = try file.isAt(path) && calls.discardFile(path)
             close(isRemoved: isRemoved)
             if isRemoved { calls.removeIfEmpty(try calls.reopened(list).editLogs) }
         } catch {
@@ -189,12 +185,14 @@ final class EditLogFile: @unchecked Sendable {
     private func close(isRemoved: Bool = false) {
         guard !isClosed else { return }
         isClosed = true
-        Self.living.withLock { _ = $0.remove(path) }
+        Self.living.withLock { _ = $0.remove(file.path) }
         // A forked child has closed its descriptor, and has no mapping.
-        guard FileLock.forks == forks else { return }
-        calls.unmap(start, Header.size + 2 * halfSize)
-        FileLock.release(descriptor, isRemoved: isRemoved, calls: calls)
+        guard !file.isForked else { return }
+        file.calls.unmap(start, Header.size + 2 * halfSize)
+        FileLock.release(file.descriptor, isRemoved: isRemoved, calls: file.calls)
     }
+
+    private var isUsable: Bool { !isClosed && !file.isForked }
 
     /// Empties the present half.
     private func begin() {
@@ -211,5 +209,27 @@ final class EditLogFile: @unchecked Sendable {
 
     private func put(_ word: UInt64, at offset: Int) {
         start.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
+    }
+}
+
+/// An open file that this process has locked, until it is closed, or forked children have closed it.
+struct LockedFile: Sendable {
+    let path: String
+    let descriptor: Int32
+    let inode: UInt64
+    let calls: FileSystemCalls
+    private let forks = FileLock.forks
+
+    init(path: String, descriptor: Int32, inode: UInt64, calls: FileSystemCalls) {
+        (self.path, self.descriptor, self.inode, self.calls) = (path, descriptor, inode, calls)
+    }
+
+    /// Whether this is a child that was forked after the file was locked, which has closed its descriptor.
+    @inline(__always)
+    var isForked: Bool { FileLock.forks != forks }
+
+    /// Whether the file is at a path.
+    func isAt(_ path: ResolvedPath) throws(SystemError) -> Bool {
+        try calls.status(at: path)?.identity.inode == inode
     }
 }

@@ -106,7 +106,8 @@ extension EditLogFolder {
                 return nil
             }
             try calls.setAccess(of: descriptor, to: 0o600, successorOf: nil)
-            try protect(descriptor)
+            // A file that has no class is on a file system without data protection.
+            if calls.protectionClass(descriptor) != nil { try calls.setProtection(of: descriptor, besides: list, orTo: protection) }
             // Read again: without a list, it may be the application's default.
             objection = FileProtection.mappingObjection(toClass: calls.protectionClass(descriptor))
             if objection != nil { throw SystemError(ENOTSUP) }
@@ -114,24 +115,12 @@ extension EditLogFolder {
             try calls.havingRoom { () throws(SystemError) in try calls.reserve(descriptor, size) }
             let inode = try calls.status(of: descriptor).identity.inode
             let start = try calls.map(descriptor, size)
-            return EditLogFile(
-                of: list, at: file.path, descriptor: descriptor, inode: inode, start: start, halfSize: halfSize, store: store,
-                over: identity, calls: calls)
+            let locked = LockedFile(path: file.path, descriptor: descriptor, inode: inode, calls: calls)
+            return EditLogFile(of: list, in: locked, start: start, halfSize: halfSize, store: store, over: identity)
         } catch {
             calls.discardFile(file)
             FileLock.release(descriptor, calls: calls)
             throw error
         }
-    }
-}
-
-extension EditLogFolder {
-    /// Sets the data protection of a new log to that of the list, whose values it will have.
-    private func protect(_ log: Int32) throws(SystemError) {
-        // Otherwise the file system has no protection.
-        guard calls.protectionClass(log) != nil else { return }
-        let old = try calls.openForProtection(list)
-        defer { if let old { calls.discard(old) } }
-        try calls.setProtection(of: log, successorOf: old, orTo: protection)
     }
 }
