@@ -12,25 +12,26 @@ struct DeadStores {
     // More than any file system has names; a log that cannot be removed is found again each time.
     private static let maximumBatches = 1_000
 
-    /// Calls a closure with the logs of dead stores, some at a time, until it returns false; returns whether it did not. Called under the
-    /// file's lock, so that nobody else replays them.
+    /// Stores the edits of dead stores, some logs at a time, and removes the logs. Called under the file's lock, so that no other process
+    /// replays them.
+    ///
+    /// - Parameter store: stores the edits of some logs; returns false if that has to be tried again.
+    /// - Returns: false if the closure did.
     @discardableResult
-    func forLogs(of target: ResolvedPath, _ body: ([DeadEditLog]) throws -> Bool) throws -> Bool {
+    func storeLogs(of target: ResolvedPath, _ store: ([DeadEditLog]) throws -> Bool) throws -> Bool {
+        let folder = EditLogFolder(list: target, calls: list.calls)
         for _ in 0..<Self.maximumBatches {
-            let logs = try logs(of: target)
+            let logs = try list.calls.reading(list.name, "looking for logs of edits in \(target.editLogs.path)") {
+                () throws(SystemError) in try folder.deadLogs()
+            }
             if logs.isEmpty { return true }
-            guard try body(logs) else { return false }
+            var areStored = false
+            defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
+            areStored = try store(logs)
+            guard areStored else { return false }
             if logs.count < EditLogFolder.maximumLogs { return true }
         }
         return true
-    }
-
-    private func logs(of target: ResolvedPath) throws(StorageError) -> [DeadEditLog] {
-        do throws(SystemError) {
-            return try EditLogFolder(list: target, calls: list.calls).deadLogs()
-        } catch {
-            throw .unreadable(file: list.name, reason: "\(error.reason) (looking for logs of edits in \(target.editLogs.path))")
-        }
     }
 
     /// Makes the edits of dead stores.

@@ -22,10 +22,7 @@ extension Journal {
         }
         typealias Committed = (entries: StorageEntries, state: JournalState, isBehind: Bool)
         let committed = try withJournal(of: target, timeout: timeout) { lock, state -> Committed? in
-            try DeadStores(of: list).forLogs(of: target) { logs in
-                try store(logs, at: target, in: &state)
-                return true
-            }
+            try DeadStores(of: list).storeLogs(of: target) { logs in try store(logs, at: target, in: &state) }
             guard let current = state.entries else { return nil }
             var entries = draft ?? current.unedited
             if draft == nil || entries.revision != current.revision {
@@ -66,12 +63,7 @@ extension Journal {
 
     /// Rejects an edit of a list that cannot be replaced afterwards.
     private func requireWritableList(_ target: ResolvedPath) throws(StorageError) {
-        let status: FileStatus?
-        do throws(SystemError) {
-            status = try list.calls.status(at: target)
-        } catch {
-            throw .unwritable(file: list.name, reason: error.reason)
-        }
+        let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
         if let status { try list.calls.requireWritable(status, at: target) }
     }
 
@@ -109,12 +101,9 @@ extension Journal {
         }
     }
 
-    /// Commits the edits of dead stores, by themselves, and removes their logs.
-    private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws {
-        let folder = EditLogFolder(list: target, calls: list.calls)
-        var areStored = false
-        defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
-        guard let current = state.entries else { return }
+    /// Commits the edits of dead stores, by themselves; returns false if the entries are not known.
+    private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws -> Bool {
+        guard let current = state.entries else { return false }
         var entries = current.unedited
         let format = state.format ?? list.configuration.format
         // Logs from before the journal was made are those of the list, if nothing has changed since.
@@ -123,8 +112,8 @@ extension Journal {
         let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)
         try append(state.commit(edits, at: list.calls.now()), to: &state)
         if !edits.isEmpty { try state.file.synchronize(to: state.end) }
-        areStored = true
         list.reports.report(reports)
+        return true
     }
 
     /// The commits after a revision, as far as the journal reaches back; see ``PropertyListFile/commits(since:)``.

@@ -71,7 +71,7 @@ struct ListEdit {
         _ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath, _ lock: FileLock?
     ) throws -> StorageEntries? {
         // Their edits come before this one.
-        let areStored = try DeadStores(of: list).forLogs(of: target) { logs in
+        let areStored = try DeadStores(of: list).storeLogs(of: target) { logs in
             drop()
             return try ListEdit.store(logs, in: list, at: target, lock)
         }
@@ -104,25 +104,21 @@ struct ListEdit {
     ///
     /// - Returns: false if the file has changed, or the lock file was removed.
     private static func store(_ logs: [DeadEditLog], in list: ListFile, at target: ResolvedPath, _ lock: FileLock?) throws -> Bool {
-        let folder = EditLogFolder(list: target, calls: list.calls)
-        var areStored = false
-        defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
         var edit = ListEdit(of: list)
         defer { edit.drop() }
         switch try edit.prepare({ _ in }, at: target, isLocked: true, replaying: logs) {
-        case .unchanged: areStored = try lock?.isInPlace() ?? true
+        case .unchanged: return try lock?.isInPlace() ?? true
+        case .failed: return false
         case .drafted:
             guard try edit.put(lock), let draft = edit.draft else { return false }
-            areStored = true
             do {
                 _ = try list.finish(draft)
             } catch {
                 // The caller's own edit is not in the file yet, and is made nevertheless.
                 list.reports.report([.writing(list.name, error)])
             }
-        case .failed: break
+            return true
         }
-        return areStored
     }
 
     /// Renames the draft under the lock, if that is still the one in use. Afterwards there is none if the file has changed.
