@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Closes files some time later, together, on its queue: closing a file without a name deletes it, which takes as long as writing it.
+/// Closes files in batches, after a delay, on its queue: closing a file without a name deletes it, which takes as long as writing it.
 ///
 /// The delay leaves the processor to the thread that has a change to deliver, and the disk to the next write.
 ///
@@ -11,7 +11,7 @@ final class DeferredCloser: Sendable {
     private let delay: DispatchTimeInterval
     private let maximumWaiting: Int
     private let close: @Sendable (Int32) -> Void
-    /// The descriptors to be closed at the next time, and the number of those not closed yet, including those that are being closed.
+    /// The descriptors of the next batch, and the number of files that are not closed yet, including those that are being closed.
     private let waiting = Lock<(descriptors: [Int32], count: Int)>(([], 0))
 
     init(queue: DispatchQueue, delay: DispatchTimeInterval, maximumWaiting: Int, close: @escaping @Sendable (Int32) -> Void) {
@@ -37,7 +37,7 @@ final class DeferredCloser: Sendable {
     /// Closes the remaining files, and returns after they are closed; false if there were none.
     func closeWaiting() -> Bool {
         guard waiting.withLock({ $0.count > 0 }) else { return false }
-        // On the queue, after those that it is closing.
+        // On the queue, after the batch that it is closing.
         queue.sync { closeAll() }
         return true
     }

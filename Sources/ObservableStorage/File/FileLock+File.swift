@@ -144,7 +144,7 @@ extension FileLock {
         return 0o600 | writers | writers << 1
     }
 
-    /// The reason why the lock file cannot be used, if its status is more specific than the system's error.
+    /// The objection to the lock file, which is more specific than the system's error; nil if there is none.
     private var objection: String? {
         do throws(SystemError) {
             return try calls.status(at: lockFile).flatMap { status throws(SystemError) in try objection(to: status) }

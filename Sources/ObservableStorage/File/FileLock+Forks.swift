@@ -64,7 +64,7 @@ extension FileLock {
         return (block + index / UInt.bitWidth, 1 << (index % UInt.bitWidth))
     }
 
-    /// The block of the next descriptors, which is made if it is missing.
+    /// The block of the next descriptors, created if it is missing.
     private static func next(after block: Block) -> Block {
         while true {
             if let next = Block(bitPattern: block[wordsOfBlock].load(ordering: .acquiring)) { return next }

@@ -12,9 +12,9 @@ import FoundationSubset
 struct FileLock {
     /// How a writer waits for the lock.
     enum Waiting: Sendable {
-        /// In the kernel's queue, which a thread that has been abandoned cannot leave.
+        /// In the kernel's queue. An abandoned thread cannot leave it.
         case queued
-        /// By trying again and again: a process that the system suspends must not be in the queue either.
+        /// By polling: a process that the system may suspend must not be in the queue.
         case polling
     }
 
@@ -29,7 +29,7 @@ struct FileLock {
     private var descriptor: Int32 = -1
     private let forks = FileLock.forks
 
-    // A commit holds the lock for less than that, unless the disk is busy.
+    // Longer than a commit holds the lock, unless the disk is busy.
     private static let firstPause = Duration.microseconds(50)
     private static let maximumPauses = 4
     private static let checkInterval = Duration.milliseconds(100)
@@ -68,7 +68,7 @@ struct FileLock {
 
     private mutating func acquire() throws(StorageError) {
         while true {
-            // Before the lock file is created, too.
+            // Also before the lock file is created.
             try requireUninterrupted()
             let opened = try open()
             descriptor = try lock(opened)

@@ -9,7 +9,7 @@ struct AbsolutePath: Sendable {
 
     private static let separator = UInt8(ascii: "/")
 
-    /// Makes a path absolute, relative to the current working folder unless it starts at the root.
+    /// Resolves a relative path against the current working folder.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     init(_ path: String, calls: FileSystemCalls = .live) throws(StorageError) {
@@ -29,7 +29,7 @@ struct AbsolutePath: Sendable {
         url.path.isEmpty ? url.absoluteString : url.path
     }
 
-    /// Joins a path to the current working folder, unless it starts at the root.
+    /// Joins a relative path to the current working folder; returns an absolute one as it is.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     static func fromRoot(_ path: String, of file: String, calls: FileSystemCalls = .live) throws(StorageError) -> String {
@@ -40,16 +40,16 @@ struct AbsolutePath: Sendable {
         } catch {
             let reason =
                 switch error.code {
-                case ENOENT: "and it has gone; give the path from the root on"
+                case ENOENT: "which no longer exists; use an absolute path"
                 case EILSEQ: "whose name is not UTF-8"
-                default: "and \(error.reason); give the path from the root on"
+                default: "which cannot be determined: \(error.reason); use an absolute path"
                 }
-            throw .unreadable(file: file, reason: "its path starts at the working folder, \(reason)")
+            throw .unreadable(file: file, reason: "its path is relative to the working folder, \(reason)")
         }
         // For a folder on an unmounted file system, Linux returns a path that does not start at the root.
         guard folder.utf8.first == separator else {
-            let reason = "which the root does not lead to; give the path from the root on"
-            throw .unreadable(file: file, reason: "its path starts at the working folder, \(reason)")
+            let reason = "which cannot be reached from the root; use an absolute path"
+            throw .unreadable(file: file, reason: "its path is relative to the working folder, \(reason)")
         }
         return folder + "/" + path
     }
@@ -66,7 +66,7 @@ struct AbsolutePath: Sendable {
     }
 
     private static func containsNUL(_ file: String) -> StorageError {
-        .unreadable(file: file, reason: "its path contains a NUL, where the system would take it to end")
+        .unreadable(file: file, reason: "its path contains a NUL, at which the system would end it")
     }
 
     /// The path as given in the URL: `URL.path` removes `..` textually from a relative one, as if no folder were a link.
@@ -80,7 +80,7 @@ struct AbsolutePath: Sendable {
         }
         let path = url.relativePath
         guard path.utf8.first != separator, let base = url.baseURL else {
-            guard url.isFileURL || url.scheme == nil else { throw .unreadable(file: file, reason: "its URL is not one of a file") }
+            guard url.isFileURL || url.scheme == nil else { throw .unreadable(file: file, reason: "its URL is not a file URL") }
             return path
         }
         let folder = try self.path(of: base, file)
@@ -110,18 +110,18 @@ struct AbsolutePath: Sendable {
 
 /// An absolute path whose folder contains neither `..` nor symbolic links. The file and the folder need not exist.
 ///
-/// Its folder is open if it was found by following a path: what is done with the name is done there, whatever the folder's path leads to
-/// meanwhile. Other users may exchange any folder that they own for a link.
+/// If it was found by following a path, its folder is open, and calls look up the name in that folder, even if the folder's path leads
+/// elsewhere meanwhile: other users may replace any folder that they own with a link.
 package struct ResolvedPath: Sendable {
     /// The folder and the name.
     let path: String
     let folder: String
     /// The last component; empty for the root folder.
     let name: String
-    /// The folder; nil if it is missing, or was not looked for.
+    /// The folder; nil if it is missing, or was not opened.
     let openFolder: OpenFolder?
-    /// The user who could make the file be another one than was meant, by a link that was followed; nil if there is none but this one and
-    /// the superuser, and `.max` for any.
+    /// The user, other than this one and the superuser, who controls a link that was followed, and could redirect it; nil if there is
+    /// none, `.max` if there are several.
     private(set) var linkOwner: uid_t?
 
     /// A name in a resolved folder. A link of that name is not followed.

@@ -88,17 +88,18 @@ struct FileStatus: Sendable, Hashable {
         permissions & 0o222 == 0 ? "is read-only for everyone (mode 0\(String(permissions, radix: 8)))" : nil
     }
 
-    /// Whether users other than this one and the superuser control it: its owner, or a user who may write it, unless it is a link.
+    /// Whether a user other than this one and the superuser owns it or, unless it is a link, may write it.
     var isOpenToOthers: Bool {
         (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
     }
 
-    /// Whether only a user who may write a property list can have made this file beside it: in a folder that all may write, any user could.
+    /// Whether only a user who may write the property list can have created this file beside it: in a folder that everybody may write, any
+    /// user could.
     func isTrusted(besides list: FileStatus?, in folder: FileStatus?) -> Bool {
         if owner == geteuid() || owner == 0 { return true }
         guard let list else { return false }
         if owner == list.owner || list.permissions & 0o002 != 0 { return true }
-        // A file may have its group from the folder, so that in one that all may write, it tells nothing about its owner.
+        // A file may inherit its group from the folder: if everybody may write that, the group does not show who created the file.
         guard let folder, folder.permissions & 0o002 == 0 else { return false }
         return list.permissions & 0o020 != 0 && group == list.group
     }
@@ -107,7 +108,7 @@ struct FileStatus: Sendable, Hashable {
         (owner, group, permissions) == (other.owner, other.group, other.permissions)
     }
 
-    /// Whether this file beside a property list has the owner, the group and the permissions of one that this user would make.
+    /// Whether this file beside a property list has the owner, the group and the permissions of one that this user would create.
     ///
     /// - Parameter needed: the permissions that it has to have if it belongs to the group of the list.
     func hasAccess(_ needed: mode_t, besides list: FileStatus) -> Bool {
@@ -118,7 +119,7 @@ struct FileStatus: Sendable, Hashable {
         return owner == list.owner || geteuid() != 0
     }
 
-    /// Whether this user may make a group that of its own files.
+    /// Whether this user may set a group on its own files.
     static func maySet(_ group: gid_t) -> Bool {
         guard geteuid() != 0, group != getegid() else { return true }
         return [gid_t](unsafeUninitializedCapacity: Int(max(0, getgroups(0, nil)))) { groups, count in

@@ -198,8 +198,9 @@ extension FileSystemCalls {
         return isComplete
     }
 
-    /// Removes a temporary file unless a writer has it locked, or this cannot be determined: in another container, the number in its name may
-    /// be that of a running process. Returns false if it may be in use.
+    /// Removes a temporary file, unless a writer has it locked; returns false if it may be in use.
+    ///
+    /// The process number in its name does not suffice: in another container, it may be that of a running process.
     private func removeLeftover(_ path: ResolvedPath) -> Bool {
         do throws(SystemError) {
             guard try status(at: path)?.kind == .file else {

@@ -2,8 +2,8 @@ import FoundationSubset
 
 /// The system calls of every file operation, so that tests can make each of them fail.
 ///
-/// Each throws the system's error, `EINTR` included; ``uninterrupted(_:)`` repeats a call that was interrupted. A name in a folder that is
-/// open is looked up there, whatever the folder's path leads to meanwhile.
+/// Each throws the system's error, `EINTR` included; ``uninterrupted(_:)`` repeats a call that was interrupted. A name in an open folder
+/// is looked up there, even if the folder's path leads elsewhere meanwhile.
 package struct FileSystemCalls: Sendable {
     var openDescriptor: @Sendable (_ path: ResolvedPath, _ flags: Int32, _ mode: mode_t) throws(SystemError) -> Int32
     var closeDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
@@ -33,7 +33,7 @@ package struct FileSystemCalls: Sendable {
     var setPermissionsOfPath: @Sendable (_ path: ResolvedPath, _ permissions: mode_t) throws(SystemError) -> Void
     /// Sets the modification time of an open file, in nanoseconds since 1970.
     var setModificationTime: @Sendable (_ descriptor: Int32, _ time: Int64) throws(SystemError) -> Void
-    /// Keeps an open file out of backups, where the system has a way and the file system knows it.
+    /// Excludes an open file from backups, if the system and the file system support that.
     var excludeFromBackups: @Sendable (_ descriptor: Int32) -> Void
     var makeFolder: @Sendable (_ path: ResolvedPath, _ permissions: mode_t) throws(SystemError) -> Void
     var removeEmptyFolder: @Sendable (_ path: ResolvedPath) throws(SystemError) -> Void
@@ -47,9 +47,9 @@ package struct FileSystemCalls: Sendable {
     var readLink: @Sendable (_ path: ResolvedPath, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
     /// The path of the working folder; throws `EILSEQ` if it is not UTF-8.
     var workingFolder: @Sendable () throws(SystemError) -> String
-    /// The names in a folder, without those that are not UTF-8; not read by Foundation, which takes several times as long.
+    /// The names in a folder, without those that are not UTF-8. Foundation takes several times as long.
     var list: @Sendable (_ folder: OpenFolder) throws(SystemError) -> [String]
-    /// Reserves space for an empty file, of which all bytes are zero.
+    /// Reserves space for an empty file, filled with zeros.
     var reserve: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> Void
     /// Maps an empty file, shared with all processes, but not with forked children, and makes its pages writable.
     var map: @Sendable (_ descriptor: Int32, _ size: Int) throws(SystemError) -> UnsafeMutableRawPointer
@@ -69,7 +69,7 @@ package struct FileSystemCalls: Sendable {
     var random: @Sendable () -> UInt64
     /// Identifies the run of the system; 0 if that is not known.
     var boot = bootIdentifier
-    /// What the system allows because of the place of a file.
+    /// What the system allows, depending on where a file is.
     var rules = SystemRules.ofProcess
 }
 

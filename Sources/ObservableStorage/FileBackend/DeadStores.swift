@@ -9,7 +9,7 @@ struct DeadStores {
         self.list = list
     }
 
-    // More than any file system has names; a log that cannot be removed is found again each time.
+    // Limits the search if a log cannot be removed, and is found again each time.
     private static let maximumBatches = 1_000
 
     /// Stores the edits of dead stores, some logs at a time, and removes the logs. Called under the file's lock, so that no other process
@@ -34,10 +34,10 @@ struct DeadStores {
         return true
     }
 
-    /// Makes the edits of dead stores.
+    /// Replays the edits of dead stores.
     ///
     /// - Parameter identities: the identity of the list in which the entries are, or that of the state of its journal, or both.
-    /// - Returns: what has to be reported after they are stored.
+    /// - Returns: the errors to report after the edits are stored.
     func replay(
         _ logs: [DeadEditLog], in entries: inout StorageEntries, over identities: [FileIdentity?], as format: PropertyListFormat
     ) -> [StorageError] {
@@ -47,7 +47,7 @@ struct DeadStores {
                 if !log.isUnfinished { reports.append(.unreadable(file: log.path, reason: "it is not a log of edits, and was removed")) }
                 continue
             }
-            // After a power failure, the file may be newer than the log: it only counts for the list that it was made for.
+            // After a power failure, the file may be newer than the log: it only applies to the list for which it was made.
             let isCurrent = identities.contains { content.list == ($0?.inode ?? 0, $0?.modified ?? 0) }
             guard content.boot == list.calls.boot || isCurrent else {
                 let keys = Set(content.edits.map { EntryName(own: $0.key, path: $0.path).text })

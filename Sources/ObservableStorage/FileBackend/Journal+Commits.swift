@@ -6,8 +6,8 @@ extension Journal {
     /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
     ///
     /// - Parameters:
-    ///   - preparations: how many times the edit may still run before the lock is taken, on the entries that are known, if nobody has added
-    ///     others to the journal. It runs again if they are not the latest ones then, under the lock if others wait for it.
+    ///   - preparations: how many more times the edit may run before the lock is taken, on the known entries, if nothing was appended to the
+    ///     journal since. If they are outdated under the lock, it runs again: there, if others wait for the lock, and otherwise before it.
     ///   - format: the format that the list is to have; nil to keep it.
     ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
     /// - Returns: nil if it has to be tried again.
@@ -50,7 +50,7 @@ extension Journal {
         return committed.entries
     }
 
-    /// The entries after an edit; nil if it throws: it may not on the latest ones.
+    /// The entries after an edit; nil if it throws, which it may not do on the latest entries.
     private func edited(_ entries: StorageEntries, by body: (inout StorageEntries) throws -> Void) -> StorageEntries? {
         do {
             var edited = entries.unedited
@@ -97,7 +97,7 @@ extension Journal {
                 if let value = edit.newValue, let rejection = list.rejection(of: value, for: key, format: .binary) { throw rejection }
             }
             let key = commit.edits.keys.min() ?? ""
-            throw .unencodable(key: key, reason: "the journal of \(list.name) cannot have it: \(error.reason)")
+            throw .unencodable(key: key, reason: "the journal of \(list.name) cannot store it: \(error.reason)")
         }
     }
 
@@ -106,7 +106,7 @@ extension Journal {
         guard let current = state.entries else { return false }
         var entries = current.unedited
         let format = state.format ?? list.configuration.format
-        // Logs from before the journal was made are those of the list, if nothing has changed since.
+        // Logs that are older than the journal have the identity of the list, and apply if nothing has changed since.
         let base = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: list.calls)
         let reports = DeadStores(of: list).replay(logs, in: &entries, over: state.identities + [base], as: format)
         let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)

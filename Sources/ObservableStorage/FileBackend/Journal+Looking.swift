@@ -4,7 +4,7 @@ import Synchronization
 
 // Looking at the journal and its list.
 extension Journal {
-    /// What stands at the paths of list and journal now.
+    /// The list and the journal that are currently at their paths.
     func view(at target: ResolvedPath) throws -> JournalView {
         var waited: Duration = .zero
         for _ in 0..<Self.maximumAttempts {

@@ -9,7 +9,7 @@ struct ListEdit {
     private let list: ListFile
     /// The format to write; nil for that of the file.
     private let newFormat: PropertyListFormat?
-    /// The edited content, which was written beside the file or is in its place.
+    /// The edited content, written beside the file, or renamed to its path.
     private(set) var draft: ListDraft?
 
     /// The result of preparing an edit.
@@ -43,10 +43,10 @@ struct ListEdit {
         let wanted = newFormat ?? found.format
         let reports = DeadStores(of: list).replay(logs, in: &entries, over: [found.identity], as: wanted)
         try body(&entries)
-        // Content that a failed write left in the file counts as edited: it is only durable once it is written again.
+        // Content that a failed write left in the file has to be written again in order to be durable.
         guard !entries.editedKeys.isEmpty || wanted != found.format || list.leftovers.withLock({ $0.content }) else {
             if let whenStored = entries.whenStored {
-                // Otherwise another writer could replace what is stored before that is noted.
+                // Otherwise another writer could replace the file before the closure is called.
                 guard isLocked else { return .failed(needsLock: true) }
                 whenStored(target, found.identity)
             }
@@ -70,7 +70,7 @@ struct ListEdit {
     mutating func replaceFile(
         _ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath, _ lock: FileLock?
     ) throws -> StorageEntries? {
-        // Their edits come before this one.
+        // The edits of dead stores come before this one.
         let areStored = try DeadStores(of: list).storeLogs(of: target) { logs in
             drop()
             return try ListEdit.store(logs, in: list, at: target, lock)
@@ -99,8 +99,8 @@ struct ListEdit {
         throw list.busyError
     }
 
-    /// Stores the edits of dead stores under the lock, by themselves, and removes their logs: if this process is killed before, whoever finds
-    /// the logs again has to find their values, and not later ones, which may be earlier values of a log.
+    /// Stores the edits of dead stores under the lock, without any other edit: if this process is killed before their logs are removed, they
+    /// are replayed again, and have to find their own values, not later ones, which may equal earlier values of a log.
     ///
     /// - Returns: false if the file has changed, or the lock file was removed.
     private static func store(_ logs: [DeadEditLog], in list: ListFile, at target: ResolvedPath, _ lock: FileLock?) throws -> Bool {
@@ -121,7 +121,7 @@ struct ListEdit {
         }
     }
 
-    /// Renames the draft under the lock, if that is still the one in use. Afterwards there is none if the file has changed.
+    /// Renames the draft under the lock, if its lock file is still the one in use. Drops the draft if the file has changed.
     ///
     /// - Returns: whether the draft is in place.
     private mutating func put(_ lock: FileLock?) throws -> Bool {

@@ -2,7 +2,7 @@ import FoundationSubset
 import PropertyListCoding
 
 extension ListFile {
-    // The time to wait for a writer in place, which leaves the file incomplete while it writes.
+    // The time to wait for a program that writes the file in place, during which the file is incomplete.
     private static let incompleteGrace: Duration = .milliseconds(250)
     // The time to wait for editors that move the old file away before they write the new one; they need less even on a busy machine.
     static let missingGrace: Duration = .milliseconds(500)
@@ -39,7 +39,7 @@ extension ListFile {
             reports.publish(.unreadable(file: name, reason: reason))
         }
         if content.isBlank, let last, !last.isBlank, !last.entries.values.isEmpty {
-            let reason = "it was truncated and has no content any more, so that none of its keys has a value"
+            let reason = "it was truncated and is empty, so that none of its keys has a value"
             reports.report([.unreadable(file: name, reason: reason)])
         }
         return content
@@ -64,7 +64,7 @@ extension ListFile {
                 if content.isBlank {
                     guard last?.isBlank != true, isRecent(content.identity) else { return content }
                     if waited >= Self.incompleteGrace {
-                        // Whoever has just truncated a list may be about to write it.
+                        // A program that has just truncated the list may be about to write it.
                         guard let last, last.identity != nil else { return content }
                         throw StorageError.malformed(file: name, offset: 0, reason: "there are no bytes")
                     }

@@ -15,7 +15,7 @@ extension PropertyListFile {
         try edit(as: nil, body)
     }
 
-    /// Runs an edit, after which the property list has it for every program, for one that ends then.
+    /// Runs an edit and writes it into the property list, for every program to read, before the caller ends.
     package func editList(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         let entries = try edit(body)
         try checkpoint()
@@ -34,7 +34,7 @@ extension PropertyListFile {
         }
     }
 
-    /// Makes the edits of dead stores.
+    /// Replays the edits of dead stores.
     ///
     /// - Parameter timeout: how long others may hold the lock; nil for as long as an edit waits.
     func editReplaying(timeout: Duration? = nil) throws -> StorageEntries {
@@ -76,7 +76,7 @@ extension PropertyListFile {
                 }
             }
             let unchanged = try list.withFileLock(of: target, timeout: timeout) { lock -> StorageEntries? in
-                // Somebody may just have made a journal.
+                // Another process may just have made a journal.
                 guard try !journal.isUsed(at: target) else { return nil }
                 return try edit.replaceFile(body, at: target, lock)
             }

@@ -1,20 +1,20 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// The content of an edit log, from whatever bytes its file has: edits up to the first record that is not whole.
+/// The content of an edit log, read from arbitrary bytes: the edits up to the first incomplete record.
 struct EditLogContent: Sendable {
     /// Identifies the store that made the log.
     let store: UInt64
     /// The run of the system in which the log was made.
     let boot: UInt64
-    /// The inode number and the modification time of the list in which the committed edits are.
+    /// The inode number and the modification time of the list with the committed edits.
     let list: (inode: UInt64, time: Int64)
-    /// The log that this one replaces, if it has replaced one: its edits are in this one.
+    /// The store number of the log that this one replaces, and whose edits it contains; 0 if there is none.
     let replaced: UInt64
-    /// The edits that were not known to be in the list, in the order in which they were made.
+    /// The edits that were not known to be in the list, in their order.
     private(set) var edits: [LoggedEdit]
 
-    /// Whether another log has the edits of this one.
+    /// Drops the edits if one of the other logs replaces this one.
     mutating func drop(ifReplacedBy others: Set<UInt64>) {
         if others.contains(store) { edits = [] }
     }
@@ -31,8 +31,8 @@ struct EditLogContent: Sendable {
     }
 
     /// - Parameters:
-    ///   - header: the bytes of the header, of which the size of a half was checked.
-    ///   - halves: the bytes of the halves, at least up to what is no record.
+    ///   - header: the bytes of the header, whose half size was checked.
+    ///   - halves: the bytes of the halves, at least up to the end of their records.
     private init(header bytes: UnsafeRawBufferPointer, _ halves: (UnsafeRawBufferPointer, UnsafeRawBufferPointer), halfSize: Int) {
         typealias Header = EditLogFormat.Header
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
@@ -44,7 +44,7 @@ struct EditLogContent: Sendable {
         let committed = word(Header.committed)
         let first = Self.edits(halves.0, store, turn: word(Header.turns.0), at: 0)
         let second = Self.edits(halves.1, store, turn: word(Header.turns.1), at: halfSize)
-        // The half that was filled first is the one with the smaller numbers.
+        // The half that was filled first has the smaller sequences.
         let isSwapped = (second.first?.sequence ?? .max) < (first.first?.sequence ?? .max)
         edits = (isSwapped ? second + first : first + second).filter { $0.sequence > committed }
     }
@@ -76,10 +76,10 @@ struct EditLogContent: Sendable {
 // MARK: - Reading a file
 
 extension EditLogContent {
-    // What is read of a half at once, unless a record is longer.
+    // The number of bytes of a half that are read at once, unless a record is longer.
     private static let portion = 64 << 10
 
-    /// Reads a log: of each half only what may be records, however large the file is.
+    /// Reads a log: of each half only the part with records, however large the file is.
     ///
     /// - Parameters:
     ///   - header: the bytes of the header.
@@ -113,7 +113,7 @@ extension EditLogContent {
 }
 
 extension EditLogFormat {
-    /// The size of a half of a log; nil if the bytes are not the beginning of one, or of one that is larger than the file.
+    /// The size of each half of a log; nil if the bytes are not the beginning of a log, or it is larger than the file.
     fileprivate static func halfSize(_ bytes: UnsafeRawBufferPointer, of fileSize: Int) -> Int? {
         guard bytes.count >= Header.size else { return nil }
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
@@ -123,7 +123,7 @@ extension EditLogFormat {
         return halfSize
     }
 
-    /// The offset of the first record of a half that is not whole in its first bytes; nil if there is none.
+    /// The offset of the first record that is incomplete in the first bytes of a half; nil if there is none.
     fileprivate static func nextRecord(_ bytes: UnsafeRawBufferPointer, after offset: Int, limit: Int) -> Int? {
         var offset = offset
         while bytes.count - offset >= Record.edits {
@@ -136,7 +136,7 @@ extension EditLogFormat {
 }
 
 extension LogReader {
-    /// The edits; nil if they are not whole.
+    /// The edits; nil if they are incomplete.
     fileprivate mutating func edits(count: UInt32, sequence: UInt64) -> [LoggedEdit]? {
         var edits: [LoggedEdit] = []
         for _ in 0..<count {

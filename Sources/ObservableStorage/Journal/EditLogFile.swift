@@ -2,14 +2,14 @@ import FoundationSubset
 import PropertyListCoding
 import Synchronization
 
-/// The edit log of one open store: a mapped file to which every edit is added before `set` returns, so that it outlives the process.
+/// The edit log of one open store: a mapped file to which every edit is added before `set` returns, so that the edit survives the process.
 ///
-/// While the file is locked, its owner lives. One half of it is filled; when that is full and all edits of the other half are in the list,
-/// the other one is emptied and filled.
+/// While the file is locked, its owner is alive. One half is filled at a time; when it is full and all edits of the other half are in the
+/// list, the other half is emptied and filled.
 final class EditLogFile: @unchecked Sendable {
-    // Sendable because everything that changes is used only under the lock of the store that made it, and otherwise before the store has it.
+    // Sendable because what changes is used only by its maker before the store has it, and then under the lock of the store.
 
-    /// The paths of the logs of this process, which need not be locked in order to know that their owners live.
+    /// The paths of the logs of this process, whose owners are known to be alive without trying the lock.
     static let living = Lock<Set<String>>([])
 
     private typealias Header = EditLogFormat.Header
@@ -29,7 +29,7 @@ final class EditLogFile: @unchecked Sendable {
     private var committed: UInt64 = 0
     private var isClosed = false
 
-    /// Prepares a file that was just reserved, locked and mapped; ``publish()`` makes it count.
+    /// Prepares a file that was just reserved, locked and mapped; it is replayed only after ``publish()``.
     init(
         of list: ResolvedPath, in file: LockedFile, start: UnsafeMutableRawPointer, halfSize: Int, store: UInt64,
         over identity: FileIdentity?
@@ -51,21 +51,21 @@ final class EditLogFile: @unchecked Sendable {
         close()
     }
 
-    /// Makes the file count as an edit log, with what was added before.
+    /// Makes the file valid as an edit log, with everything that was added before.
     func publish() {
         atomicMemoryFence(ordering: .releasing)
         put(Header.magic, at: Header.magicOffset)
     }
 
-    /// Makes the file count instead of another one, whose edits it has.
+    /// Publishes the file in place of another one, whose edits it contains.
     func publish(insteadOf old: EditLogFile?) {
         markReplacing(old)
         publish()
-        // A process that is killed before this leaves both: then this one tells that the other one does not count.
+        // If the process is killed before this, both files remain, and this one says that it replaces the other one.
         old?.void()
     }
 
-    /// Records that the file has the edits of another one.
+    /// Records that the file replaces another one, whose edits it contains.
     func markReplacing(_ old: EditLogFile?) {
         if let old { put(old.store, at: Header.replaced) }
     }
@@ -75,7 +75,7 @@ final class EditLogFile: @unchecked Sendable {
         put(.max, at: Header.committed)
     }
 
-    /// Adds an edit of a whole entry; returns false if that is not possible without further work.
+    /// Adds an edit of a whole entry; returns false if the current half has no room, or the value is nested too deep.
     ///
     /// - Parameter sequence: the revision of the store with the edit; not less than that of the record before.
     @inline(__always)
@@ -86,7 +86,7 @@ final class EditLogFile: @unchecked Sendable {
         return current.append(sequence: sequence, count: 1, size: size) { $0.write(key: key, over: over, value: value) }
     }
 
-    /// Adds edits that count together; returns false if there is no room for them, or a value is nested too deep.
+    /// Adds edits that are replayed all or none; returns false if there is no room for them, or a value is nested too deep.
     func append(_ edits: [LoggedEdit], sequence: UInt64) -> Bool {
         guard !file.isForked else { return true }
         var size = 0
@@ -106,18 +106,18 @@ final class EditLogFile: @unchecked Sendable {
         return add()
     }
 
-    /// Adds the records that are not known to be in the list to an empty file, as they are; returns false if they do not fit into a half.
+    /// Copies the records that are not known to be in the list to an empty file; returns false if they do not fit into a half.
     func copyRecords(to empty: EditLogFile) -> Bool {
         guard !file.isForked else { return true }
         return other.copyRecords(after: committed, to: &empty.current) && current.copyRecords(after: committed, to: &empty.current)
     }
 
-    /// The size of the records that are not known to be in the list, or more.
+    /// An upper bound of the size of the records that are not known to be in the list.
     var uncommittedSize: Int {
         [other, current].reduce(0) { $0 + ($1.last > committed ? $1.used : 0) }
     }
 
-    /// Whether a commit takes longer than filling a half: nothing of the other half is in the list.
+    /// Whether edits fill a half before a commit ends: no edit of the other half is in the list.
     var isOutgrown: Bool {
         other.first > committed && halfSize < EditLogFormat.largestGrownHalf
     }
@@ -140,12 +140,12 @@ final class EditLogFile: @unchecked Sendable {
         }
     }
 
-    /// The number of its data protection class; nil if the file system has no protection. Uses no page of the file.
+    /// The number of its data protection class; nil if the file system has no protection. Accesses no page of the file.
     var protectionClass: Int32? {
         isUsable ? file.calls.protectionClass(file.descriptor) : nil
     }
 
-    /// The reason why the file may not be used any longer, because the data protection of it or of the list was changed; nil if it may.
+    /// The reason why the file may no longer be used, because its data protection or that of the list was changed; nil if it may.
     ///
     /// - Parameter own: the number of its own class.
     func protectionObjection(_ own: Int32, with list: ResolvedPath) -> StorageError? {
@@ -153,7 +153,7 @@ final class EditLogFile: @unchecked Sendable {
         do throws(SystemError) {
             other = try file.calls.protectionClass(at: list)
         } catch {
-            // It is asked again after the next commit.
+            // It is checked again after the next commit.
             other = nil
         }
         let objection = FileProtection.mappingObjection(toClass: own) ?? FileProtection.mappingObjection(toClass: other)
@@ -166,7 +166,7 @@ final class EditLogFile: @unchecked Sendable {
         return EditLogContent(UnsafeRawBufferPointer(start: start, count: Header.size + 2 * halfSize))?.edits ?? []
     }
 
-    /// Removes the file, and its folder if that is empty then. The edits in it do not count any longer.
+    /// Removes the file, and its folder if that is then empty. Its edits are not replayed any more.
     func remove() {
         guard isUsable else { return }
         let calls = file.calls
@@ -176,12 +176,12 @@ final class EditLogFile: @unchecked Sendable {
             close(isRemoved: isRemoved)
             if isRemoved { calls.removeIfEmpty(try calls.reopened(list).editLogs) }
         } catch {
-            // Whoever opens the list next finds no edits in it.
+            // The file remains, and the next process that opens the list removes it.
             close()
         }
     }
 
-    /// Unlocks the file: its edits are made by whoever opens the list next.
+    /// Unlocks the file: its edits are replayed by the next process that opens the list.
     private func close(isRemoved: Bool = false) {
         guard !isClosed else { return }
         isClosed = true
@@ -194,7 +194,7 @@ final class EditLogFile: @unchecked Sendable {
 
     private var isUsable: Bool { !isClosed && !file.isForked }
 
-    /// Empties the present half.
+    /// Empties the current half.
     private func begin() {
         turn += 1
         current.begin(store: store, turn: turn)

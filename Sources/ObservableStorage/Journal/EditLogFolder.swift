@@ -2,16 +2,16 @@ import FoundationSubset
 
 /// The folder beside a property list with the edit logs of the stores that have it open, or had when their process ended.
 ///
-/// It counts only if it belongs to the owner of the list, and nobody else may write it: otherwise others could have edits made by whoever
-/// opens the list next, or change a log while it is in use. Its logs are accessible to their owner only, because whoever may read a file may
-/// lock it, as if its owner lived.
+/// It is used only if it belongs to the owner of the list, and nobody else may write it: otherwise other users could have their edits
+/// replayed by the next process that opens the list, or change a log in use. Its logs are accessible to their owner only, because a user who
+/// may read a file may also lock it, as if its owner were alive.
 struct EditLogFolder {
     let list: ResolvedPath
     /// The data protection of a new list, which is that of its logs as well.
     var protection: FileProtection?
     let calls: FileSystemCalls
 
-    // Each attempt fails because another process removed the folder, or took the new file, at that moment.
+    // Each attempt fails because another process removed the folder or the new file meanwhile.
     private static let maximumAttempts = 16
 
     private var path: String { list.editLogs.path }
@@ -27,7 +27,7 @@ struct EditLogRefusal: Error {
 // MARK: - Making a log
 
 extension EditLogFolder {
-    /// Makes a log, which counts after it is published.
+    /// Makes a log, which is replayed only after it is published.
     ///
     /// - Parameters:
     ///   - halfSize: the size of each half, in bytes.
@@ -90,7 +90,7 @@ extension EditLogFolder {
 
     /// Makes a file; returns nil if another process removed it before it was locked.
     ///
-    /// - Parameter objection: is set to the reason if its data protection, which is that of the list, forbids to map it.
+    /// - Parameter objection: receives the reason if its data protection, which is that of the list, forbids mapping it.
     private func makeFile(
         in folder: OpenFolder, halfSize: Int, over identity: FileIdentity?, _ objection: inout String?
     ) throws(SystemError) -> EditLogFile? {

@@ -7,7 +7,7 @@ struct EditLogHalf {
 
     private let start: UnsafeMutableRawPointer
     private let end: UnsafeMutableRawPointer
-    // The offset of the half from the first one.
+    // The offset of the half from the start of the first one.
     private let base: Int
     // Where the next record is added.
     private var position: UnsafeMutableRawPointer
@@ -39,13 +39,12 @@ struct EditLogHalf {
 
     /// Adds a record; returns false if there is no room.
     ///
-    /// - Parameters:
-    ///   - size: the size of the edits, all of which the closure has to write.
+    /// - Parameter size: the size of the edits, exactly as the closure writes them.
     @inline(__always)
     mutating func append(sequence: UInt64, count: Int, size: Int, _ write: (inout LogWriter) -> Void) -> Bool {
         let length = (Record.edits + size + 7) & ~7
         guard length <= end - position else { return false }
-        // The padding, and bytes that are overwritten.
+        // Clears the padding; the other bytes are overwritten.
         position.storeBytes(of: 0, toByteOffset: length - 8, as: UInt64.self)
         position.storeBytes(of: sequence, toByteOffset: Record.sequence, as: UInt64.self)
         position.storeBytes(of: UInt32(truncatingIfNeeded: count), toByteOffset: Record.count, as: UInt32.self)
@@ -67,8 +66,8 @@ struct EditLogHalf {
         last = sequence
     }
 
-    /// Adds the records after a sequence to another half, as they are; returns false if it has no room for all of them, or if they are not
-    /// as they were added.
+    /// Copies the records after a sequence to another half; returns false if it has no room for all of them, or if they have been changed
+    /// since they were added.
     func copyRecords(after sequence: UInt64, to other: inout EditLogHalf) -> Bool {
         var record = start
         while record < position {

@@ -10,12 +10,12 @@ final class JournalFile: Sendable {
     let inode: UInt64
     private let descriptor: Int32
     private let calls: FileSystemCalls
-    /// The list besides which this process has made the file.
+    /// The status of the list when this process made the file.
     private let model: FileStatus?
-    /// Up to where it is known to be on the medium.
+    /// The offset up to which it is known to be on the medium, whether its name is, and whether a synchronization has failed.
     private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
 
-    /// - Parameter end: up to where it is on the medium, together with its name.
+    /// - Parameter end: the offset up to which it is on the medium, together with its name.
     init(
         of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, location: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
         madeBesides model: FileStatus? = nil, synchronizedTo end: Int? = nil, calls: FileSystemCalls
@@ -32,12 +32,12 @@ final class JournalFile: Sendable {
         calls.discard(descriptor)
     }
 
-    /// Whether the file was made by copying another one, or is a second name of one, whose list is another file.
+    /// Whether the file is a copy or a second name of the journal of another list.
     let isCopy: Bool
     /// Whether this user may not write it.
     private let isReadOnly: Bool
 
-    /// Whether other users may read or write it than the list, or this one may not write it, which making it again would change.
+    /// Whether it does not grant the same access as the list, or this user may not write it, so that it has to be made again.
     func hasWrongAccess(besides list: FileStatus?) throws(StorageError) -> Bool {
         guard let list, !isReadOnly else { return isReadOnly }
         // A file system may determine owners and permissions itself.
@@ -51,7 +51,7 @@ final class JournalFile: Sendable {
     /// Whether a synchronization has failed, so that it is not known what is on the medium.
     var isDoubtful: Bool { synchronized.withLock { $0.isDoubtful } }
 
-    /// Opens the journal of a list; returns nil if there is none that a user who may write the list can have made.
+    /// Opens the journal of a list; returns nil if there is none, or its owner is not a user who may write the list.
     ///
     /// - Throws: ``StorageError/malformed(file:offset:line:column:reason:)`` if it is damaged;
     ///   ``StorageError/unreadable(file:reason:edits:)`` if it cannot be read, or is one of a later version. The error names the journal, and
@@ -82,7 +82,7 @@ final class JournalFile: Sendable {
                 throw error
             }
         } catch let error where error.code == EILSEQ {
-            throw .malformed(file: path.path, offset: 0, reason: "it does not begin like a journal")
+            throw .malformed(file: path.path, offset: 0, reason: "it does not start with the header of a journal")
         } catch let error where error.code == EACCES || error.code == EPERM {
             let reason = """
                 \(error.reason); until it has the permissions of the property list, which the next edit of its owner gives it, the list is read \
@@ -90,7 +90,7 @@ final class JournalFile: Sendable {
                 """
             throw .unreadable(file: path.path, reason: reason)
         } catch let error where error.code == ENOTSUP {
-            throw .unreadable(file: list.path, reason: "its journal \(path.path) is that of a later version of this library")
+            throw .unreadable(file: list.path, reason: "its journal \(path.path) was made by a later version of this library")
         } catch {
             throw .unreadable(file: list.path, reason: "\(error.reason) (opening its journal \(path.path))")
         }
@@ -110,7 +110,7 @@ final class JournalFile: Sendable {
     /// All records.
     func records() throws(StorageError) -> JournalRecords {
         let records = try records(from: JournalFormat.Header.size, after: header.chain, atOnce: FileSystemCalls.largestFileSize)
-        guard let records else { throw .malformed(file: path.path, offset: 0, reason: "it does not begin like a journal") }
+        guard let records else { throw .malformed(file: path.path, offset: 0, reason: "it does not start with the header of a journal") }
         return records
     }
 
@@ -118,7 +118,7 @@ final class JournalFile: Sendable {
     ///
     /// - Parameters:
     ///   - chain: the checksum of the record before.
-    ///   - count: how many bytes are read first: the zeros after the last record need not be.
+    ///   - count: how many bytes are read first, so that most zeros after the last record are not.
     func records(
         from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail
     ) throws(StorageError) -> JournalRecords? {
@@ -131,7 +131,7 @@ final class JournalFile: Sendable {
             if first.count == size - offset || records.end < offset + first.count && !records.hasRemainder { return records }
             return JournalRecords(try calls.bytes(of: descriptor, at: offset, count: size - offset), from: offset, after: chain)
         } catch let error where error.code == EFBIG {
-            throw .malformed(file: path.path, offset: offset, reason: "it is larger than any that is read")
+            throw .malformed(file: path.path, offset: offset, reason: "it is too large to be read")
         } catch {
             throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
         }
@@ -173,12 +173,12 @@ final class JournalFile: Sendable {
         }
     }
 
-    /// Removes what is after the last record.
+    /// Removes everything after the last record.
     private func cut(at end: Int) {
         do throws(SystemError) {
             try calls.uninterrupted { () throws(SystemError) in try calls.truncate(descriptor, end) }
         } catch {
-            // No record: the next one is written over it.
+            // It is not a valid record, and the next one overwrites it.
         }
     }
 
@@ -193,7 +193,7 @@ final class JournalFile: Sendable {
         do throws(SystemError) {
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronizeData(descriptor) }
             if !synchronized.withLock({ $0.name }) {
-                // Whoever renamed it may have been killed before.
+                // The process that renamed it may have been killed before it did this.
                 try calls.synchronizeFolder(of: path)
             }
             synchronized.withLock { $0 = (max($0.end, end), true, $0.isDoubtful) }

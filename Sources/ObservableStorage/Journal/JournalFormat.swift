@@ -12,7 +12,7 @@ enum JournalFormat {
         static let first = 24
         /// The inode number of the journal itself: a copy has another one.
         static let inode = 32
-        /// A number for the folder and the name of the list: another name of the same journal is a copy as well.
+        /// A hash of the folder and the name of the list: a second name of the same journal is a copy as well.
         static let location = 40
         /// The run of the system in which the journal was made: revisions that were given out before may have been lost since.
         static let boot = 48
@@ -28,9 +28,9 @@ enum JournalFormat {
         static let body = 32
     }
 
-    /// The bits that tell about a list.
+    /// The flags of the record of a list.
     enum ListFlag {
-        /// There is a file.
+        /// The list exists.
         static let file: UInt32 = 1
         static let xml: UInt32 = 2
         static let gap: UInt32 = 4
@@ -38,9 +38,9 @@ enum JournalFormat {
     }
 
     /// The number of zero bytes that are written after the records when a journal grows: a commit that only replaces zeros is durable
-    /// after 82 us rather than 120, and on a busy disk after 90 rather than 2,700, because the file system has nothing to note.
+    /// after 82 us rather than 120, and on a busy disk after 90 rather than 2,700, because the file system writes no metadata.
     static let room = 65_536
-    /// The number of bytes that are read after the last known record, unless they are not enough.
+    /// The number of bytes that are read first after the last known record.
     static let tail = 4_096
     /// The largest number of bytes that are kept when a journal is shortened.
     static let maximumKept = 256 << 20
@@ -51,7 +51,7 @@ enum JournalFormat {
         case placed = 3
     }
 
-    /// The checksum of a record, which also confirms the one before.
+    /// The checksum of a record, which also depends on the one before.
     static func checksum(_ record: UnsafeRawBufferPointer, after previous: UInt64) -> UInt64 {
         var hash = FoldedHash(seed: previous)
         hash.combine(record.loadUnaligned(as: UInt64.self))
@@ -66,7 +66,7 @@ enum JournalFormat {
         return magic != Header.magic && withUnsafeBytes(of: magic) { $0.starts(with: "plJRNL".utf8) }
     }
 
-    /// The number for the place of a list; see ``Header/location``.
+    /// The hash of the folder and the name of a list; see ``Header/location``.
     static func location(of list: ResolvedPath, in folder: FileIdentity?) -> UInt64 {
         var hash = FoldedHash(seed: folder?.inode ?? 0)
         Array(list.name.utf8).withUnsafeBytes { hash.combine($0) }
@@ -100,12 +100,12 @@ struct JournalHeader: Sendable, Equatable {
     /// The history that the records had before the system was started, if they are as old.
     var formerHistory: UInt64 { history ^ boot }
 
-    /// Whether the journal has what another one had, which it has replaced.
+    /// Whether the journal has replaced another one, and has its history.
     func continues(_ earlier: JournalHeader) -> Bool {
         earlier.history == history || earlier.history == formerHistory
     }
 
-    /// What the first record confirms.
+    /// The checksum on which that of the first record depends.
     var chain: UInt64 {
         var hash = FoldedHash(seed: seed)
         for word in [history, first, inode, location, boot] { hash.combine(word) }
