@@ -38,16 +38,6 @@ struct FileIdentity: Sendable, Hashable {
 }
 
 extension FileIdentity {
-    /// The identity of an open file.
-    init(descriptor: Int32, calls: FileSystemCalls = .live) throws(StorageError) {
-        self = try calls.reading("descriptor \(descriptor)") { () throws(SystemError) in try calls.status(of: descriptor).identity }
-    }
-
-    /// The identity of the file to which a path leads; nil if there is none.
-    init?(path: String, calls: FileSystemCalls = .live) throws(StorageError) {
-        try self.init(at: ResolvedPath(splitting: path), followsLinks: true, calls: calls)
-    }
-
     /// The identity of the file with a name in a folder; nil if there is none.
     init?(at path: ResolvedPath, followsLinks: Bool = false, calls: FileSystemCalls = .live) throws(StorageError) {
         let status = try calls.reading(path.path) { () throws(SystemError) in try calls.status(at: path, followsLinks: followsLinks) }

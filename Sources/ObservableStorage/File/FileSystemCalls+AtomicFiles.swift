@@ -40,17 +40,9 @@ extension FileSystemCalls {
         } catch let error where error.isMissing {
             return nil
         } catch {
-            throw .unreadable(file: path.path, reason: objection(to: path, followsLinks) ?? error.reason)
-        }
-    }
-
-    /// The reason why a path cannot be opened, if the type of the file is more specific than the system's error.
-    private func objection(to path: ResolvedPath, _ followsLinks: Bool) -> String? {
-        do throws(SystemError) {
-            return try status(at: path, followsLinks: followsLinks)?.kind.objection
-        } catch {
-            // The first error is the one to report.
-            return nil
+            // The type of the file may be more specific than the system's error.
+            let objection = statusOrNil(at: path, followsLinks: followsLinks)?.kind.objection
+            throw .unreadable(file: path.path, reason: objection ?? error.reason)
         }
     }
 

@@ -18,9 +18,9 @@ extension FileSystemCalls {
     }
 
     /// The status of the file at a path; nil if there is none, or it is unavailable.
-    func statusOrNil(at path: ResolvedPath) -> FileStatus? {
+    func statusOrNil(at path: ResolvedPath, followsLinks: Bool = false) -> FileStatus? {
         do throws(SystemError) {
-            return try status(at: path)
+            return try status(at: path, followsLinks: followsLinks)
         } catch {
             return nil
         }

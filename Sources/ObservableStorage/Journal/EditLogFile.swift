@@ -132,13 +132,7 @@ final class EditLogFile: @unchecked Sendable {
     }
 
     /// Whether the file is at its path. If another process has removed or moved it, nobody replays it.
-    var isInPlace: Bool {
-        do throws(SystemError) {
-            return try file.isAt(ResolvedPath(splitting: file.path))
-        } catch {
-            return false
-        }
-    }
+    var isInPlace: Bool { file.isInPlace(ResolvedPath(splitting: file.path)) }
 
     /// The number of its data protection class; nil if the file system has no protection. Accesses no page of the file.
     var protectionClass: Int32? {
@@ -172,7 +166,7 @@ final class EditLogFile: @unchecked Sendable {
         let calls = file.calls
         do throws(SystemError) {
             let path = try calls.reopened(ResolvedPath(splitting: file.path))
-            let isRemoved = try file.isAt(path) && calls.discardFile(path)
+            let isRemoved = file.isInPlace(path) && calls.discardFile(path)
             close(isRemoved: isRemoved)
             if isRemoved { calls.removeIfEmpty(try calls.reopened(list).editLogs) }
         } catch {
@@ -228,8 +222,8 @@ struct LockedFile: Sendable {
     @inline(__always)
     var isForked: Bool { FileLock.forks != forks }
 
-    /// Whether the file is at a path.
-    func isAt(_ path: ResolvedPath) throws(SystemError) -> Bool {
-        try calls.status(at: path)?.identity.inode == inode
+    /// Whether the file is at its path, which is passed as resolved now.
+    func isInPlace(_ path: ResolvedPath) -> Bool {
+        calls.statusOrNil(at: path)?.identity.inode == inode
     }
 }

@@ -14,7 +14,7 @@ final class JournalWatch: Sendable {
     /// Watches the journal of a list instead of another one.
     func follow(_ list: ResolvedPath?) {
         guard watched.withLock({ $0 != nil && $0?.list != list }) else { return }
-        // What is written to a journal is complete, whoever has it open.
+        // Each write to a journal is complete: changes are reported without waiting for its writers.
         let watcher = list.map { list in
             let options = FileWatcherOptions(service: .systemForRenamedFiles, quiet: .zero)
             return FileWatcher(path: list.journal.path, queue: queue, options: options) { [report] event in
