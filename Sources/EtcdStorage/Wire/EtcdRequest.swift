@@ -39,15 +39,12 @@ struct ResponseHeader: ProtobufMessage, Hashable {
     var memberID: UInt64 = 0
     /// The revision of the key-value store when the request was applied.
     var revision: Int64 = 0
-    /// The Raft term when the request was applied.
-    var raftTerm: UInt64 = 0
 
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: clusterID = try reader.integer()
         case 2: memberID = try reader.integer()
         case 3: revision = try reader.integer()
-        case 4: raftTerm = try reader.integer()
         default: try reader.skip()
         }
     }

@@ -10,8 +10,6 @@ struct RangeRequest: EtcdRequest, Hashable {
     var limit: Int64 = 0
     var keysOnly = false
     var countOnly = false
-    /// Whether the member may respond with its own data, which may be outdated.
-    var isSerializable = false
     /// The lowest ``KeyValue/modRevision`` of the keys to read; 0 for no limit.
     var minModRevision: Int64 = 0
 
@@ -25,7 +23,6 @@ struct RangeRequest: EtcdRequest, Hashable {
         writer.field(2, rangeEnd ?? [])
         writer.field(3, limit)
         writer.field(4, revision)
-        writer.field(7, isSerializable)
         writer.field(8, keysOnly)
         writer.field(9, countOnly)
         writer.field(10, minModRevision)

@@ -7,25 +7,17 @@ struct TxnRequest: EtcdRequest, Hashable {
     /// The operations otherwise.
     var failure: [Operation] = []
 
-    /// A comparison of a key, or of every key of a range, with a number or a value.
-    ///
-    /// All numbers of a key that does not exist, or of a range without keys, are 0; a comparison of its value does not hold.
+    /// A comparison of a revision of a key, or of every key of a range. Both revisions of a missing key, or of an empty range, are 0.
     struct Compare: Sendable, Hashable {
-        /// The property to compare, and the value to compare it with.
+        /// The revision to compare, and the number to compare it with.
         enum Target: Sendable, Hashable {
             /// The revision in which the key was last written.
             case modRevision(Int64)
             /// The revision in which the key was last created.
             case createRevision(Int64)
-            /// The number of writes since the key was created.
-            case version(Int64)
-            /// The lease of the key.
-            case lease(Int64)
-            /// The value, in lexicographical order.
-            case value([UInt8])
         }
 
-        /// The relation of the stored property to the target.
+        /// The relation of the stored revision to the target.
         enum Relation: Int, Sendable, Hashable, CaseIterable {
             case equal = 0
             case greater = 1
@@ -37,29 +29,22 @@ struct TxnRequest: EtcdRequest, Hashable {
         var key: [UInt8]
         /// The key after the last one of the range; nil for a single key, and a NUL for no end.
         var rangeEnd: [UInt8]?
-        /// The relation of the stored property to the target.
+        /// The relation of the stored revision to the target.
         var relation = Relation.equal
-        /// The property to compare, and the value to compare it with.
+        /// The revision to compare, and the number to compare it with.
         var target: Target
 
         func write(to writer: inout ProtobufWriter) {
-            let field =
+            let (field, number) =
                 switch target {
-                case .version: 4
-                case .createRevision: 5
-                case .modRevision: 6
-                case .value: 7
-                case .lease: 8
+                case .createRevision(let number): (5, number)
+                case .modRevision(let number): (6, number)
                 }
             writer.field(1, relation.rawValue)
             // The number of the property in etcd's enumeration.
             writer.field(2, field - 4)
             writer.field(3, key)
-            switch target {
-            case .version(let number), .createRevision(let number), .modRevision(let number), .lease(let number):
-                writer.oneofField(field, number)
-            case .value(let value): writer.oneofField(field, value)
-            }
+            writer.oneofField(field, number)
             writer.field(64, rangeEnd ?? [])
         }
     }

@@ -2,8 +2,6 @@
 enum WatchRequest: Sendable, Hashable {
     /// Begins a watch.
     case create(Create)
-    /// Ends a watch.
-    case cancel(watchID: Int64)
     /// Requests a progress response for all watches of the stream.
     case progress
 
@@ -38,7 +36,6 @@ enum WatchRequest: Sendable, Hashable {
         var writer = ProtobufWriter()
         switch self {
         case .create(let request): writer.message(1, request.write)
-        case .cancel(let watchID): writer.message(2) { $0.field(1, watchID) }
         case .progress: writer.message(3) { _ in }
         }
         return writer.bytes

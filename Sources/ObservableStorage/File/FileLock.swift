@@ -12,9 +12,9 @@ import FoundationSubset
 struct FileLock {
     /// How a writer waits for the lock.
     enum Waiting: Sendable {
-        /// In the kernel's queue, which a thread that has been abandoned cannot leave.
+        /// In the kernel's queue. An abandoned thread cannot leave it.
         case queued
-        /// By trying again and again: a process that the system suspends must not be in the queue either.
+        /// By polling: a process that the system may suspend must not be in the queue.
         case polling
     }
 
@@ -29,13 +29,13 @@ struct FileLock {
     private var descriptor: Int32 = -1
     private let forks = FileLock.forks
 
-    // A commit holds the lock for less than that, unless the disk is busy.
+    // Longer than a commit holds the lock, unless the disk is busy.
     private static let firstPause = Duration.microseconds(50)
-    private static let mostPauses = 4
+    private static let maximumPauses = 4
     private static let checkInterval = Duration.milliseconds(100)
     private static let pollInterval = Duration.milliseconds(5)
     // Waiting is limited, even if other writers make progress.
-    private static let mostTimeouts = 30
+    private static let maximumTimeouts = 30
 
     /// Runs a closure while no other writer of the path can.
     ///
@@ -68,7 +68,7 @@ struct FileLock {
 
     private mutating func acquire() throws(StorageError) {
         while true {
-            // Before the lock file is created, too.
+            // Also before the lock file is created.
             try requireUninterrupted()
             let opened = try open()
             descriptor = try lock(opened)
@@ -97,7 +97,7 @@ struct FileLock {
         do throws(StorageError) {
             // A writer that is only renaming finishes sooner than a thread is started.
             var pause = Self.firstPause
-            for _ in 0..<Self.mostPauses {
+            for _ in 0..<Self.maximumPauses {
                 if try tryLock(descriptor) { return descriptor }
                 wasContended = true
                 // Half of it is random, so that waiting writers do not try at the same time.
@@ -184,7 +184,7 @@ struct FileLock {
             let identity = lock.targetIdentity
             if identity != known { (known, since) = (identity, .now) }
             let now = ContinuousClock.now
-            let left = min(lock.timeout - since.duration(to: now), lock.timeout * mostTimeouts - lock.start.duration(to: now))
+            let left = min(lock.timeout - since.duration(to: now), lock.timeout * maximumTimeouts - lock.start.duration(to: now))
             guard left > .zero else { throw .locked(file: lock.target.path, waited: lock.timeout) }
             return left
         }

@@ -9,7 +9,7 @@ struct AbsolutePath: Sendable {
 
     private static let separator = UInt8(ascii: "/")
 
-    /// Makes a path absolute, relative to the current working folder unless it starts at the root.
+    /// Resolves a relative path against the current working folder.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     init(_ path: String, calls: FileSystemCalls = .live) throws(StorageError) {
@@ -29,7 +29,7 @@ struct AbsolutePath: Sendable {
         url.path.isEmpty ? url.absoluteString : url.path
     }
 
-    /// Joins a path to the current working folder, unless it starts at the root.
+    /// Joins a relative path to the current working folder; returns an absolute one as it is.
     ///
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     static func fromRoot(_ path: String, of file: String, calls: FileSystemCalls = .live) throws(StorageError) -> String {
@@ -40,16 +40,16 @@ struct AbsolutePath: Sendable {
         } catch {
             let reason =
                 switch error.code {
-                case ENOENT: "and it has gone; give the path from the root on"
+                case ENOENT: "which no longer exists; use an absolute path"
                 case EILSEQ: "whose name is not UTF-8"
-                default: "and \(error.reason); give the path from the root on"
+                default: "which cannot be determined: \(error.reason); use an absolute path"
                 }
-            throw .unreadable(file: file, reason: "its path starts at the working folder, \(reason)")
+            throw .unreadable(file: file, reason: "its path is relative to the working folder, \(reason)")
         }
         // For a folder on an unmounted file system, Linux returns a path that does not start at the root.
         guard folder.utf8.first == separator else {
-            let reason = "which the root does not lead to; give the path from the root on"
-            throw .unreadable(file: file, reason: "its path starts at the working folder, \(reason)")
+            let reason = "which cannot be reached from the root; use an absolute path"
+            throw .unreadable(file: file, reason: "its path is relative to the working folder, \(reason)")
         }
         return folder + "/" + path
     }
@@ -66,7 +66,7 @@ struct AbsolutePath: Sendable {
     }
 
     private static func containsNUL(_ file: String) -> StorageError {
-        .unreadable(file: file, reason: "its path contains a NUL, where the system would take it to end")
+        .unreadable(file: file, reason: "its path contains a NUL, at which the system would end it")
     }
 
     /// The path as given in the URL: `URL.path` removes `..` textually from a relative one, as if no folder were a link.
@@ -80,7 +80,7 @@ struct AbsolutePath: Sendable {
         }
         let path = url.relativePath
         guard path.utf8.first != separator, let base = url.baseURL else {
-            guard url.isFileURL || url.scheme == nil else { throw .unreadable(file: file, reason: "its URL is not one of a file") }
+            guard url.isFileURL || url.scheme == nil else { throw .unreadable(file: file, reason: "its URL is not a file URL") }
             return path
         }
         let folder = try self.path(of: base, file)
@@ -110,18 +110,18 @@ struct AbsolutePath: Sendable {
 
 /// An absolute path whose folder contains neither `..` nor symbolic links. The file and the folder need not exist.
 ///
-/// Its folder is open if it was found by following a path: what is done with the name is done there, whatever the folder's path leads to
-/// meanwhile. Other users may exchange any folder that they own for a link.
+/// If it was found by following a path, its folder is open, and calls look up the name in that folder, even if the folder's path leads
+/// elsewhere meanwhile: other users may replace any folder that they own with a link.
 package struct ResolvedPath: Sendable {
     /// The folder and the name.
     let path: String
     let folder: String
     /// The last component; empty for the root folder.
     let name: String
-    /// The folder; nil if it is missing, or was not looked for.
+    /// The folder; nil if it is missing, or was not opened.
     let openFolder: OpenFolder?
-    /// The user who could make the file be another one than was meant, by a link that was followed; nil if there is none but this one and
-    /// the superuser, and `.max` for any.
+    /// The user, other than this one and the superuser, who controls a link that was followed, and could redirect it; nil if there is
+    /// none, `.max` if there are several.
     private(set) var linkOwner: uid_t?
 
     /// A name in a resolved folder. A link of that name is not followed.
@@ -188,86 +188,5 @@ extension ResolvedPath: Hashable {
 
     package func hash(into hasher: inout Hasher) {
         hasher.combine(path)
-    }
-}
-
-/// Resolves a path name by name from the root on, symbolic links included, and makes no system calls itself.
-///
-/// Look up the name that ``next()`` returns, and pass the result to ``found(_:target:)``. A watcher that watches the folder of each name
-/// before looking it up misses no change in between.
-struct PathWalk: Sendable {
-    // The number of links that the kernel follows.
-    private static let maximumLinks = 40
-    private static let separator = UInt8(ascii: "/")
-
-    /// The folder reached so far, absolute and free of links.
-    private var folder = "/"
-    /// The remaining names, the next one last.
-    private var names: [String] = []
-    private var links = 0
-    private var isEnded = false
-    private var error: SystemError?
-    private var current: ResolvedPath?
-
-    /// The name that was last returned, if it is the path's last one; nil while names follow it.
-    private(set) var last: ResolvedPath?
-    /// The file to which the path leads, if there is one.
-    private(set) var file: ResolvedPath?
-
-    /// Starts at the root.
-    init(_ path: String) {
-        push(path)
-    }
-
-    /// The next name to look up; nil at the end of the path, and after a name that leads no further.
-    mutating func next() -> ResolvedPath? {
-        while !isEnded, let name = names.popLast() {
-            if name == ".." {
-                folder = ResolvedPath(splitting: folder).folder
-            } else {
-                let step = ResolvedPath(name, in: folder)
-                current = step
-                last = names.isEmpty ? step : nil
-                return step
-            }
-        }
-        return nil
-    }
-
-    /// Continues with the result of looking up the last name; nil if it does not exist.
-    mutating func found(_ kind: FileStatus.FileType?, target: String? = nil) {
-        guard let step = current else { return }
-        if kind == .folder {
-            folder = step.path
-            current = nil
-        } else if kind == .link, let target {
-            current = nil
-            links += 1
-            guard links <= Self.maximumLinks else { return end(SystemError(ELOOP)) }
-            if target.utf8.first == Self.separator { folder = "/" }
-            push(target)
-        } else {
-            // Nothing can exist below it. The remaining names are kept unchanged, except `..`, which requires a folder.
-            end(names.contains("..") ? SystemError(kind == nil ? ENOENT : ENOTDIR) : nil)
-            if kind != nil, names.isEmpty { file = step }
-        }
-    }
-
-    /// The resolved path, after ``next()`` has returned nil.
-    func destination() throws(SystemError) -> ResolvedPath {
-        if let error { throw error }
-        return ResolvedPath(splitting: ([current?.path ?? folder] + names.reversed()).joined(separator: "/"))
-    }
-
-    private mutating func end(_ error: SystemError?) {
-        isEnded = true
-        self.error = error
-    }
-
-    private mutating func push(_ path: String) {
-        // Split by bytes: in a String, a combining mark after a slash forms one character with it.
-        for name in path.utf8.split(separator: Self.separator).reversed().map({ String(Substring($0)) }) where name != "." {
-            names.append(name)
-        }
     }
 }

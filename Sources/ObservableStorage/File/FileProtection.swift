@@ -25,7 +25,7 @@ public enum FileProtection: Sendable, Hashable, CaseIterable {
 extension FileProtection {
     /// The numbers of the classes whose files stay usable while they are open and the device is locked: B, C, D and F.
     ///
-    /// The pages of others, A and that of `completeWhenUserInactive` (7), are taken away then, and using one ends the process
+    /// The pages of the others, A and that of `completeWhenUserInactive` (7), are removed then, and accessing one ends the process
     /// (bugsnag-cocoa#1407; xnu, `sys/content_protection.h`).
     static let mappable: Set<Int32> = [2, 3, 4, 6]
 
@@ -55,11 +55,20 @@ extension FileSystemCalls {
         return protectionClass(descriptor)
     }
 
+    /// Sets the data protection of a file that was just created beside another one to that of the other one.
+    ///
+    /// - Parameter chosen: the protection if there is no other file; nil for the system's default.
+    func setProtection(of descriptor: Int32, besides other: ResolvedPath, orTo chosen: FileProtection?) throws(SystemError) {
+        let file = try openForProtection(other)
+        defer { if let file { discard(file) } }
+        try setProtection(of: descriptor, successorOf: file, orTo: chosen)
+    }
+
     /// Sets the data protection of an empty file that was just created, before it has content.
     ///
     /// - Parameters:
     ///   - old: the open file that it replaces, whose protection it gets; nil if there is none.
-    ///   - chosen: the protection if there is no such file; nil for that which the system gives to new files.
+    ///   - chosen: the protection if there is no such file; nil for the system's default.
     func setProtection(of descriptor: Int32, successorOf old: Int32?, orTo chosen: FileProtection?) throws(SystemError) {
         let kept = old.flatMap(protectionClass)
         guard let number = kept ?? (old == nil ? chosen?.number : nil), protectionClass(descriptor) != number else { return }

@@ -38,28 +38,11 @@ struct FileIdentity: Sendable, Hashable {
 }
 
 extension FileIdentity {
-    /// The identity of an open file.
-    init(descriptor: Int32, calls: FileSystemCalls = .live) throws(StorageError) {
-        do throws(SystemError) {
-            self = try calls.status(of: descriptor).identity
-        } catch {
-            throw .unreadable(file: "descriptor \(descriptor)", reason: error.reason)
-        }
-    }
-
-    /// The identity of the file to which a path leads; nil if there is none.
-    init?(path: String, calls: FileSystemCalls = .live) throws(StorageError) {
-        try self.init(at: ResolvedPath(splitting: path), followsLinks: true, calls: calls)
-    }
-
     /// The identity of the file with a name in a folder; nil if there is none.
     init?(at path: ResolvedPath, followsLinks: Bool = false, calls: FileSystemCalls = .live) throws(StorageError) {
-        do throws(SystemError) {
-            guard let status = try calls.status(at: path, followsLinks: followsLinks) else { return nil }
-            self = status.identity
-        } catch {
-            throw .unreadable(file: path.path, reason: error.reason)
-        }
+        let status = try calls.reading(path.path) { () throws(SystemError) in try calls.status(at: path, followsLinks: followsLinks) }
+        guard let status else { return nil }
+        self = status.identity
     }
 }
 
@@ -95,17 +78,18 @@ struct FileStatus: Sendable, Hashable {
         permissions & 0o222 == 0 ? "is read-only for everyone (mode 0\(String(permissions, radix: 8)))" : nil
     }
 
-    /// Whether users other than this one and the superuser control it: its owner, or a user who may write it, unless it is a link.
+    /// Whether a user other than this one and the superuser owns it or, unless it is a link, may write it.
     var isOpenToOthers: Bool {
         (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
     }
 
-    /// Whether only a user who may write a property list can have made this file beside it: in a folder that all may write, any user could.
+    /// Whether only a user who may write the property list can have created this file beside it: in a folder that everybody may write, any
+    /// user could.
     func isTrusted(besides list: FileStatus?, in folder: FileStatus?) -> Bool {
         if owner == geteuid() || owner == 0 { return true }
         guard let list else { return false }
         if owner == list.owner || list.permissions & 0o002 != 0 { return true }
-        // A file may have its group from the folder, so that in one that all may write, it tells nothing about its owner.
+        // A file may inherit its group from the folder: if everybody may write that, the group does not show who created the file.
         guard let folder, folder.permissions & 0o002 == 0 else { return false }
         return list.permissions & 0o020 != 0 && group == list.group
     }
@@ -114,7 +98,7 @@ struct FileStatus: Sendable, Hashable {
         (owner, group, permissions) == (other.owner, other.group, other.permissions)
     }
 
-    /// Whether this file beside a property list has the owner, the group and the permissions of one that this user would make.
+    /// Whether this file beside a property list has the owner, the group and the permissions of one that this user would create.
     ///
     /// - Parameter needed: the permissions that it has to have if it belongs to the group of the list.
     func hasAccess(_ needed: mode_t, besides list: FileStatus) -> Bool {
@@ -125,7 +109,7 @@ struct FileStatus: Sendable, Hashable {
         return owner == list.owner || geteuid() != 0
     }
 
-    /// Whether this user may make a group that of its own files.
+    /// Whether this user may set a group on its own files.
     static func maySet(_ group: gid_t) -> Bool {
         guard geteuid() != 0, group != getegid() else { return true }
         return [gid_t](unsafeUninitializedCapacity: Int(max(0, getgroups(0, nil)))) { groups, count in

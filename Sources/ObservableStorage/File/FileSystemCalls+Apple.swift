@@ -89,8 +89,8 @@
 
     /// The name of the file system of an open folder; nil if that cannot be found out.
     ///
-    /// Not by `fstatfs`, which needs a reason in the privacy manifest that only programs have which deal with free space (Apple's "Describing
-    /// use of required reason API").
+    /// Not by `fstatfs`, for which the privacy manifest needs a reason that only programs dealing with free space have (Apple's "Describing use
+    /// of required reason API").
     private func volumeType(of folder: Int32) -> String? {
         let path: String? = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
             guard let start = buffer.baseAddress, fcntl(folder, F_GETPATH, start) >= 0 else { return nil }

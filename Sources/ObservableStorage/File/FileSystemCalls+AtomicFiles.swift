@@ -10,7 +10,7 @@ extension FileSystemCalls {
     /// The maximum size of a file that is read, in bytes: larger than any property list, and small enough not to exhaust the memory.
     package static let largestFileSize = 1 << 30
 
-    private static let mostAttempts = 20
+    private static let maximumAttempts = 20
 
     /// Reads a whole file, with the identity of exactly the content that was read; nil if there is no file.
     ///
@@ -20,7 +20,7 @@ extension FileSystemCalls {
     /// - Parameter followsLinks: whether a link in the last component is followed.
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     func readFile(at path: ResolvedPath, followsLinks: Bool = false) throws(StorageError) -> (bytes: Data, identity: FileIdentity)? {
-        for attempt in 0..<Self.mostAttempts {
+        for attempt in 0..<Self.maximumAttempts {
             if attempt > 0 {
                 pause(.milliseconds(2))
             }
@@ -40,17 +40,9 @@ extension FileSystemCalls {
         } catch let error where error.isMissing {
             return nil
         } catch {
-            throw .unreadable(file: path.path, reason: objection(to: path, followsLinks) ?? error.reason)
-        }
-    }
-
-    /// The reason why a path cannot be opened, if the type of the file is more specific than the system's error.
-    private func objection(to path: ResolvedPath, _ followsLinks: Bool) -> String? {
-        do throws(SystemError) {
-            return try status(at: path, followsLinks: followsLinks)?.kind.objection
-        } catch {
-            // The first error is the one to report.
-            return nil
+            // The type of the file may be more specific than the system's error.
+            let objection = statusOrNil(at: path, followsLinks: followsLinks)?.kind.objection
+            throw .unreadable(file: path.path, reason: objection ?? error.reason)
         }
     }
 
@@ -96,14 +88,6 @@ extension FileSystemCalls {
         }
         return block.data(count: filled)
     }
-
-    private func reading<Result>(_ path: String, _ body: () throws(SystemError) -> Result) throws(StorageError) -> Result {
-        do throws(SystemError) {
-            return try body()
-        } catch {
-            throw .unreadable(file: path, reason: error.reason)
-        }
-    }
 }
 
 // MARK: - Writing
@@ -124,12 +108,7 @@ extension FileSystemCalls {
     ) throws(StorageError) -> FileReplacement? {
         guard try !makeFolderIfMissing(of: target) else { return nil }
         try requireOwnLinks(of: target)
-        let old: FileStatus?
-        do throws(SystemError) {
-            old = try status(at: target)
-        } catch {
-            throw .unwritable(file: target.path, reason: error.reason)
-        }
+        let old = try writing(target.path) { () throws(SystemError) in try status(at: target) }
         if let old { try requireWritable(old, at: target) }
         guard old?.identity == base else { return nil }
         let replacement = FileReplacement(of: target, successorOf: old, over: base, protection: protection, calls: self)
@@ -145,12 +124,8 @@ extension FileSystemCalls {
     /// Creates the folder of a path; returns false if it exists, and is open already.
     func makeFolderIfMissing(of target: ResolvedPath) throws(StorageError) -> Bool {
         guard target.openFolder == nil else { return false }
-        do throws(SystemError) {
-            try makeFolders(of: target)
-            return true
-        } catch {
-            throw .unwritable(file: target.path, reason: "\(error.reason) (opening the folder \(target.folder))")
-        }
+        try writing(target.path, "opening the folder \(target.folder)") { () throws(SystemError) in try makeFolders(of: target) }
+        return true
     }
 
     /// Rejects anything but a file, and a file that may not be written in place: permission to write its folder does not imply permission
@@ -178,28 +153,19 @@ extension FileSystemCalls {
     /// Called under the path's lock. The copy has the file's owner and permissions; one that does not was not created by a writer of the
     /// file.
     func restore(_ target: ResolvedPath, from copy: ResolvedPath) throws(StorageError) {
-        let saved: FileStatus?
-        let old: FileStatus?
-        do throws(SystemError) {
-            saved = try status(at: copy)
-            old = try status(at: target)
-        } catch {
-            throw .unreadable(file: target.path, reason: error.reason)
-        }
+        let (saved, old) = try reading(target.path) { () throws(SystemError) in (try status(at: copy), try status(at: target)) }
         guard let saved, let old, old.kind == .file else { return }
         guard saved.kind == .file, saved.links == 1, saved.hasSameAccess(as: old) else {
             let reason = "the copy \(copy.path) that it should be restored from does not have its owner and permissions; move that away"
             throw .unreadable(file: target.path, reason: reason)
         }
         guard let (bytes, _) = try readFile(at: copy) else { return }
-        do throws(SystemError) {
+        try writing(target.path, "restoring it from \(copy.path)") { () throws(SystemError) in
             let descriptor = try openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
             defer { discard(descriptor) }
             try overwrite(descriptor, with: bytes)
             try uninterrupted { () throws(SystemError) in try synchronize(descriptor) }
             try removeDurably(copy)
-        } catch {
-            throw .unwritable(file: target.path, reason: "\(error.reason) (restoring it from \(copy.path))")
         }
     }
 
@@ -224,8 +190,9 @@ extension FileSystemCalls {
         return isComplete
     }
 
-    /// Removes a temporary file unless a writer has it locked, or this cannot be determined: in another container, the number in its name may
-    /// be that of a running process. Returns false if it may be in use.
+    /// Removes a temporary file, unless a writer has it locked; returns false if it may be in use.
+    ///
+    /// The process number in its name does not suffice: in another container, it may be that of a running process.
     private func removeLeftover(_ path: ResolvedPath) -> Bool {
         do throws(SystemError) {
             guard try status(at: path)?.kind == .file else {
@@ -237,7 +204,7 @@ extension FileSystemCalls {
             defer { discard(descriptor) }
             guard tryLock(descriptor, otherwise: true) else { return false }
             // Another user may have put another file in its place.
-            guard try status(at: path)?.identity.isSameFile(as: status(of: descriptor).identity) ?? false else { return false }
+            guard try isFile(descriptor, at: path) else { return false }
             discardFile(path)
             return true
         } catch {

@@ -1,10 +1,10 @@
 import FoundationSubset
 
-/// A folder that is open, so that names are looked up in it whatever its path leads to meanwhile.
+/// An open folder, in which names are looked up even if its path leads elsewhere meanwhile.
 package final class OpenFolder: Sendable {
     /// The path at which it was opened, without links.
     let path: String
-    /// Only serves to look names up: neither reading nor synchronizing the folder is possible with it.
+    /// Only for looking up names: the folder can be neither read nor synchronized with it.
     let descriptor: Int32
     private let calls: FileSystemCalls
 
@@ -43,11 +43,11 @@ extension FileSystemCalls {
 
 extension FileSystemCalls {
     // Each attempt fails because a folder was replaced between two calls.
-    private static let mostWalks = 64
+    private static let maximumWalks = 64
 
     /// Resolves every link of a path, and opens each folder on the way in the one before.
     func follow(_ path: AbsolutePath) throws(SystemError) -> ResolvedPath {
-        for _ in 0..<Self.mostWalks {
+        for _ in 0..<Self.maximumWalks {
             if let resolved = try walk(path) { return resolved }
         }
         throw SystemError(EBUSY)
@@ -59,7 +59,7 @@ extension FileSystemCalls {
         var folders = [try enterRoot()]
         var linkOwner: uid_t?
         while let step = walk.next() {
-            // `..` leads to one of those before, and the target of a link may start at the root.
+            // `..` leads to an earlier folder, and the target of a link may start at the root.
             while folders.count > 1, folders[folders.count - 1].path != step.folder { folders.removeLast() }
             let folder = folders[folders.count - 1]
             let name = ResolvedPath(step.name, in: folder)
@@ -76,29 +76,24 @@ extension FileSystemCalls {
         return destination.opened(in: folders.last { $0.path == destination.folder }, linkOwner: linkOwner)
     }
 
-    /// Where a path leads at present, for reading and watching: opens nothing, in less than half the time.
+    /// Where a path currently leads, for reading and watching. It opens nothing, which takes less than half the time of ``follow(_:)``.
     func destination(of path: AbsolutePath) throws(StorageError) -> ResolvedPath {
-        do throws(SystemError) {
+        try reading(path.text) { () throws(SystemError) in
             var walk = PathWalk(path.text)
             while let step = walk.next() {
                 let found = try entry(at: step)
                 walk.found(found?.status.kind, target: found?.target)
             }
             return try walk.destination()
-        } catch {
-            throw .unreadable(file: path.text, reason: error.reason)
         }
     }
 
-    /// Whether a path leads to a name in the folder that was opened, for looking again under the lock: who can mislead this could also
-    /// exchange the folder a moment later.
+    /// Whether a path still leads to a name in the folder that was opened, checked again under the lock. A user who can deceive this check
+    /// could as well replace the folder a moment later.
     func leads(_ path: AbsolutePath, to target: ResolvedPath) throws(StorageError) -> Bool {
         guard let folder = target.openFolder, try destination(of: path) == target else { return false }
-        do throws(SystemError) {
-            guard let there = try status(at: ResolvedPath(splitting: target.folder)) else { return false }
-            return try status(of: folder.descriptor).identity.isSameFile(as: there.identity)
-        } catch {
-            throw .unreadable(file: path.text, reason: error.reason)
+        return try reading(path.text) { () throws(SystemError) in
+            try isFile(folder.descriptor, at: ResolvedPath(splitting: target.folder))
         }
     }
 
@@ -115,16 +110,13 @@ extension FileSystemCalls {
         try [link.owner, status(of: folder.descriptor).owner].first { $0 != 0 && $0 != geteuid() }
     }
 
-    /// Rejects a path to write that leads through another user's link to something that is not that user's: with this user's permissions,
-    /// the other one could have any file written, and files made in any folder. Rejects one that another program would overwrite, too.
+    /// Rejects a path that leads through another user's link to a file or folder that does not belong to that user, who could otherwise
+    /// redirect this user's writes to any file. Also rejects a file that another program would overwrite.
     func requireOwnLinks(of target: ResolvedPath) throws(StorageError) {
         try rules.requireOwn(target.path)
         guard let owner = target.linkOwner else { return }
-        let owners: [uid_t]
-        do throws(SystemError) {
-            owners = [try folderStatus(of: target), try status(at: target)].compactMap { $0?.owner }
-        } catch {
-            throw .unwritable(file: target.path, reason: error.reason)
+        let owners = try writing(target.path) { () throws(SystemError) in
+            [try folderStatus(of: target), try status(at: target)].compactMap { $0?.owner }
         }
         guard let other = owners.first(where: { $0 != owner }) else { return }
         let reason = """
@@ -181,9 +173,9 @@ extension FileSystemCalls {
         } catch let error where error.code == EEXIST {
             return
         }
-        // The umask took some of its owner's permissions. Another user may have replaced it meanwhile, by one with those of others.
-        guard let made = try status(at: path), made.kind == .folder, made.owner == geteuid(), made.permissions != 0o700,
-            made.permissions & 0o077 == 0
+        // The umask has removed permissions of the owner. With permissions for others, it is a folder that replaced the new one.
+        guard let folder = try status(at: path), folder.kind == .folder, folder.owner == geteuid(), folder.permissions != 0o700,
+            folder.permissions & 0o077 == 0
         else { return }
         try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
     }

@@ -1,6 +1,6 @@
 import FoundationSubset
 
-/// What the system lets this process do with a file because of the place of that file.
+/// What the system lets this process do with a file, depending on where the file is.
 ///
 /// The rules are functions of the system and of the process's home folder, so that those of every system can be tested on each.
 struct SystemRules: Sendable {
@@ -31,14 +31,14 @@ struct SystemRules: Sendable {
         path.hasPrefix("/private/var/") ? String(path.dropFirst("/private".count)) : path
     }
 
-    /// Whether a path is below the home folder, as far as its text tells.
+    /// Whether a path is below the home folder, judged by its text alone.
     private func isBelowHome(_ path: String) -> Bool {
         Self.canonical(path).hasPrefix(home + "/") && !path.contains("/../")
     }
 
-    /// Whether the system ends the process if that holds the lock of a file, or waits for it, while it is suspended (0xDEAD10CC).
+    /// Whether the system ends the process if it holds the lock of a file, or waits for it, while it is suspended (0xDEAD10CC).
     ///
-    /// That is so everywhere but in the data container of the application: in the containers of app groups, and of extensions, too.
+    /// It does so everywhere except in the data container of the application, also in the containers of app groups and of extensions.
     /// (dotnet/runtime#133697, and GRDB.swift#998 with the container of an extension, quote the system's messages.)
     func forbidsLockWhileSuspended(of path: String) -> Bool {
         suspendsProcesses && !(home.contains("/Containers/Data/Application/") && isBelowHome(path))
@@ -60,7 +60,7 @@ struct SystemRules: Sendable {
     /// Whether a file is one of those of `UserDefaults`: cfprefsd keeps their content in memory, and overwrites what others have written.
     /// (eclecticlight.co, "Settings, preferences and defaults", 2026)
     func belongsToUserDefaults(_ path: String) -> Bool {
-        // The volumes of macOS distinguish no case, unless they were made to.
+        // Volumes of macOS are case-insensitive, unless they were formatted otherwise.
         system != .linux && path.lowercased().contains("/library/preferences/")
     }
 
@@ -74,13 +74,13 @@ struct SystemRules: Sendable {
         throw .unwritable(file: path, reason: reason)
     }
 
-    /// Whether the system may remove a file while the application is not running: what is in Caches and in the temporary folder.
+    /// Whether the system may remove a file while the application is not running: one in Caches or the temporary folder.
     /// (Apple's "File System Programming Guide")
     func mayPurge(_ path: String) -> Bool {
         guard suspendsProcesses else { return false }
         guard isBelowHome(path) else { return AppGroup.isContainerPath(path) && path.contains("/Library/Caches/") }
-        let place = Self.canonical(path).dropFirst(home.count)
-        return place.hasPrefix("/Library/Caches/") || place.hasPrefix("/tmp/")
+        let relativePath = Self.canonical(path).dropFirst(home.count)
+        return relativePath.hasPrefix("/Library/Caches/") || relativePath.hasPrefix("/tmp/")
     }
 
     /// The folder of settings: Application Support, or Caches on tvOS, where the system lets applications create nothing in the former.
@@ -107,7 +107,7 @@ struct SystemRules: Sendable {
     }
 #else
     extension SystemRules {
-        /// The rules of this system, which depend on no place.
+        /// The rules of this system, which are the same everywhere.
         static let ofProcess = SystemRules(.linux, home: "", isSandboxed: false)
     }
 #endif

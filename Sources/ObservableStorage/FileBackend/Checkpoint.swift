@@ -4,7 +4,7 @@ import PropertyListCoding
 /// Writes the edits of a journal into its property list.
 struct Checkpoint {
     // Each attempt fails because another program has replaced the list meanwhile.
-    private static let mostAttempts = 100
+    private static let maximumAttempts = 100
 
     private let journal: Journal
     private let list: ListFile
@@ -32,13 +32,13 @@ struct Checkpoint {
     ///
     /// - Returns: false if another process has written the edits, which still have to be synchronized.
     func write() throws -> Bool {
-        for _ in 0..<Self.mostAttempts {
+        for _ in 0..<Self.maximumAttempts {
             let target = try list.target()
-            // Edits of others, and what other programs have done, are in the journal first.
+            // Adds the edits of other stores, and the changes of other programs, to the journal first.
             guard let state = try journal.upToDate(at: target), let entries = state.entries else { return true }
             try list.removeLeftovers(of: target)
             guard var found = try list.contentUnlessCorrupt(at: target), let base = state.list(found.identity) else { continue }
-            // Of a deleted list, its last values may be known, which are not those of a file.
+            // The last values of a deleted list may be known, but they are not in a file.
             if found.identity == nil { found = .missing(format: found.format) }
             guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else {
                 if state.end / 2 > journal.keptSize { try journal.settle(nil, at: target) }
@@ -50,7 +50,7 @@ struct Checkpoint {
             guard let draft = try list.draft(of: edited, bytes, as: format, over: found, at: target) else { continue }
             defer { list.discard(draft) }
             let outcome = try list.recording(failureOf: draft.replacement) {
-                try journal.withJournal(of: target) { _, current in try place(draft, over: base, at: state.revision, &current) }
+                try journal.withJournal(of: target) { _, current in try replaceList(with: draft, over: base, at: state.revision, &current) }
             }
             switch outcome ?? .failed {
             case .failed: continue
@@ -64,7 +64,7 @@ struct Checkpoint {
         throw list.busyError
     }
 
-    /// Another store may have committed what XML has not: then the list becomes binary, rather than never to be written again.
+    /// Another store may have committed a value that XML cannot represent: the list then becomes binary, or else it could never be written.
     private func encoded(_ entries: StorageEntries, over found: FileContent) throws(StorageError) -> (Data, PropertyListFormat) {
         let format = newFormat ?? found.format
         do throws(StorageError) {
@@ -75,16 +75,16 @@ struct Checkpoint {
         }
     }
 
-    /// Announces and renames a list, under the lock. That it is in place is recorded when the folder is synchronized: a power failure before
-    /// brings back the list that it replaced.
-    private func place(
-        _ draft: ListDraft, over base: JournaledList, at revision: UInt64, _ state: inout JournalState
+    /// Announces and renames a list, under the lock. It is recorded as placed only after the folder is synchronized: a power failure before
+    /// that brings back the list that it replaced.
+    private func replaceList(
+        with draft: ListDraft, over base: JournaledList, at revision: UInt64, _ state: inout JournalState
     ) throws -> Outcome {
         guard let written = draft.replacement.written,
             var current = state.list(try FileIdentity(at: draft.target, calls: list.calls))
         else { return .failed }
         if !current.isSame(as: state.lists.first) {
-            // Whoever announced it was killed when it was in place, perhaps before that was durable.
+            // The process that announced it was killed after renaming it, perhaps before that was durable.
             try journal.synchronizeFolder(of: draft.target)
             current.isPlaced = true
             try journal.append([.list(current)], to: &state)
@@ -95,8 +95,8 @@ struct Checkpoint {
         let announced = JournaledList(
             identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(draft.bytes), revision: revision,
             format: draft.format)
-        // A list that a power failure keeps, and not what announces it, is taken for that of another program. It has the value of each
-        // durable edit then, unless there are later ones.
+        // If a power failure keeps the list without its announcement, the list is taken for that of another program, but has the value of
+        // each durable edit, unless there are later ones.
         let isRecognized = state.revision == revision && state.file.isSynchronized(to: state.end)
         try journal.append([.list(announced)], to: &state)
         if !isRecognized { try state.file.synchronize(to: state.end) }

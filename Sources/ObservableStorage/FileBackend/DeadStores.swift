@@ -9,34 +9,35 @@ struct DeadStores {
         self.list = list
     }
 
-    // More than any file system has names; a log that cannot be removed is found again each time.
-    private static let mostPortions = 1_000
+    // Limits the search if a log cannot be removed, and is found again each time.
+    private static let maximumBatches = 1_000
 
-    /// Calls a closure with the logs of dead stores, some at a time, until it returns false; returns whether it did not. Called under the
-    /// file's lock, so that nobody else replays them.
+    /// Stores the edits of dead stores, some logs at a time, and removes the logs. Called under the file's lock, so that no other process
+    /// replays them.
+    ///
+    /// - Parameter store: stores the edits of some logs; returns false if that has to be tried again.
+    /// - Returns: false if the closure did.
     @discardableResult
-    func forLogs(of target: ResolvedPath, _ body: ([DeadEditLog]) throws -> Bool) throws -> Bool {
-        for _ in 0..<Self.mostPortions {
-            let logs = try logs(of: target)
+    func storeLogs(of target: ResolvedPath, _ store: ([DeadEditLog]) throws -> Bool) throws -> Bool {
+        let folder = EditLogFolder(list: target, calls: list.calls)
+        for _ in 0..<Self.maximumBatches {
+            let logs = try list.calls.reading(list.name, "looking for logs of edits in \(target.editLogs.path)") {
+                () throws(SystemError) in try folder.deadLogs()
+            }
             if logs.isEmpty { return true }
-            guard try body(logs) else { return false }
-            if logs.count < EditLogFolder.mostLogs { return true }
+            var areStored = false
+            defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
+            areStored = try store(logs)
+            guard areStored else { return false }
+            if logs.count < EditLogFolder.maximumLogs { return true }
         }
         return true
     }
 
-    private func logs(of target: ResolvedPath) throws(StorageError) -> [DeadEditLog] {
-        do throws(SystemError) {
-            return try EditLogFolder(list: target, calls: list.calls).deadLogs()
-        } catch {
-            throw .unreadable(file: list.name, reason: "\(error.reason) (looking for logs of edits in \(target.editLogs.path))")
-        }
-    }
-
-    /// Makes the edits of dead stores.
+    /// Replays the edits of dead stores.
     ///
     /// - Parameter identities: the identity of the list in which the entries are, or that of the state of its journal, or both.
-    /// - Returns: what has to be reported after they are stored.
+    /// - Returns: the errors to report after the edits are stored.
     func replay(
         _ logs: [DeadEditLog], in entries: inout StorageEntries, over identities: [FileIdentity?], as format: PropertyListFormat
     ) -> [StorageError] {
@@ -46,7 +47,7 @@ struct DeadStores {
                 if !log.isUnfinished { reports.append(.unreadable(file: log.path, reason: "it is not a log of edits, and was removed")) }
                 continue
             }
-            // After a power failure, the file may be newer than the log: it only counts for the list that it was made for.
+            // After a power failure, the file may be newer than the log: it only applies to the list for which it was made.
             let isCurrent = identities.contains { content.list == ($0?.inode ?? 0, $0?.modified ?? 0) }
             guard content.boot == list.calls.boot || isCurrent else {
                 let keys = Set(content.edits.map { EntryName(own: $0.key, path: $0.path).text })

@@ -13,13 +13,13 @@ struct FileContent: Sendable {
     /// Whether this process has written the bytes, so that they have the order of its encoder.
     let isWritten: Bool
 
-    /// Whether there is a file, with nothing in it: a list without entries.
+    /// Whether there is a file, and it is empty: a list without entries.
     var isBlank: Bool { identity != nil && bytes.isEmpty }
 
     /// A file that does not exist.
     ///
     /// - Parameters:
-    ///   - entries: those that the first write stores besides its own.
+    ///   - entries: the entries that the first write stores besides its own.
     ///   - format: the format in which the first write creates it.
     static func missing(entries: StorageEntries = StorageEntries(), format: PropertyListFormat) -> FileContent {
         FileContent(identity: nil, bytes: Data(), entries: entries, format: format, lookedAt: .distantPast)

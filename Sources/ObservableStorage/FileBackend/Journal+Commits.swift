@@ -6,8 +6,8 @@ extension Journal {
     /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
     ///
     /// - Parameters:
-    ///   - preparations: how many times the edit may still run before the lock is taken, on the entries that are known, if nobody has added
-    ///     others to the journal. It runs again if they are not the latest ones then, under the lock if others wait for it.
+    ///   - preparations: how many more times the edit may run before the lock is taken, on the known entries, if nothing was appended to the
+    ///     journal since. If they are outdated under the lock, it runs again: there, if others wait for the lock, and otherwise before it.
     ///   - format: the format that the list is to have; nil to keep it.
     ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
     /// - Returns: nil if it has to be tried again.
@@ -22,10 +22,7 @@ extension Journal {
         }
         typealias Committed = (entries: StorageEntries, state: JournalState)
         let committed = try withJournal(of: target, timeout: timeout) { lock, state -> Committed? in
-            try DeadStores(of: list).forLogs(of: target) { logs in
-                try store(logs, at: target, in: &state)
-                return true
-            }
+            try DeadStores(of: list).storeLogs(of: target) { logs in try store(logs, at: target, in: &state) }
             guard let current = state.entries else { return nil }
             var entries = draft ?? current.unedited
             if draft == nil || entries.revision != current.revision {
@@ -52,7 +49,7 @@ extension Journal {
         return committed.entries
     }
 
-    /// The entries after an edit; nil if it throws: it may not on the latest ones.
+    /// The entries after an edit; nil if it throws, which it may not do on the latest entries.
     private func edited(_ entries: StorageEntries, by body: (inout StorageEntries) throws -> Void) -> StorageEntries? {
         do {
             var edited = entries.unedited
@@ -65,12 +62,7 @@ extension Journal {
 
     /// Rejects an edit of a list that cannot be replaced afterwards.
     private func requireWritableList(_ target: ResolvedPath) throws(StorageError) {
-        let status: FileStatus?
-        do throws(SystemError) {
-            status = try list.calls.status(at: target)
-        } catch {
-            throw .unwritable(file: list.name, reason: error.reason)
-        }
+        let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
         if let status { try list.calls.requireWritable(status, at: target) }
     }
 
@@ -104,26 +96,23 @@ extension Journal {
                 if let value = edit.newValue, let rejection = list.rejection(of: value, for: key, format: .binary) { throw rejection }
             }
             let key = commit.edits.keys.min() ?? ""
-            throw .unencodable(key: key, reason: "the journal of \(list.name) cannot have it: \(error.reason)")
+            throw .unencodable(key: key, reason: "the journal of \(list.name) cannot store it: \(error.reason)")
         }
     }
 
-    /// Commits the edits of dead stores, by themselves, and removes their logs.
-    private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws {
-        let folder = EditLogFolder(list: target, calls: list.calls)
-        var areStored = false
-        defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
-        guard let current = state.entries else { return }
+    /// Commits the edits of dead stores, by themselves; returns false if the entries are not known.
+    private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws -> Bool {
+        guard let current = state.entries else { return false }
         var entries = current.unedited
         let format = state.format ?? list.configuration.format
-        // Logs from before the journal was made are those of the list, if nothing has changed since.
+        // Logs that are older than the journal have the identity of the list, and apply if nothing has changed since.
         let base = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: list.calls)
         let reports = DeadStores(of: list).replay(logs, in: &entries, over: state.identities + [base], as: format)
         let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)
         try append(state.commit(edits, at: list.calls.now()), to: &state)
         if !edits.isEmpty { try state.file.synchronize(to: state.end) }
-        areStored = true
         list.reports.report(reports)
+        return true
     }
 
     /// The commits after a revision, as far as the journal reaches back; see ``PropertyListFile/commits(since:)``.

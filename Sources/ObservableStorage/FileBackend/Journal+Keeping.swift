@@ -1,15 +1,15 @@
 import FoundationSubset
 import PropertyListCoding
 
-// What becomes of the journal when others have replaced the list or the journal, and making and shortening it.
+// Making and shortening the journal, and continuing it after other programs have replaced it or its list.
 extension Journal {
-    /// The journal, to which commits can be appended; nil if it has to be looked for again.
+    /// The journal, ready for commits; nil if it has to be looked up again.
     func prepare(at target: ResolvedPath) throws -> JournalState? {
         switch try view(at: target) {
         case .current(let state):
             if state.hasRemainder { return try replaceDamaged(state, over: try list.content(of: target), at: target) }
             return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
-                || state.file.isMisfit(besides: list.calls.statusOrNil(at: target)) ? renew(state, of: target) : state
+                || state.file.hasWrongAccess(besides: list.calls.statusOrNil(at: target)) ? renew(state, of: target) : state
         case .none:
             let content = try list.content(of: target)
             return try make(over: content, content.entries, at: target)
@@ -22,7 +22,7 @@ extension Journal {
             try leave(state, entries, over: content, at: target)
             return nil
         case .replaced(let state, let lost):
-            // Then those commits that the new journal lacks are made again.
+            // The commits that the new journal lacks are made again.
             remember(state)
             guard var state = try prepare(at: target), let entries = state.entries else { return nil }
             try append(state.commit(lost.remaining { entries[$0] }, at: list.calls.now()), to: &state)
@@ -31,26 +31,26 @@ extension Journal {
         }
     }
 
-    /// Begins a new journal without what is after the last record.
+    /// Makes a new journal without the bytes after the last record.
     ///
-    /// It has a history of its own: somebody may know of commits that are lost.
+    /// It has a history of its own: others may know of commits that are lost.
     private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState {
-        let reason = "what begins there is no whole record; a new journal was begun without it"
+        let reason = "there is no complete record at this offset; a new journal was made without it"
         list.reports.report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
         return try make(over: content, restored(state, over: content), at: target)
     }
 
-    /// Writes the records of a journal to another file: after a synchronization has failed, the system may take for written what is not.
+    /// Writes the records of a journal to another file: after a failed synchronization, the system may consider lost data written.
     ///
-    /// In a later run of the system they get a history of their own: a power failure may have removed commits that nobody waited for, whose
-    /// revisions somebody knows.
+    /// In a later run of the system they get a history of their own: a power failure may have removed commits that were not synchronized,
+    /// but whose revisions others know.
     private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
         let records = try state.file.records().records.map(\.record)
         return try make(
             history: state.file.header.history(in: list.calls.boot), first: state.file.header.first, records, after: state, at: target)
     }
 
-    /// Makes what another program has changed a commit; if the entries before are not known, only that something has changed.
+    /// Appends the changes of another program as a commit, or as a gap if the entries before are not known.
     private func adopt(_ content: FileContent, in state: JournalState, at target: ResolvedPath) throws -> JournalState {
         var state = state
         // Otherwise commits over it could be durable, but not the list itself.
@@ -69,7 +69,7 @@ extension Journal {
         return state
     }
 
-    /// Waits until the list is on the medium, which another program need not have done.
+    /// Waits until the list is on the medium: the program that wrote it may not have done so.
     private func synchronize(_ content: FileContent, at target: ResolvedPath) throws(StorageError) {
         guard content.identity != nil else { return }
         do throws(SystemError) {
@@ -77,7 +77,7 @@ extension Journal {
             defer { list.calls.discard(descriptor) }
             try list.calls.uninterrupted { () throws(SystemError) in try list.calls.synchronize(descriptor) }
         } catch let error where error.isMissing {
-            // Deleted meanwhile, which is found next.
+            // It was deleted meanwhile, which the next attempt finds.
             return
         } catch {
             throw .unwritable(file: list.name, reason: "\(error.reason) (synchronizing it before edits are added to its journal)")
@@ -86,14 +86,12 @@ extension Journal {
 
     /// Waits until the names in the folder are on the medium.
     func synchronizeFolder(of target: ResolvedPath) throws(StorageError) {
-        do throws(SystemError) {
+        try list.calls.writing(list.name, "synchronizing the folder \(target.folder)") { () throws(SystemError) in
             try list.calls.synchronizeFolder(of: target)
-        } catch {
-            throw .unwritable(file: list.name, reason: "\(error.reason) (synchronizing the folder \(target.folder))")
         }
     }
 
-    /// Stores the entries of a journal in the list itself, because something else stands in its place, and continues without one.
+    /// Stores the entries of a journal in the list itself, because another file is at the journal's path, and continues without a journal.
     private func leave(
         _ state: JournalState, _ entries: StorageEntries, over content: FileContent, at target: ResolvedPath
     ) throws {
@@ -123,12 +121,7 @@ extension Journal {
         history: UInt64, first: UInt64, _ records: [JournalRecord], over base: (entries: StorageEntries, list: JournaledList)? = nil,
         after earlier: JournalState?, at target: ResolvedPath
     ) throws -> JournalState {
-        let status: FileStatus?
-        do throws(SystemError) {
-            status = try list.calls.status(at: target)
-        } catch {
-            throw StorageError.unwritable(file: list.name, reason: error.reason)
-        }
+        let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
         let (file, written) = try JournalFile.make(
             of: target, history: history, first: first, records, besides: status, protection: list.configuration.protection,
             calls: list.calls)

@@ -4,10 +4,10 @@ import Synchronization
 
 // Looking at the journal and its list.
 extension Journal {
-    /// What stands at the paths of list and journal now.
+    /// The list and the journal that are currently at their paths.
     func view(at target: ResolvedPath) throws -> JournalView {
         var waited: Duration = .zero
-        for _ in 0..<Self.mostLooks {
+        for _ in 0..<Self.maximumAttempts {
             let known = known(of: target)
             // Before the journal: a list is announced before it is put in place.
             let identity = try FileIdentity(at: target, calls: list.calls)

@@ -4,12 +4,12 @@ import Synchronization
 
 /// The journal beside a property list: what is known of it, and whether there is one.
 ///
-/// A journal that stands beside the file is used, whoever has made it; this type makes one if it has options.
+/// An existing journal is used, whoever has made it; this type makes one if it has options.
 final class Journal: Sendable {
     let list: ListFile
     /// When the list is rewritten; nil if no journal is made.
     let options: JournalOptions?
-    /// What was last read of the journal, or appended to it. Its lock is not held while files are accessed.
+    /// The state after the journal was last read or written. Its lock is not held while files are accessed.
     private let latest = Lock<JournalState?>(nil)
     /// Whether the file system of a list supports a journal, as last found.
     private let support = Lock<(path: ResolvedPath, isGiven: Bool)?>(nil)
@@ -30,13 +30,13 @@ final class Journal: Sendable {
         !list.isReadOnly && latest.withLock { $0.map { $0.needsCheckpoint && !$0.file.isSynchronized(to: $0.end) } ?? false }
     }
 
-    /// Whether the journal has so much that the list is written before the usual time.
+    /// Whether the journal is so long that the list is written before the usual time.
     var isTooLong: Bool {
         latest.withLock { $0.map { $0.end / 4 > keptSize } ?? false }
     }
 
-    /// Waits until the commits that are known are durable; returns false if another journal has to be made for that, which an edit does: the
-    /// system may take for written what is not.
+    /// Waits until the commits that are known are durable; returns false if a synchronization has failed before, so that an edit has to make
+    /// another journal.
     func synchronize() throws -> Bool {
         guard let state = latest.withLock({ $0 }), !state.file.isDoubtful else { return false }
         try state.file.synchronize(to: state.end)
@@ -45,11 +45,11 @@ final class Journal: Sendable {
 
     /// The number of bytes that are kept when a journal is shortened.
     var keptSize: Int {
-        min(max((options ?? JournalOptions()).keeping, 0), JournalFormat.mostKept)
+        min(max((options ?? JournalOptions()).keeping, 0), JournalFormat.maximumKept)
     }
 
     // Each attempt fails because the list or the journal is replaced meanwhile.
-    static let mostLooks = 100
+    static let maximumAttempts = 100
 
     /// Whether a journal stands beside the list, or this backend is to make one.
     func isUsed(at target: ResolvedPath) throws(StorageError) -> Bool {
@@ -57,21 +57,21 @@ final class Journal: Sendable {
         return try entry(of: target)?.isJournal ?? wantsJournal(target)
     }
 
-    /// What is known of the journal of a list: a link may have led to another list before.
+    /// What is known of the journal of a list; nil also if a link led to another list before.
     func known(of target: ResolvedPath) -> JournalState? {
         latest.withLock { $0?.file.path == target.journal ? $0 : nil }
     }
 
-    /// The status of what stands where the journal is, and whether that is a file that a user who may write the list can have made; nil if
-    /// there is nothing. What is none is reported once: the list is read and written without a journal then.
+    /// The status of the file at the journal's path, and whether it is used as the journal, which requires that its owner may write the list;
+    /// nil if there is none. A file that is not used is reported once; the list is then read and written without a journal.
     func entry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {
-        do throws(SystemError) {
+        try list.calls.reading(list.name, "looking for its journal \(target.journal.path)") { () throws(SystemError) in
             guard let status = try list.calls.status(at: target.journal) else { return nil }
             var objection = status.kind.objection.map { "it \($0)" }
             if objection == nil, !status.isTrusted(besides: nil, in: nil) {
                 let model = try list.calls.status(at: target)
                 if status.isTrusted(besides: model, in: try list.calls.folderStatus(of: target)) { return (status, true) }
-                // An editor may just be about to write the list, which tells who may.
+                // An editor may be about to write the list, whose permissions decide.
                 if model == nil { return (status, false) }
                 objection = "it belongs to user \(status.owner), who may not write the property list"
             }
@@ -79,12 +79,10 @@ final class Journal: Sendable {
             let reason = "\(objection); it is not used as the journal of \(target.name), which is read and written without one; remove it"
             list.reports.reportOnce(.unreadable(file: target.journal.path, reason: reason))
             return (status, false)
-        } catch {
-            throw .unreadable(file: list.name, reason: "\(error.reason) (looking for its journal \(target.journal.path))")
         }
     }
 
-    /// Whether something stands where the journal would be, and is none.
+    /// Whether a file is at the journal's path that is not used as the journal.
     func isPathTaken(_ target: ResolvedPath) throws(StorageError) -> Bool {
         try entry(of: target)?.isJournal == false
     }
@@ -95,7 +93,7 @@ final class Journal: Sendable {
         let known = support.withLock { $0?.path == target ? $0 : nil }
         if let known { return known.isGiven }
         let objection = list.objection { _, folder throws(SystemError) in try list.calls.mappingObjection(folder) }
-        // A folder that is missing is made by the first commit, and looked at by the next.
+        // A missing folder is made by the first commit, and checked by the next.
         if let objection { list.reports.report([objection]) }
         support.withLock { $0 = (target.unopened, objection == nil) }
         return objection == nil
@@ -103,15 +101,14 @@ final class Journal: Sendable {
 
     /// The entries of list and journal; nil without a journal.
     ///
-    /// What another program has changed becomes a commit of the journal, unless that has to wait, or is not possible: then it does with the
-    /// next edit.
+    /// The changes of another program become a commit of the journal: now, or with the next edit if the lock is held or writing fails.
     func load() throws -> StorageEntries? {
         guard try isUsed(at: list.lock.resource ?? list.destination()) else { return nil }
         let target = try list.target()
         do {
             return try load(target)
         } catch let error as StorageError {
-            // This user may read the list, and not its journal.
+            // This user may read the list, but not its journal.
             guard case .unreadable(target.journal.path, _, _) = error else { throw error }
             list.reports.reportOnce(error)
             guard let known = known(of: target), known.list(try FileIdentity(at: target, calls: list.calls)) != nil else { return nil }
@@ -146,21 +143,26 @@ final class Journal: Sendable {
         }
     }
 
-    /// Whether reading writes the journal. A list that is missing may come back; one that there is gets its journal when it is opened, so that
-    /// there are revisions for those who only watch.
+    /// Whether reading writes the journal. An existing list gets its journal when it is opened, so that there are revisions for stores that
+    /// only watch.
     private func needsWriting(_ found: JournalView, at target: ResolvedPath) -> Bool {
-        guard case .none = found else { return found.needsWriting && !found.isGone }
-        return wantsJournal(target) && list.calls.statusOrNil(at: target) != nil
+        switch found {
+        case .none: wantsJournal(target) && list.calls.statusOrNil(at: target) != nil
+        case .current: false
+        // A list that is missing may come back.
+        case .foreign(_, let content), .lost(_, let content): content.identity != nil
+        case .replaced, .copied: true
+        }
     }
 
-    /// What to tell a store after the journal of a list was written; nil if there is nothing.
+    /// The event for a store after the journal of a list was written; nil if nothing has changed.
     ///
-    /// - Parameter told: the revision that the store was told of last, or nil; afterwards the present one.
-    func event(of target: ResolvedPath, since told: inout StorageRevision?) -> StorageEvent? {
+    /// - Parameter reported: the revision that was last reported to the store, or nil; afterwards the current one.
+    func event(of target: ResolvedPath, since reported: inout StorageRevision?) -> StorageEvent? {
         do {
             guard let state = try appended(to: target) ?? current(at: target) else { return .changed }
-            defer { told = state.storageRevision }
-            guard let known = told, let changes = state.changes(since: known) else { return .changed }
+            defer { reported = state.storageRevision }
+            guard let known = reported, let changes = state.changes(since: known) else { return .changed }
             return changes.values.isEmpty ? nil : .changes(changes)
         } catch {
             // The store has the same error when it reads.
@@ -175,7 +177,7 @@ final class Journal: Sendable {
         return state
     }
 
-    /// Runs a closure under the lock of the list, with the journal ready for commits; returns nil if it has to be tried again.
+    /// Runs a closure under the lock of the list, with the journal ready for commits; returns nil if that has to be tried again.
     func withJournal<Result>(
         of target: ResolvedPath, timeout: Duration? = nil, _ body: (FileLock?, inout JournalState) throws -> Result?
     ) throws -> Result? {
@@ -195,11 +197,11 @@ final class Journal: Sendable {
         case .none: return nil
         case .current(let state) where !state.hasRemainder: return state
         case .current, .foreign, .lost, .replaced, .copied:
-            for _ in 0..<Self.mostLooks {
+            for _ in 0..<Self.maximumAttempts {
                 guard try isUsed(at: target) else { return nil }
                 if let state = try withJournal(of: target, { _, state in state }) { return state }
             }
-            throw StorageError.unwritable(file: list.name, reason: "its lock file or its journal is replaced again and again")
+            throw StorageError.unwritable(file: list.name, reason: "its lock file or its journal keeps being replaced")
         }
     }
 

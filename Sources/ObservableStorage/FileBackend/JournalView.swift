@@ -1,8 +1,8 @@
-/// What looking at a property list and its journal has found.
+/// A property list and its journal as they were found.
 enum JournalView {
     /// There is no journal, and there was none.
     case none
-    /// The list in place is one of the journal's.
+    /// The list in place is recorded in the journal.
     case current(JournalState)
     /// Another program has put a list in place, or deleted it.
     case foreign(JournalState, FileContent)
@@ -14,27 +14,9 @@ enum JournalView {
     case copied(JournalFile, FileContent)
 }
 
-extension JournalView {
-    /// Whether something has to be written before it is a state of the journal.
-    var needsWriting: Bool {
-        switch self {
-        case .none, .current: false
-        case .foreign, .lost, .replaced, .copied: true
-        }
-    }
-
-    /// Whether the list was removed, perhaps with its journal and its folder.
-    var isGone: Bool {
-        switch self {
-        case .foreign(_, let content), .lost(_, let content): content.identity == nil
-        case .none, .current, .replaced, .copied: false
-        }
-    }
-}
-
-/// What was found of a property list and its journal, one after the other, while others may replace them.
+/// A property list and its journal as they were found one after the other, while others may replace them.
 ///
-/// A value without files: it says what to look at next, and what the view is.
+/// It determines the next step, or the view, without accessing files.
 struct JournalFindings {
     /// What was known of the journal before.
     let known: JournalState?
@@ -63,7 +45,7 @@ struct JournalFindings {
         }
         if journal.file.isCopy {
             guard let content else { return .readList() }
-            // Somebody has put a copy in place, perhaps an older one: what is known counts.
+            // The journal was replaced by a copy, perhaps an older one: the known entries prevail.
             if let known, counts(known) { return .found(.lost(known, content)) }
             return .found(.copied(journal.file, content))
         }
@@ -81,7 +63,8 @@ struct JournalFindings {
         return .found(lost.map { .replaced(journal, lost: $0) } ?? .current(journal))
     }
 
-    /// Whether what is known of a lost journal counts. Who only reads cannot store it: for them, a list that was put in place since counts.
+    /// Whether the known entries of a lost journal prevail. A read-only backend cannot store them: there, a list that was put in place since
+    /// then prevails.
     private func counts(_ known: JournalState) -> Bool {
         !isReadOnly || list == nil || known.list(list) != nil
     }

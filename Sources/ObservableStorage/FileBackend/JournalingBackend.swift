@@ -1,7 +1,7 @@
 import FoundationSubset
 
-/// A storage that keeps edits in files of its own before they are in the storage: a log of those that no commit has written, and a journal
-/// of commits that a checkpoint writes later.
+/// A storage with files of its own for edits that it does not contain yet: a log of edits that are not committed, and a journal of commits
+/// that a checkpoint writes into the storage later.
 protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
     /// Runs an edit; see ``CommittingBackend/edit(_:_:)``.
     func edit(_ options: CommitOptions, _ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
@@ -18,8 +18,8 @@ protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
     var hasLog: Bool { get }
     /// Why edits cannot be logged; nil if they can.
     var logObjection: StorageError? { get }
-    /// Why no log can be made where the storage is, which is looked up; nil if one can.
-    var placeObjection: StorageError? { get }
+    /// Why no log can be made at the location of the storage, which is resolved again; nil if one can.
+    var locationObjection: StorageError? { get }
     /// Makes a file for a log of edits.
     ///
     /// - Parameter halfSize: the bytes of each of its halves.

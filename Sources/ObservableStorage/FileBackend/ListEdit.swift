@@ -4,13 +4,13 @@ import PropertyListCoding
 /// An edit of a property list itself, without a journal: prepared beside the file, without the lock if possible, and renamed under it.
 struct ListEdit {
     // Each attempt fails because another writer replaced the file meanwhile.
-    static let mostRounds = 100
+    static let maximumAttempts = 100
 
     private let list: ListFile
     /// The format to write; nil for that of the file.
     private let newFormat: PropertyListFormat?
     private let options: CommitOptions
-    /// The edited content, which was written beside the file or is in its place.
+    /// The edited content, written beside the file, or renamed to its path.
     private(set) var draft: ListDraft?
 
     /// The result of preparing an edit.
@@ -44,10 +44,10 @@ struct ListEdit {
         let wanted = newFormat ?? found.format
         let reports = DeadStores(of: list).replay(logs, in: &entries, over: [found.identity], as: wanted)
         try body(&entries)
-        // Content that a failed write left in the file counts as edited: it is only durable once it is written again.
+        // Content that a failed write left in the file has to be written again in order to be durable.
         guard !entries.editedKeys.isEmpty || wanted != found.format || list.leftovers.withLock({ $0.content }) else {
             if let whenStored = options.whenStored {
-                // Otherwise another writer could replace what is stored before that is noted.
+                // Otherwise another writer could replace the file before the closure is called.
                 guard isLocked else { return .failed(needsLock: true) }
                 whenStored(target, found.identity)
             }
@@ -71,8 +71,8 @@ struct ListEdit {
     mutating func replaceFile(
         _ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath, _ lock: FileLock?
     ) throws -> StorageEntries? {
-        // Their edits come before this one.
-        let areStored = try DeadStores(of: list).forLogs(of: target) { logs in
+        // The edits of dead stores come before this one.
+        let areStored = try DeadStores(of: list).storeLogs(of: target) { logs in
             drop()
             return try ListEdit.store(logs, in: list, at: target, lock)
         }
@@ -90,7 +90,7 @@ struct ListEdit {
 
     /// Edits the file under its lock, which this thread holds.
     mutating func run(_ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath) throws {
-        for _ in 0..<Self.mostRounds {
+        for _ in 0..<Self.maximumAttempts {
             if try replaceFile(body, at: target, nil) != nil { return }
             if let draft, draft.replacement.isInPlace {
                 _ = try list.finish(draft)
@@ -100,33 +100,29 @@ struct ListEdit {
         throw list.busyError
     }
 
-    /// Stores the edits of dead stores under the lock, by themselves, and removes their logs: if this process is killed before, whoever finds
-    /// the logs again has to find their values, and not later ones, which may be earlier values of a log.
+    /// Stores the edits of dead stores under the lock, without any other edit: if this process is killed before their logs are removed, they
+    /// are replayed again, and have to find their own values, not later ones, which may equal earlier values of a log.
     ///
     /// - Returns: false if the file has changed, or the lock file was removed.
     private static func store(_ logs: [DeadEditLog], in list: ListFile, at target: ResolvedPath, _ lock: FileLock?) throws -> Bool {
-        let folder = EditLogFolder(list: target, calls: list.calls)
-        var areStored = false
-        defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
         var edit = ListEdit(of: list)
         defer { edit.drop() }
         switch try edit.prepare({ _ in }, at: target, isLocked: true, replaying: logs) {
-        case .unchanged: areStored = try lock?.isInPlace() ?? true
+        case .unchanged: return try lock?.isInPlace() ?? true
+        case .failed: return false
         case .drafted:
             guard try edit.put(lock), let draft = edit.draft else { return false }
-            areStored = true
             do {
                 _ = try list.finish(draft)
             } catch {
                 // The caller's own edit is not in the file yet, and is made nevertheless.
                 list.reports.report([.writing(list.name, error)])
             }
-        case .failed: break
+            return true
         }
-        return areStored
     }
 
-    /// Renames the draft under the lock, if that is still the one in use. Afterwards there is none if the file has changed.
+    /// Renames the draft under the lock, if its lock file is still the one in use. Drops the draft if the file has changed.
     ///
     /// - Returns: whether the draft is in place.
     private mutating func put(_ lock: FileLock?) throws -> Bool {

@@ -2,7 +2,7 @@ import FoundationSubset
 import PropertyListCoding
 
 extension ListFile {
-    // The time to wait for a writer in place, which leaves the file incomplete while it writes.
+    // The time to wait for a program that writes the file in place, during which the file is incomplete.
     private static let incompleteGrace: Duration = .milliseconds(250)
     // The time to wait for editors that move the old file away before they write the new one; they need less even on a busy machine.
     static let missingGrace: Duration = .milliseconds(500)
@@ -39,7 +39,7 @@ extension ListFile {
             reports.publish(.unreadable(file: name, reason: reason))
         }
         if content.isBlank, let last, !last.isBlank, !last.entries.values.isEmpty {
-            let reason = "it was truncated and has no content any more, so that none of its keys has a value"
+            let reason = "it was truncated and is empty, so that none of its keys has a value"
             reports.report([.unreadable(file: name, reason: reason)])
         }
         return content
@@ -64,7 +64,7 @@ extension ListFile {
                 if content.isBlank {
                     guard last?.isBlank != true, isRecent(content.identity) else { return content }
                     if waited >= Self.incompleteGrace {
-                        // Whoever has just truncated a list may be about to write it.
+                        // A program that has just truncated the list may be about to write it.
                         guard let last, last.identity != nil else { return content }
                         throw StorageError.malformed(file: name, offset: 0, reason: "there are no bytes")
                     }
@@ -140,10 +140,8 @@ extension ListFile {
             malformation = error
         }
         let quarantine = target.quarantine(at: Date())
-        do throws(SystemError) {
+        try calls.writing(name, "renaming the malformed file") { () throws(SystemError) in
             try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(target, quarantine) }
-        } catch {
-            throw .unwritable(file: name, reason: "moving the bad file aside: \(error.reason)")
         }
         if case .malformed(_, let offset, let line, let column, let reason, _) = malformation {
             let moved = "\(reason) (it was moved there from \(name), which starts empty)"
@@ -170,15 +168,8 @@ extension ListFile {
     func restoreIfNeeded() throws {
         guard configuration.inPlaceWriting != .never else { return }
         let target = try target()
-        guard let copy = try configuration.inPlaceWriting.copy(of: target, calls: calls), try exists(copy) else { return }
-        _ = try withFileLock(of: target) { _ in try calls.restore(target, from: copy) }
-    }
-
-    private func exists(_ copy: ResolvedPath) throws(StorageError) -> Bool {
-        do throws(SystemError) {
-            return try calls.status(at: copy) != nil
-        } catch {
-            throw .unreadable(file: name, reason: "\(error.reason) (looking for \(copy.path))")
-        }
+        guard let copy = try configuration.inPlaceWriting.copy(of: target, calls: calls) else { return }
+        let status = try calls.reading(name, "looking for \(copy.path)") { () throws(SystemError) in try calls.status(at: copy) }
+        if status != nil { _ = try withFileLock(of: target) { _ in try calls.restore(target, from: copy) } }
     }
 }

@@ -10,7 +10,7 @@ struct ListDraft {
     let format: PropertyListFormat
     /// A time before it was written.
     let time: Date
-    /// What has to be reported after it is in place.
+    /// The errors to report after it is in place.
     var reports: [StorageError] = []
 }
 

@@ -13,7 +13,7 @@ final class ListFile: Sendable {
     /// container of an app group.
     let isOutsideContainer: Bool
     let calls: FileSystemCalls
-    /// Errors such as that the file was deleted, and what became of edits of dead stores.
+    /// Receives errors that no call throws, such as that the file was deleted, or that edits of dead stores conflict with it.
     let reports = BackendReports()
     let lock = LockOwner<ResolvedPath>()
     private let isXML = Atomic(false)
@@ -46,18 +46,18 @@ final class ListFile: Sendable {
 
     // MARK: Path and lock
 
-    /// The file that this thread has locked, or else the one to which the path leads at present, its folder open.
+    /// The file that this thread has locked, or else the one to which the path currently leads, with its folder open.
     func target() throws(StorageError) -> ResolvedPath {
         if let resource = lock.resource { return resource }
         return try resolved()
     }
 
-    /// Where the path leads at present, for reading only.
+    /// Where the path currently leads, for reading only.
     func destination() throws(StorageError) -> ResolvedPath {
         try calls.destination(of: path.get())
     }
 
-    /// The resolved path at present, its folder open.
+    /// The file to which the path currently leads, with its folder open.
     func resolved() throws(StorageError) -> ResolvedPath {
         try ResolvedPath(path.get(), calls: calls)
     }
@@ -86,30 +86,24 @@ final class ListFile: Sendable {
     /// path.
     func isOpenToOthers() throws(StorageError) -> Bool {
         let path = try path.get()
-        do throws(SystemError) {
-            return try isOpenToOthers(path)
-        } catch {
-            throw .unreadable(file: name, reason: error.reason)
+        return try calls.reading(name) { () throws(SystemError) in
+            var walk = PathWalk(path.text)
+            while let step = walk.next() {
+                guard let folder = try calls.folderStatus(of: step) else { return false }
+                let entry = try calls.entry(at: step)
+                // In a sticky folder others may create missing files, but not replace files of another owner.
+                let isProtected = folder.isSticky && entry != nil && (folder.owner == 0 || folder.owner == geteuid())
+                if folder.isOpenToOthers, !isProtected { return true }
+                // A folder is examined with the next name in it.
+                if let status = entry?.status, status.kind != .folder, status.isOpenToOthers { return true }
+                walk.found(entry?.status.kind, target: entry?.target)
+            }
+            _ = try walk.destination()
+            return false
         }
     }
 
-    private func isOpenToOthers(_ path: AbsolutePath) throws(SystemError) -> Bool {
-        var walk = PathWalk(path.text)
-        while let step = walk.next() {
-            guard let folder = try calls.folderStatus(of: step) else { return false }
-            let entry = try calls.entry(at: step)
-            // In a sticky folder others may create missing files, but not replace files of another owner.
-            let isProtected = folder.isSticky && entry != nil && (folder.owner == 0 || folder.owner == geteuid())
-            if folder.isOpenToOthers, !isProtected { return true }
-            // A folder is examined with the next name in it.
-            if let status = entry?.status, status.kind != .folder, status.isOpenToOthers { return true }
-            walk.found(entry?.status.kind, target: entry?.target)
-        }
-        _ = try walk.destination()
-        return false
-    }
-
-    /// The reason of a check of the folder; nil if there is none, or the folder cannot be asked.
+    /// The objection of a check of the folder; nil if there is none, or the folder cannot be opened.
     func objection(_ reason: (_ target: ResolvedPath, _ folder: Int32) throws(SystemError) -> String?) -> StorageError? {
         do {
             let target = try resolved()
@@ -122,8 +116,8 @@ final class ListFile: Sendable {
         }
     }
 
-    /// The error of a writer that has found another file each time.
+    /// The error after every attempt has failed because the file was replaced.
     var busyError: StorageError {
-        .unwritable(file: name, reason: "others change it again and again while it is written")
+        .unwritable(file: name, reason: "other writers keep changing it while it is written")
     }
 }

@@ -18,8 +18,8 @@ extension PropertyListFile {
         return reason.map { .unwritable(file: name, reason: $0) }
     }
 
-    /// The reason why the place of the list, its file system or its data protection allow no log; nil if they do, or cannot be asked.
-    var placeObjection: StorageError? {
+    /// The reason why the location, the file system or the data protection of the list allows no log; nil if none is found.
+    var locationObjection: StorageError? {
         list.objection { target, folder throws(SystemError) in
             if let objection = lockObjection(to: target) { return objection }
             if let objection = try list.calls.mappingObjection(folder) { return objection }
@@ -27,7 +27,7 @@ extension PropertyListFile {
         }
     }
 
-    /// The reason why a place to which links may have led allows no log; nil if it does.
+    /// The reason why no log may be locked beside a list, to which links may have led; nil if one may.
     private func lockObjection(to target: ResolvedPath) -> String? {
         list.calls.rules.forbidsLockWhileSuspended(of: target.path) ? Self.lockObjection : nil
     }
@@ -37,7 +37,7 @@ extension PropertyListFile {
 
     /// The reason why the data protection of a log, which is that of the list, would not allow it.
     private func protectionObjection(to target: ResolvedPath, in folder: Int32) throws(SystemError) -> String? {
-        // New files get that of their folder.
+        // New files get the class of their folder.
         guard let usual = list.calls.protectionClass(folder) else { return nil }
         let own = try list.calls.protectionClass(at: target)
         return FileProtection.mappingObjection(toClass: own ?? list.configuration.protection?.number ?? usual)
@@ -52,7 +52,7 @@ extension PropertyListFile {
                 let size = "\(EditLogFormat.largestHalf >> 20) MB"
                 throw .unwritable(file: name, reason: "the edits that are not written yet need more than \(size) in its log of edits")
             }
-            // What is missing is made first.
+            // A missing folder is made first.
             if try list.calls.makeFolderIfMissing(of: target) { target = try list.resolved() }
             try list.calls.requireOwnLinks(of: target)
         } catch {
@@ -69,10 +69,10 @@ extension PropertyListFile {
 // MARK: - Replaying the logs of dead stores
 
 extension PropertyListFile {
-    /// Whether the edits of dead stores are still to be made.
+    /// Whether the edits of dead stores still have to be replayed.
     var needsReplay: Bool { isReplayDue.load(ordering: .relaxed) }
 
-    /// Makes the edits of dead stores when the file is read for the first time. If that fails, the next edit tries again.
+    /// Replays the edits of dead stores when the file is read for the first time. If that fails, the next edit tries again.
     ///
     /// It does not wait for the lock, whose holder may be stopped: if it is held, the next reading tries again.
     func replayWhenReading() {
@@ -90,7 +90,7 @@ extension PropertyListFile {
         }
     }
 
-    /// The entries with the edits of dead stores, which are still to be made: these are not the entries of a revision.
+    /// The entries with the edits of dead stores that still have to be replayed: these are not the entries of a revision.
     func withDeadEdits(_ entries: StorageEntries) -> StorageEntries {
         guard list.lock.resource == nil else { return entries }
         do {
@@ -105,7 +105,7 @@ extension PropertyListFile {
             _ = DeadStores(of: list).replay(logs, in: &edited, over: identities, as: format)
             return edited.editedKeys.isEmpty ? entries : edited.stored(as: format).stored(at: nil)
         } catch {
-            // Making them has the same error.
+            // Replaying them reports the same error.
             return entries
         }
     }

@@ -3,7 +3,7 @@ package import PropertyListCoding
 
 extension PropertyListFile {
     // How many times an edit runs without the lock.
-    private static let mostPreparations = 3
+    private static let maximumPreparations = 3
 
     /// Runs an edit on the file's entries, and replaces the file if the edit changed something.
     ///
@@ -20,7 +20,7 @@ extension PropertyListFile {
         try edit(as: nil, options, body)
     }
 
-    /// Runs an edit, after which the property list has it for every program, for one that ends then.
+    /// Runs an edit and writes it into the property list, for every program to read, before the caller ends.
     package func editList(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         let entries = try edit(body)
         try checkpoint()
@@ -39,7 +39,7 @@ extension PropertyListFile {
         }
     }
 
-    /// Makes the edits of dead stores.
+    /// Replays the edits of dead stores.
     ///
     /// - Parameter timeout: how long others may hold the lock; nil for as long as an edit waits.
     func editReplaying(timeout: Duration? = nil) throws -> StorageEntries {
@@ -57,8 +57,8 @@ extension PropertyListFile {
         if isReadOnly { throw StorageError.readOnly(file: name) }
         var edit = ListEdit(of: list, as: newFormat, options)
         defer { edit.drop() }
-        var preparations = list.lock.resource == nil && !isLocked ? Self.mostPreparations : 0
-        for _ in 0..<ListEdit.mostRounds {
+        var preparations = list.lock.resource == nil && !isLocked ? Self.maximumPreparations : 0
+        for _ in 0..<ListEdit.maximumAttempts {
             let target = try list.target()
             // Before leftovers are removed.
             try list.calls.requireOwnLinks(of: target)
@@ -81,7 +81,7 @@ extension PropertyListFile {
                 }
             }
             let unchanged = try list.withFileLock(of: target, timeout: timeout) { lock -> StorageEntries? in
-                // Somebody may just have made a journal.
+                // Another process may just have made a journal.
                 guard try !journal.isUsed(at: target) else { return nil }
                 return try edit.replaceFile(body, at: target, lock)
             }

@@ -13,7 +13,7 @@ import Synchronization
 public final class PropertyListFile: BlockingStorageBackend {
     let list: ListFile
     let journal: Journal
-    /// Whether the edits of dead stores were not looked for yet, or could not be made because another writer had the file locked.
+    /// Whether the edits of dead stores still have to be replayed: not tried yet, or another writer had the file locked.
     let isReplayDue: Atomic<Bool>
 
     /// Creates a backend for a file, without reading it.
@@ -133,11 +133,11 @@ public final class PropertyListFile: BlockingStorageBackend {
             queue.async { report(.failed(error)) }
             return ObservationToken {}
         }
-        let told = Lock<StorageRevision?>(nil)
+        let reported = Lock<StorageRevision?>(nil)
         let journalWatch = JournalWatch(on: queue) { [journal] list in
-            var revision = told.withLock { $0 }
+            var revision = reported.withLock { $0 }
             let event = journal.event(of: list, since: &revision)
-            told.withLock { [revision] in $0 = revision }
+            reported.withLock { [revision] in $0 = revision }
             if let event { report(event) }
         }
         let watcher = FileWatcher(path: path.text, queue: queue) { [self] event in
@@ -157,7 +157,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         }
     }
 
-    /// The list that the path leads to; nil if that cannot be found out, which reading it reports.
+    /// The list to which the path leads; nil if the path cannot be resolved, which reading reports.
     private var watchedList: ResolvedPath? {
         do {
             return try list.destination()
@@ -180,7 +180,7 @@ extension PropertyListFile {
         get throws(StorageError) { try list.isOpenToOthers() }
     }
 
-    /// What was found and no store was told of, for a program without one; each error once.
+    /// The errors that were reported to no store, for a program without one; each is returned once.
     package func takeReports() -> [StorageError] {
         list.reports.take()
     }

@@ -1,6 +1,6 @@
 import FoundationSubset
 
-/// An edit log whose owner does not live any more. It is locked until it is removed or released.
+/// An edit log whose owner has died, locked until it is removed or released.
 struct DeadEditLog {
     fileprivate let file: ResolvedPath
     /// Nil if the file is not an edit log.
@@ -14,26 +14,26 @@ struct DeadEditLog {
 
 extension EditLogFolder {
     // More than are left by accident, and few enough to be open at once.
-    static let mostLogs = 64
+    static let maximumLogs = 64
 
-    /// The oldest logs of owners that do not live any more, the oldest first: when these are removed, there may be others. None if they cannot
-    /// be read or removed by this user.
+    /// The oldest logs whose owners have died, oldest first; there may be others after these are removed. Empty if this user cannot read or
+    /// remove them.
     func deadLogs() throws(SystemError) -> [DeadEditLog] {
         guard let folder = try openIfTrusted() else { return [] }
-        // Locking those of this process would take a tenth of a commit in memory. A forked child has another number.
+        // Locking the logs of this process would take a tenth of a commit in memory. A forked child has another process number.
         let own = "\(getpid())-"
         let living = EditLogFile.living.withLock { $0 }
         var logs = try calls.uninterrupted { () throws(SystemError) in try calls.list(folder) }
             .filter { !$0.hasPrefix(".") }.map { ResolvedPath($0, in: folder) }
             .filter { !$0.name.hasPrefix(own) || !living.contains($0.path) }
         if logs.isEmpty { return [] }
-        if logs.count > Self.mostLogs { logs = try byAge(logs) }
+        if logs.count > Self.maximumLogs { logs = try byAge(logs) }
         let owner = try calls.status(of: folder.descriptor).owner
         var found: [(log: DeadEditLog, time: Int64)] = []
         do throws(SystemError) {
             for path in logs {
                 if let log = try deadLog(path, of: owner) { found.append(log) }
-                if found.count == Self.mostLogs { break }
+                if found.count == Self.maximumLogs { break }
             }
             if !found.isEmpty, !(try calls.ifAllowed { () throws(SystemError) in try calls.checkWriting(ResolvedPath(".", in: folder)) }) {
                 release(found.map(\.log))
@@ -43,7 +43,7 @@ extension EditLogFolder {
             release(found.map(\.log))
             throw error
         }
-        // A process that was killed while it continued with a larger log leaves both.
+        // A process that was killed while it moved to a larger log leaves both.
         let replaced = Set(found.compactMap(\.log.content?.replaced))
         for index in found.indices { found[index].log.content?.drop(ifReplacedBy: replaced) }
         return found.sorted { $0.time < $1.time }.map(\.log)
@@ -57,7 +57,7 @@ extension EditLogFolder {
         return found.sorted { $0.time < $1.time }.map(\.path)
     }
 
-    /// Opens the folder; nil if it is missing, does not count, or is not this user's to read.
+    /// Opens the folder; nil if it is missing, or this user must not trust it or may not read it.
     private func openIfTrusted() throws(SystemError) -> OpenFolder? {
         do throws(SystemError) {
             let folder = try calls.enter(list.editLogs)
@@ -103,7 +103,7 @@ extension EditLogFolder {
         }
     }
 
-    /// Removes logs whose edits were made, and the folder if it is empty then.
+    /// Removes logs whose edits were stored, and the folder if it is then empty.
     func remove(_ logs: [DeadEditLog]) {
         for log in logs {
             if isInPlace(log) { calls.discardFile(log.file) }
@@ -112,17 +112,16 @@ extension EditLogFolder {
         if !logs.isEmpty { calls.removeIfEmpty(list.editLogs) }
     }
 
-    /// Whether the file with a log's name is the log: another user may have exchanged it.
+    /// Whether the file with a log's name is the log: another user may have replaced it.
     private func isInPlace(_ log: DeadEditLog) -> Bool {
         do throws(SystemError) {
-            let there = try calls.status(at: log.file)
-            return try there?.identity.isSameFile(as: calls.status(of: log.descriptor).identity) ?? false
+            return try calls.isFile(log.descriptor, at: log.file)
         } catch {
             return false
         }
     }
 
-    /// Unlocks logs whose edits could not be made.
+    /// Unlocks logs whose edits were not stored.
     func release(_ logs: [DeadEditLog]) {
         for log in logs { unlock(log.descriptor) }
     }

@@ -1,20 +1,20 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// The content of an edit log, from whatever bytes its file has: edits up to the first record that is not whole.
+/// The content of an edit log, read from arbitrary bytes: the edits up to the first incomplete record.
 struct EditLogContent: Sendable {
     /// Identifies the store that made the log.
     let store: UInt64
     /// The run of the system in which the log was made.
     let boot: UInt64
-    /// The inode number and the modification time of the list in which the committed edits are.
+    /// The inode number and the modification time of the list with the committed edits.
     let list: (inode: UInt64, time: Int64)
-    /// The log that this one replaces, if it has replaced one: its edits are in this one.
+    /// The store number of the log that this one replaces, and whose edits it contains; 0 if there is none.
     let replaced: UInt64
-    /// The edits that were not known to be in the list, in the order in which they were made.
+    /// The edits that were not known to be in the list, in their order.
     private(set) var edits: [LoggedEdit]
 
-    /// Whether another log has the edits of this one.
+    /// Drops the edits if one of the other logs replaces this one.
     mutating func drop(ifReplacedBy others: Set<UInt64>) {
         if others.contains(store) { edits = [] }
     }
@@ -31,8 +31,8 @@ struct EditLogContent: Sendable {
     }
 
     /// - Parameters:
-    ///   - header: the bytes of the header, of which the size of a half was checked.
-    ///   - halves: the bytes of the halves, at least up to what is no record.
+    ///   - header: the bytes of the header, whose half size was checked.
+    ///   - halves: the bytes of the halves, at least up to the end of their records.
     private init(header bytes: UnsafeRawBufferPointer, _ halves: (UnsafeRawBufferPointer, UnsafeRawBufferPointer), halfSize: Int) {
         typealias Header = EditLogFormat.Header
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
@@ -44,12 +44,12 @@ struct EditLogContent: Sendable {
         let committed = word(Header.committed)
         let first = Self.edits(halves.0, store, turn: word(Header.turns.0), at: 0)
         let second = Self.edits(halves.1, store, turn: word(Header.turns.1), at: halfSize)
-        // The half that was filled first is the one with the smaller numbers.
+        // The half that was filled first has the smaller sequences.
         let isSwapped = (second.first?.sequence ?? .max) < (first.first?.sequence ?? .max)
         edits = (isSwapped ? second + first : first + second).filter { $0.sequence > committed }
     }
 
-    private static func edits(_ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, at place: Int) -> [LoggedEdit] {
+    private static func edits(_ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, at base: Int) -> [LoggedEdit] {
         typealias Record = EditLogFormat.Record
         var found: [LoggedEdit] = []
         var offset = 0
@@ -60,7 +60,7 @@ struct EditLogContent: Sendable {
                 length.isMultiple(of: 8), length <= half.count - offset
             else { break }
             let record = start + offset
-            let checksum = EditLogFormat.checksum(record, length: length, offset: place + offset, seed: seed)
+            let checksum = EditLogFormat.checksum(record, length: length, offset: base + offset, seed: seed)
             guard record.loadUnaligned(fromByteOffset: Record.checksum, as: UInt64.self) == checksum else { break }
             var reader = LogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
             let sequence = record.loadUnaligned(fromByteOffset: Record.sequence, as: UInt64.self)
@@ -76,10 +76,10 @@ struct EditLogContent: Sendable {
 // MARK: - Reading a file
 
 extension EditLogContent {
-    // What is read of a half at once, unless a record is longer.
+    // The number of bytes of a half that are read at once, unless a record is longer.
     private static let portion = 64 << 10
 
-    /// Reads a log: of each half only what may be records, however large the file is.
+    /// Reads a log: of each half only the part with records, however large the file is.
     ///
     /// - Parameters:
     ///   - header: the bytes of the header.
@@ -88,8 +88,8 @@ extension EditLogContent {
     init?(_ descriptor: Int32, header: Data, size: Int, calls: FileSystemCalls) throws(SystemError) {
         guard let halfSize = header.withUnsafeBytes({ EditLogFormat.halfSize($0, of: size) }) else { return nil }
         let start = EditLogFormat.Header.size
-        let first = try Self.records(of: descriptor, at: start, most: halfSize, calls)
-        let second = try Self.records(of: descriptor, at: start + halfSize, most: halfSize, calls)
+        let first = try Self.records(of: descriptor, at: start, limit: halfSize, calls)
+        let second = try Self.records(of: descriptor, at: start + halfSize, limit: halfSize, calls)
         self = header.withUnsafeBytes { header in
             first.withUnsafeBytes { first in
                 second.withUnsafeBytes { second in EditLogContent(header: header, (first, second), halfSize: halfSize) }
@@ -97,23 +97,23 @@ extension EditLogContent {
         }
     }
 
-    private static func records(of descriptor: Int32, at start: Int, most: Int, _ calls: FileSystemCalls) throws(SystemError) -> Data {
+    private static func records(of descriptor: Int32, at start: Int, limit: Int, _ calls: FileSystemCalls) throws(SystemError) -> Data {
         var bytes = Data()
         // Where the next record begins.
         var next: Int? = 0
-        while let needed = next, bytes.count < most {
-            let count = min(max(needed - bytes.count, portion), most - bytes.count)
+        while let needed = next, bytes.count < limit {
+            let count = min(max(needed - bytes.count, portion), limit - bytes.count)
             let more = try calls.bytes(of: descriptor, at: start + bytes.count, count: count)
             bytes += more
             if more.count < count { break }
-            next = bytes.withUnsafeBytes { EditLogFormat.nextRecord($0, after: needed, most: most) }
+            next = bytes.withUnsafeBytes { EditLogFormat.nextRecord($0, after: needed, limit: limit) }
         }
         return bytes
     }
 }
 
 extension EditLogFormat {
-    /// The size of a half of a log; nil if the bytes are not the beginning of one, or of one that is larger than the file.
+    /// The size of each half of a log; nil if the bytes are not the beginning of a log, or it is larger than the file.
     fileprivate static func halfSize(_ bytes: UnsafeRawBufferPointer, of fileSize: Int) -> Int? {
         guard bytes.count >= Header.size else { return nil }
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
@@ -123,12 +123,12 @@ extension EditLogFormat {
         return halfSize
     }
 
-    /// The offset of the first record of a half that is not whole in its first bytes; nil if there is none.
-    fileprivate static func nextRecord(_ bytes: UnsafeRawBufferPointer, after offset: Int, most: Int) -> Int? {
+    /// The offset of the first record that is incomplete in the first bytes of a half; nil if there is none.
+    fileprivate static func nextRecord(_ bytes: UnsafeRawBufferPointer, after offset: Int, limit: Int) -> Int? {
         var offset = offset
         while bytes.count - offset >= Record.edits {
             let length = Int(truncatingIfNeeded: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-            guard length >= Record.edits, length.isMultiple(of: 8), length <= most - offset else { return nil }
+            guard length >= Record.edits, length.isMultiple(of: 8), length <= limit - offset else { return nil }
             offset += length
         }
         return offset
@@ -136,7 +136,7 @@ extension EditLogFormat {
 }
 
 extension LogReader {
-    /// The edits; nil if they are not whole.
+    /// The edits; nil if they are incomplete.
     fileprivate mutating func edits(count: UInt32, sequence: UInt64) -> [LoggedEdit]? {
         var edits: [LoggedEdit] = []
         for _ in 0..<count {

@@ -2,14 +2,14 @@ import FoundationSubset
 import PropertyListCoding
 import Synchronization
 
-/// The edit log of one open store: a mapped file to which every edit is added before `set` returns, so that it outlives the process.
+/// The edit log of one open store: a mapped file to which every edit is added before `set` returns, so that the edit survives the process.
 ///
-/// While the file is locked, its owner lives. One half of it is filled; when that is full and all edits of the other half are in the list,
-/// the other one is emptied and filled.
+/// While the file is locked, its owner is alive. One half is filled at a time; when it is full and all edits of the other half are in the
+/// list, the other half is emptied and filled.
 final class EditLogFile: @unchecked Sendable {
-    // Sendable because everything that changes is used only under the lock of the store that made it, and otherwise before the store has it.
+    // Sendable because what changes is used only by its maker before the store has it, and then under the lock of the store.
 
-    /// The paths of the logs of this process, which need not be locked in order to know that their owners live.
+    /// The paths of the logs of this process, whose owners are known to be alive without trying the lock.
     static let living = Lock<Set<String>>([])
 
     private typealias Header = EditLogFormat.Header
@@ -17,13 +17,9 @@ final class EditLogFile: @unchecked Sendable {
     /// The property list to which the edits belong.
     let list: ResolvedPath
     let halfSize: Int
-    private let path: String
-    private let calls: FileSystemCalls
-    private let descriptor: Int32
-    private let inode: UInt64
+    private let file: LockedFile
     private let start: UnsafeMutableRawPointer
     private let store: UInt64
-    private let forks = FileLock.forks
 
     // The half that is being filled, and the one that was filled before. Used only under the store's lock, which ensures exclusivity: checks
     // at run time take 5 of the 30 ns that a log adds to an edit (`write.logged`).
@@ -33,66 +29,66 @@ final class EditLogFile: @unchecked Sendable {
     private var committed: UInt64 = 0
     private var isClosed = false
 
-    /// Prepares a file that was just reserved, locked and mapped; ``publish()`` makes it count.
+    /// Prepares a file that was just reserved, locked and mapped; it is replayed only after ``publish()``.
     init(
-        of list: ResolvedPath, at path: String, descriptor: Int32, inode: UInt64, start: UnsafeMutableRawPointer, halfSize: Int,
-        store: UInt64, over identity: FileIdentity?, calls: FileSystemCalls
+        of list: ResolvedPath, in file: LockedFile, start: UnsafeMutableRawPointer, halfSize: Int, store: UInt64,
+        over identity: FileIdentity?
     ) {
-        // Without its folder, which would stay open: descriptors are few.
-        (self.list, self.path, self.descriptor, self.start) = (list.unopened, path, descriptor, start)
-        (self.halfSize, self.store, self.calls, self.inode) = (halfSize, store, calls, inode)
+        // Without its open folder: a process may have few descriptors.
+        self.list = list.unopened
+        (self.file, self.start, self.halfSize, self.store) = (file, start, halfSize, store)
         current = EditLogHalf(in: start + Header.size, number: 0, size: halfSize)
         other = EditLogHalf(in: start + Header.size, number: 1, size: halfSize)
         put(store, at: Header.store)
         put(UInt64(halfSize), at: Header.halfSize)
-        put(calls.boot, at: Header.boot)
-        note(identity)
+        put(file.calls.boot, at: Header.boot)
+        recordList(identity)
         begin()
-        Self.living.withLock { _ = $0.insert(path) }
+        Self.living.withLock { _ = $0.insert(file.path) }
     }
 
     deinit {
         close()
     }
 
-    /// Makes the file count as an edit log, with what was added before.
+    /// Makes the file valid as an edit log, with everything that was added before.
     func publish() {
         atomicMemoryFence(ordering: .releasing)
         put(Header.magic, at: Header.magicOffset)
     }
 
-    /// Makes the file count instead of another one, whose edits it has.
+    /// Publishes the file in place of another one, whose edits it contains.
     func publish(insteadOf old: EditLogFile?) {
-        noteReplacing(old)
+        markReplacing(old)
         publish()
-        // A process that is killed before this leaves both: then this one tells that the other one does not count.
+        // If the process is killed before this, both files remain, and this one says that it replaces the other one.
         old?.void()
     }
 
-    /// Records that the file has the edits of another one.
-    func noteReplacing(_ old: EditLogFile?) {
+    /// Records that the file replaces another one, whose edits it contains.
+    func markReplacing(_ old: EditLogFile?) {
         if let old { put(old.store, at: Header.replaced) }
     }
 
     private func void() {
-        guard !isClosed, FileLock.forks == forks else { return }
+        guard isUsable else { return }
         put(.max, at: Header.committed)
     }
 
-    /// Adds an edit of a whole entry; returns false if that is not possible without further work.
+    /// Adds an edit of a whole entry; returns false if the current half has no room, or the value is nested too deep.
     ///
     /// - Parameter sequence: the revision of the store with the edit; not less than that of the record before.
     @inline(__always)
     func append(_ key: String, over: UInt64, _ value: PropertyListValue?, sequence: UInt64) -> Bool {
         // A forked child has no mapping, and writes nothing.
-        guard FileLock.forks == forks else { return true }
+        guard !file.isForked else { return true }
         guard let size = LoggedEdit.size(key, value) else { return false }
         return current.append(sequence: sequence, count: 1, size: size) { $0.write(key: key, over: over, value: value) }
     }
 
-    /// Adds edits that count together; returns false if there is no room for them, or a value is nested too deep.
+    /// Adds edits that are replayed all or none; returns false if there is no room for them, or a value is nested too deep.
     func append(_ edits: [LoggedEdit], sequence: UInt64) -> Bool {
-        guard FileLock.forks == forks else { return true }
+        guard !file.isForked else { return true }
         var size = 0
         for edit in edits {
             guard let added = edit.size else { return false }
@@ -110,54 +106,48 @@ final class EditLogFile: @unchecked Sendable {
         return add()
     }
 
-    /// Adds the records that are not known to be in the list to an empty file, as they are; returns false if they do not fit into a half.
+    /// Copies the records that are not known to be in the list to an empty file; returns false if they do not fit into a half.
     func copyRecords(to empty: EditLogFile) -> Bool {
-        guard FileLock.forks == forks else { return true }
+        guard !file.isForked else { return true }
         return other.copyRecords(after: committed, to: &empty.current) && current.copyRecords(after: committed, to: &empty.current)
     }
 
-    /// The size of the records that are not known to be in the list, or more.
+    /// An upper bound of the size of the records that are not known to be in the list.
     var uncommittedSize: Int {
         [other, current].reduce(0) { $0 + ($1.last > committed ? $1.used : 0) }
     }
 
-    /// Whether a commit takes longer than filling a half: nothing of the other half is in the list.
+    /// Whether edits fill a half before a commit ends: no edit of the other half is in the list.
     var isOutgrown: Bool {
         other.first > committed && halfSize < EditLogFormat.largestGrownHalf
     }
 
     /// Records that the edits up to a sequence are in the list, and empties the file if it has no others.
-    func noteCommitted(upTo sequence: UInt64, in identity: FileIdentity?) {
-        guard FileLock.forks == forks, sequence > committed || identity != nil else { return }
-        note(identity)
+    func markCommitted(upTo sequence: UInt64, in identity: FileIdentity?) {
+        guard !file.isForked, sequence > committed || identity != nil else { return }
+        recordList(identity)
         committed = max(committed, sequence)
         put(committed, at: Header.committed)
         if current.used > 0, max(current.last, other.last) <= committed { begin() }
     }
 
     /// Whether the file is at its path. If another process has removed or moved it, nobody replays it.
-    var isInPlace: Bool {
-        do throws(SystemError) {
-            return try calls.status(at: ResolvedPath(splitting: path))?.identity.inode == inode
-        } catch {
-            return false
-        }
-    }
+    var isInPlace: Bool { file.isInPlace(ResolvedPath(splitting: file.path)) }
 
-    /// The number of its data protection class; nil if the file system has no protection. Uses no page of the file.
+    /// The number of its data protection class; nil if the file system has no protection. Accesses no page of the file.
     var protectionClass: Int32? {
-        isClosed || FileLock.forks != forks ? nil : calls.protectionClass(descriptor)
+        isUsable ? file.calls.protectionClass(file.descriptor) : nil
     }
 
-    /// The reason why the file may not be used any longer, because the data protection of it or of the list was changed; nil if it may.
+    /// The reason why the file may no longer be used, because its data protection or that of the list was changed; nil if it may.
     ///
     /// - Parameter own: the number of its own class.
     func protectionObjection(_ own: Int32, with list: ResolvedPath) -> StorageError? {
         let other: Int32?
         do throws(SystemError) {
-            other = try calls.protectionClass(at: list)
+            other = try file.calls.protectionClass(at: list)
         } catch {
-            // It is asked again after the next commit.
+            // It is checked again after the next commit.
             other = nil
         }
         let objection = FileProtection.mappingObjection(toClass: own) ?? FileProtection.mappingObjection(toClass: other)
@@ -166,44 +156,46 @@ final class EditLogFile: @unchecked Sendable {
 
     /// The edits that are not known to be in the list.
     var edits: [LoggedEdit] {
-        guard FileLock.forks == forks else { return [] }
+        guard !file.isForked else { return [] }
         return EditLogContent(UnsafeRawBufferPointer(start: start, count: Header.size + 2 * halfSize))?.edits ?? []
     }
 
-    /// Removes the file, and its folder if that is empty then. The edits in it do not count any longer.
+    /// Removes the file, and its folder if that is then empty. Its edits are not replayed any more.
     func remove() {
-        guard !isClosed, FileLock.forks == forks else { return }
+        guard isUsable else { return }
+        let calls = file.calls
         do throws(SystemError) {
-            let file = try calls.reopened(ResolvedPath(splitting: path))
-            let isInPlace = try calls.status(at: file)?.identity.inode == inode
-            let isRemoved = isInPlace && calls.discardFile(file)
+            let path = try calls.reopened(ResolvedPath(splitting: file.path))
+            let isRemoved = file.isInPlace(path) && calls.discardFile(path)
             close(isRemoved: isRemoved)
             if isRemoved { calls.removeIfEmpty(try calls.reopened(list).editLogs) }
         } catch {
-            // Whoever opens the list next finds no edits in it.
+            // The file remains, and the next process that opens the list removes it.
             close()
         }
     }
 
-    /// Unlocks the file: its edits are made by whoever opens the list next.
+    /// Unlocks the file: its edits are replayed by the next process that opens the list.
     private func close(isRemoved: Bool = false) {
         guard !isClosed else { return }
         isClosed = true
-        Self.living.withLock { _ = $0.remove(path) }
+        Self.living.withLock { _ = $0.remove(file.path) }
         // A forked child has closed its descriptor, and has no mapping.
-        guard FileLock.forks == forks else { return }
-        calls.unmap(start, Header.size + 2 * halfSize)
-        FileLock.release(descriptor, isRemoved: isRemoved, calls: calls)
+        guard !file.isForked else { return }
+        file.calls.unmap(start, Header.size + 2 * halfSize)
+        FileLock.release(file.descriptor, isRemoved: isRemoved, calls: file.calls)
     }
 
-    /// Empties the present half.
+    private var isUsable: Bool { !isClosed && !file.isForked }
+
+    /// Empties the current half.
     private func begin() {
         turn += 1
         current.begin(store: store, turn: turn)
         put(turn, at: current.number == 0 ? Header.turns.0 : Header.turns.1)
     }
 
-    private func note(_ identity: FileIdentity?) {
+    private func recordList(_ identity: FileIdentity?) {
         guard let identity else { return }
         put(identity.inode, at: Header.listInode)
         put(UInt64(bitPattern: identity.modified), at: Header.listTime)
@@ -211,5 +203,27 @@ final class EditLogFile: @unchecked Sendable {
 
     private func put(_ word: UInt64, at offset: Int) {
         start.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
+    }
+}
+
+/// An open file that this process has locked, until it is closed, or forked children have closed it.
+struct LockedFile: Sendable {
+    let path: String
+    let descriptor: Int32
+    let inode: UInt64
+    let calls: FileSystemCalls
+    private let forks = FileLock.forks
+
+    init(path: String, descriptor: Int32, inode: UInt64, calls: FileSystemCalls) {
+        (self.path, self.descriptor, self.inode, self.calls) = (path, descriptor, inode, calls)
+    }
+
+    /// Whether this is a child that was forked after the file was locked, which has closed its descriptor.
+    @inline(__always)
+    var isForked: Bool { FileLock.forks != forks }
+
+    /// Whether the file is at its path, which is passed as resolved now.
+    func isInPlace(_ path: ResolvedPath) -> Bool {
+        calls.statusOrNil(at: path)?.identity.inode == inode
     }
 }

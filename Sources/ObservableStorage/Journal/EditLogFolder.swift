@@ -2,17 +2,17 @@ import FoundationSubset
 
 /// The folder beside a property list with the edit logs of the stores that have it open, or had when their process ended.
 ///
-/// It counts only if it belongs to the owner of the list, and nobody else may write it: otherwise others could have edits made by whoever
-/// opens the list next, or change a log while it is in use. Its logs are accessible to their owner only, because whoever may read a file may
-/// lock it, as if its owner lived.
+/// It is used only if it belongs to the owner of the list, and nobody else may write it: otherwise other users could have their edits
+/// replayed by the next process that opens the list, or change a log in use. Its logs are accessible to their owner only, because a user who
+/// may read a file may also lock it, as if its owner were alive.
 struct EditLogFolder {
     let list: ResolvedPath
     /// The data protection of a new list, which is that of its logs as well.
     var protection: FileProtection?
     let calls: FileSystemCalls
 
-    // Each attempt fails because another process removed the folder, or took the new file, at that moment.
-    private static let mostAttempts = 16
+    // Each attempt fails because another process removed the folder or the new file meanwhile.
+    private static let maximumAttempts = 16
 
     private var path: String { list.editLogs.path }
 }
@@ -27,7 +27,7 @@ struct EditLogRefusal: Error {
 // MARK: - Making a log
 
 extension EditLogFolder {
-    /// Makes a log, which counts after it is published.
+    /// Makes a log, which is replayed only after it is published.
     ///
     /// - Parameters:
     ///   - halfSize: the size of each half, in bytes.
@@ -35,7 +35,7 @@ extension EditLogFolder {
     func makeLog(halfSize: Int, over identity: FileIdentity? = nil) throws(EditLogRefusal) -> EditLogFile {
         var (isNew, objection) = (false, String?.none)
         do throws(SystemError) {
-            for attempt in 1...Self.mostAttempts {
+            for attempt in 1...Self.maximumAttempts {
                 do throws(SystemError) {
                     let status = try calls.status(at: list)
                     if let status, status.owner != geteuid() {
@@ -47,7 +47,7 @@ extension EditLogFolder {
                     if objection != nil { throw SystemError(ENOTSUP) }
                     let log = try makeFile(in: folder, halfSize: halfSize, over: identity ?? status?.identity, &objection)
                     if let log { return log }
-                } catch let error where attempt < Self.mostAttempts && (error.code == ENOENT || error.code == EEXIST) {
+                } catch let error where attempt < Self.maximumAttempts && (error.code == ENOENT || error.code == EEXIST) {
                     continue
                 }
             }
@@ -90,7 +90,7 @@ extension EditLogFolder {
 
     /// Makes a file; returns nil if another process removed it before it was locked.
     ///
-    /// - Parameter objection: is set to the reason if its data protection, which is that of the list, forbids to map it.
+    /// - Parameter objection: receives the reason if its data protection, which is that of the list, forbids mapping it.
     private func makeFile(
         in folder: OpenFolder, halfSize: Int, over identity: FileIdentity?, _ objection: inout String?
     ) throws(SystemError) -> EditLogFile? {
@@ -106,7 +106,8 @@ extension EditLogFolder {
                 return nil
             }
             try calls.setAccess(of: descriptor, to: 0o600, successorOf: nil)
-            try protect(descriptor)
+            // A file that has no class is on a file system without data protection.
+            if calls.protectionClass(descriptor) != nil { try calls.setProtection(of: descriptor, besides: list, orTo: protection) }
             // Read again: without a list, it may be the application's default.
             objection = FileProtection.mappingObjection(toClass: calls.protectionClass(descriptor))
             if objection != nil { throw SystemError(ENOTSUP) }
@@ -114,24 +115,12 @@ extension EditLogFolder {
             try calls.havingRoom { () throws(SystemError) in try calls.reserve(descriptor, size) }
             let inode = try calls.status(of: descriptor).identity.inode
             let start = try calls.map(descriptor, size)
-            return EditLogFile(
-                of: list, at: file.path, descriptor: descriptor, inode: inode, start: start, halfSize: halfSize, store: store,
-                over: identity, calls: calls)
+            let locked = LockedFile(path: file.path, descriptor: descriptor, inode: inode, calls: calls)
+            return EditLogFile(of: list, in: locked, start: start, halfSize: halfSize, store: store, over: identity)
         } catch {
             calls.discardFile(file)
             FileLock.release(descriptor, calls: calls)
             throw error
         }
-    }
-}
-
-extension EditLogFolder {
-    /// Sets the data protection of a new log to that of the list, whose values it will have.
-    private func protect(_ log: Int32) throws(SystemError) {
-        // Otherwise the file system has no protection.
-        guard calls.protectionClass(log) != nil else { return }
-        let old = try calls.openForProtection(list)
-        defer { if let old { calls.discard(old) } }
-        try calls.setProtection(of: log, successorOf: old, orTo: protection)
     }
 }

@@ -7,8 +7,8 @@ struct EditLogHalf {
 
     private let start: UnsafeMutableRawPointer
     private let end: UnsafeMutableRawPointer
-    // The offset of the half from the first one.
-    private let place: Int
+    // The offset of the half from the start of the first one.
+    private let base: Int
     // Where the next record is added.
     private var position: UnsafeMutableRawPointer
     private var seed = FoldedHash(seed: 0)
@@ -21,12 +21,12 @@ struct EditLogHalf {
     ///   - number: 0 or 1.
     ///   - size: a multiple of 8.
     init(in start: UnsafeMutableRawPointer, number: Int, size: Int) {
-        place = number * size
-        (self.start, position, end) = (start + place, start + place, start + place + size)
+        base = number * size
+        (self.start, position, end) = (start + base, start + base, start + base + size)
     }
 
     /// The number of the half.
-    var number: Int { place == 0 ? 0 : 1 }
+    var number: Int { base == 0 ? 0 : 1 }
 
     /// The size of the records.
     var used: Int { position - start }
@@ -39,13 +39,12 @@ struct EditLogHalf {
 
     /// Adds a record; returns false if there is no room.
     ///
-    /// - Parameters:
-    ///   - size: the size of the edits, all of which the closure has to write.
+    /// - Parameter size: the size of the edits, exactly as the closure writes them.
     @inline(__always)
     mutating func append(sequence: UInt64, count: Int, size: Int, _ write: (inout LogWriter) -> Void) -> Bool {
         let length = (Record.edits + size + 7) & ~7
         guard length <= end - position else { return false }
-        // The padding, and bytes that are overwritten.
+        // Clears the padding; the other bytes are overwritten.
         position.storeBytes(of: 0, toByteOffset: length - 8, as: UInt64.self)
         position.storeBytes(of: sequence, toByteOffset: Record.sequence, as: UInt64.self)
         position.storeBytes(of: UInt32(truncatingIfNeeded: count), toByteOffset: Record.count, as: UInt32.self)
@@ -58,7 +57,7 @@ struct EditLogHalf {
 
     @inline(__always)
     private mutating func finish(_ length: Int, _ sequence: UInt64) {
-        let checksum = EditLogFormat.checksum(position, length: length, offset: place + used, seed: seed)
+        let checksum = EditLogFormat.checksum(position, length: length, offset: base + used, seed: seed)
         position.storeBytes(of: checksum, toByteOffset: Record.checksum, as: UInt64.self)
         atomicMemoryFence(ordering: .releasing)
         position.storeBytes(of: UInt64(truncatingIfNeeded: length), toByteOffset: Record.length, as: UInt64.self)
@@ -67,8 +66,8 @@ struct EditLogHalf {
         last = sequence
     }
 
-    /// Adds the records after a sequence to another half, as they are; returns false if it has no room for all of them, or if they are not
-    /// as they were added.
+    /// Copies the records after a sequence to another half; returns false if it has no room for all of them, or if they have been changed
+    /// since they were added.
     func copyRecords(after sequence: UInt64, to other: inout EditLogHalf) -> Bool {
         var record = start
         while record < position {
@@ -80,7 +79,7 @@ struct EditLogHalf {
             let expected = record.load(fromByteOffset: Record.checksum, as: UInt64.self)
             let copy = other.position
             (copy + Record.sequence).copyMemory(from: record + Record.sequence, byteCount: length - Record.sequence)
-            guard EditLogFormat.checksum(copy, length: length, offset: place + (record - start), seed: seed) == expected else {
+            guard EditLogFormat.checksum(copy, length: length, offset: base + (record - start), seed: seed) == expected else {
                 return false
             }
             let found = copy.load(fromByteOffset: Record.sequence, as: UInt64.self)

@@ -11,7 +11,7 @@ struct LoggedEdit: Sendable, Equatable {
     let value: PropertyListValue?
     /// The revision of the store in which the edit was made.
     var sequence: UInt64
-    /// Whether it counts by itself; otherwise together with those of the same revision, all of which are in one record.
+    /// Whether it is replayed by itself; otherwise all edits of its record, which have the same revision, are replayed or none.
     var isAlone = true
 }
 
@@ -39,7 +39,7 @@ enum EditLogFormat {
 
     /// The fixed part of a record.
     enum Record {
-        /// The whole word; it is stored last.
+        /// A whole word, stored last.
         static let length = 0
         static let checksum = 8
         static let sequence = 16
@@ -58,19 +58,19 @@ enum EditLogFormat {
     static let smallestHalf = 64 << 10
     static let largestHalf = 32 << 20
     static let largestFile = Header.size + 2 * largestHalf
-    /// Up to this size, a half is made larger than is needed for the edits that are not stored: edits at full speed during a commit fit.
+    /// Up to this size, a half is made larger than the pending edits need, so that edits at full speed during a commit fit.
     static let largestGrownHalf = 4 << 20
     /// How many times as large the next larger file is.
     static let growth = 16
 
-    /// What the checksums of a half begin with. It is different before the half was last emptied.
+    /// The initial state of the checksums of a half, which changes each time the half is emptied.
     static func checksumSeed(store: UInt64, turn: UInt64) -> FoldedHash {
         var hash = FoldedHash(seed: store)
         hash.combine(turn)
         return hash
     }
 
-    /// The checksum of a record, apart from the field with its length. It is different at any other offset.
+    /// The checksum of a record without its length field; it depends on the record's offset.
     @inline(__always)
     static func checksum(_ record: UnsafeRawPointer, length: Int, offset: Int, seed: FoldedHash) -> UInt64 {
         var hash = seed

@@ -1,13 +1,13 @@
 import PropertyListCoding
 
-/// Decides what the edits of a dead store make of the stored entries.
+/// Determines the stored entries after the edits of a dead store are replayed.
 ///
-/// The edits of a key form a chain of values, each made over the one before. If the stored value is one of the chain, nobody else has
-/// changed it, and the last value of the chain is the result; otherwise somebody else has changed it later, and the stored value wins.
-/// The same holds for a value inside a dictionary that was edited by itself. Values may have been rounded, if the list is or was XML.
+/// The edits of a key form a chain of values, each of which replaces the one before. If the stored value is in the chain, no other writer has
+/// changed it since, and the last value of the chain is the result; otherwise the stored value wins. A value inside a dictionary that was
+/// edited by itself has a chain of its own. Values may have been rounded, if the list is or was XML.
 ///
-/// Edits that were made together, by one closure, are made together: if a stored value wins over one of them, or it cannot be stored, none of
-/// them counts, and neither do those that were made over them.
+/// Edits of one closure are replayed all or none: if a stored value wins over one of them, or one cannot be stored, all are dropped, and so
+/// are the edits that were made over them.
 struct EditReplay {
     /// The values that differ from the stored ones.
     private(set) var changes: EntryEdits = [:]
@@ -19,7 +19,7 @@ struct EditReplay {
     private var lost: Set<String> = []
     // The sequences of the edits over which a stored value wins, or that cannot be stored.
     private var lostSequences: Set<UInt64> = []
-    // The sequences of the edits that do not count because others that were made with them do not.
+    // The sequences of the edits that are dropped together with others of their closure.
     private var refused: Set<UInt64> = []
 
     /// - Parameters:
@@ -30,7 +30,7 @@ struct EditReplay {
         rejecting rejection: (String, PropertyListValue) -> StorageError? = { _, _ in nil }
     ) {
         let edits = Dictionary(grouping: edits, by: \.key)
-        // Without the edits of one closure, those of a later one may be edits of a value that is not there.
+        // After the edits of one closure are dropped, those of a later one may be based on a value that does not exist.
         repeat {
             refused = lostSequences
             replay(edits, over: stored)
@@ -74,13 +74,13 @@ struct EditReplay {
     }
 
     private mutating func replay(_ edits: [LoggedEdit], in value: inout PropertyListValue?, _ key: String) {
-        // Those inside the value of another path come before or after the edits of that; the others are independent.
+        // The order matters between edits of a value and edits inside it; other paths are independent.
         let outermost = outermostPaths(Set(edits.map(\.path)))
         for (path, edits) in Dictionary(grouping: edits, by: { outermost[$0.path] ?? [] }) {
             let name = EntryName(own: key, path: path)
             let runs = runs(of: edits, at: path)
             let found = name.leaf(value)
-            // Edits before a value that is stored are stored, too.
+            // If a value is stored, so are the edits before it.
             let first = runs.lastIndex { $0.isWhole && rest(of: $0.edits, after: found) != nil } ?? 0
             for run in runs[first...] {
                 guard run.isWhole else {
@@ -95,7 +95,7 @@ struct EditReplay {
                     guard let last = rest.last(where: { !isRefused($0) }) else { continue }
                     try name.replace(last.value, in: &value)
                 } catch {
-                    // Also if another writer has stored something else than a dictionary.
+                    // Also if another writer has stored anything but a dictionary.
                     lost.insert(name.text)
                     lostSequences.formUnion(run.edits.lazy.filter { !$0.isAlone }.map(\.sequence))
                 }
@@ -103,14 +103,14 @@ struct EditReplay {
         }
     }
 
-    /// The edits after a value in the last unbroken part of a chain; nil if it is not in there.
+    /// The edits after a value in the last unbroken part of a chain; nil if that part does not contain it.
     private func rest(of edits: [LoggedEdit], after stored: PropertyListValue?) -> ArraySlice<LoggedEdit>? {
         let stored = stored.fingerprint
         var expected: UInt64?
         for (index, edit) in edits.enumerated().reversed() {
-            let made = edit.value.fingerprint
-            if let expected, expected != made { return nil }
-            if stored == made { return edits[(index + 1)...] }
+            let result = edit.value.fingerprint
+            if let expected, expected != result { return nil }
+            if stored == result { return edits[(index + 1)...] }
             if stored == edit.over { return edits[index...] }
             if let value = edit.value, PropertyListValue?.some(value.rounded(for: .xml)).fingerprint == stored {
                 return edits[(index + 1)...]

@@ -2,7 +2,7 @@ import FoundationSubset
 import PropertyListCoding
 
 extension PropertyListValue? {
-    /// A number that equal values have in every process, and different ones hardly ever; 0 for none.
+    /// A hash of the value that is the same in every process; 0 for no value. Different values hardly ever have the same.
     @inline(__always)
     package var fingerprint: UInt64 {
         switch self {

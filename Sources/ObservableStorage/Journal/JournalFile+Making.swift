@@ -13,7 +13,7 @@ extension JournalFile {
     ) throws(StorageError) -> (file: JournalFile, records: JournalRecords) {
         let path = list.journal
         let temporary = list.temporaryFile(process: getpid(), random: calls.random())
-        do throws(SystemError) {
+        return try calls.writing(list.path, "making its journal \(path.path)") { () throws(SystemError) in
             let folder = try calls.openFolder(of: list)
             defer { calls.discard(folder) }
             let descriptor = try calls.openFile(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -24,9 +24,9 @@ extension JournalFile {
                 try calls.setProtection(of: descriptor, besides: list, orTo: protection)
                 calls.excludeFromBackups(descriptor)
                 let inode = try calls.status(of: descriptor).identity.inode
-                let place = JournalFormat.place(of: list, in: try calls.status(of: folder).identity)
+                let location = JournalFormat.location(of: list, in: try calls.status(of: folder).identity)
                 let header = JournalHeader(
-                    history: history, seed: calls.random(), first: first, inode: inode, place: place, boot: calls.boot)
+                    history: history, seed: calls.random(), first: first, inode: inode, location: location, boot: calls.boot)
                 var (bytes, written) = (header.bytes, JournalRecords(from: JournalFormat.Header.size, after: header.chain))
                 for record in records {
                     do throws(PropertyListError) {
@@ -42,7 +42,7 @@ extension JournalFile {
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
                 let file = JournalFile(
-                    of: list, header, inode: inode, place: place, descriptor, madeBesides: status, synchronizedTo: written.end,
+                    of: list, header, inode: inode, location: location, descriptor, madeBesides: status, synchronizedTo: written.end,
                     calls: calls)
                 return (file, written)
             } catch {
@@ -50,23 +50,6 @@ extension JournalFile {
                 calls.discard(descriptor)
                 throw error
             }
-        } catch {
-            throw .unwritable(file: list.path, reason: "\(error.reason) (making its journal \(path.path))")
-        }
-    }
-}
-
-extension FileSystemCalls {
-    /// Sets the data protection of another file, or a given one if there is no such file.
-    fileprivate func setProtection(
-        of descriptor: Int32, besides other: ResolvedPath, orTo protection: FileProtection?
-    ) throws(SystemError) {
-        do throws(SystemError) {
-            let file = try openFile(other, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-            defer { discard(file) }
-            try setProtection(of: descriptor, successorOf: file, orTo: protection)
-        } catch let error where error.isMissing {
-            try setProtection(of: descriptor, successorOf: nil, orTo: protection)
         }
     }
 }

@@ -10,18 +10,18 @@ final class JournalFile: Sendable {
     let inode: UInt64
     private let descriptor: Int32
     private let calls: FileSystemCalls
-    /// The list besides which this process has made the file.
+    /// The status of the list when this process made the file.
     private let model: FileStatus?
-    /// Up to where it is known to be on the medium.
+    /// The offset up to which it is known to be on the medium, whether its name is, and whether a synchronization has failed.
     private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
 
-    /// - Parameter end: up to where it is on the medium, together with its name.
+    /// - Parameter end: the offset up to which it is on the medium, together with its name.
     init(
-        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, place: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
+        of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, location: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
         madeBesides model: FileStatus? = nil, synchronizedTo end: Int? = nil, calls: FileSystemCalls
     ) {
         self.model = model
-        isCopy = header.inode != inode || header.place != place
+        isCopy = header.inode != inode || header.location != location
         self.isReadOnly = isReadOnly
         (path, self.list, self.header, self.inode) = (list.journal, list.path, header, inode)
         synchronized = Lock((end ?? 0, end != nil, false))
@@ -32,28 +32,26 @@ final class JournalFile: Sendable {
         calls.discard(descriptor)
     }
 
-    /// Whether the file was made by copying another one, or is a second name of one, whose list is another file.
+    /// Whether the file is a copy or a second name of the journal of another list.
     let isCopy: Bool
     /// Whether this user may not write it.
     private let isReadOnly: Bool
 
-    /// Whether other users may read or write it than the list, or this one may not write it, which making it again would change.
-    func isMisfit(besides list: FileStatus?) throws(StorageError) -> Bool {
+    /// Whether it does not grant the same access as the list, or this user may not write it, so that it has to be made again.
+    func hasWrongAccess(besides list: FileStatus?) throws(StorageError) -> Bool {
         guard let list, !isReadOnly else { return isReadOnly }
         // A file system may determine owners and permissions itself.
         if model?.hasSameAccess(as: list) == true { return false }
-        do throws(SystemError) {
-            let own = try calls.status(of: descriptor)
-            return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
-        } catch {
-            throw .unreadable(file: self.list, reason: "\(error.reason) (reading its journal \(path.path))")
+        let own = try calls.reading(self.list, "reading its journal \(path.path)") { () throws(SystemError) in
+            try calls.status(of: descriptor)
         }
+        return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
     }
 
     /// Whether a synchronization has failed, so that it is not known what is on the medium.
     var isDoubtful: Bool { synchronized.withLock { $0.isDoubtful } }
 
-    /// Opens the journal of a list; returns nil if there is none that a user who may write the list can have made.
+    /// Opens the journal of a list; returns nil if there is none, or its owner is not a user who may write the list.
     ///
     /// - Throws: ``StorageError/malformed(file:offset:line:column:reason:)`` if it is damaged;
     ///   ``StorageError/unreadable(file:reason:edits:)`` if it cannot be read, or is one of a later version. The error names the journal, and
@@ -76,15 +74,15 @@ final class JournalFile: Sendable {
                 let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalFormat.Header.size)
                 if bytes.withUnsafeBytes(JournalFormat.isOtherVersion) { throw SystemError(ENOTSUP) }
                 guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
-                let place = JournalFormat.place(of: list, in: try calls.folderStatus(of: list)?.identity)
+                let location = JournalFormat.location(of: list, in: try calls.folderStatus(of: list)?.identity)
                 return JournalFile(
-                    of: list, header, inode: status.identity.inode, place: place, descriptor, isReadOnly: isReadOnly, calls: calls)
+                    of: list, header, inode: status.identity.inode, location: location, descriptor, isReadOnly: isReadOnly, calls: calls)
             } catch {
                 calls.discard(descriptor)
                 throw error
             }
         } catch let error where error.code == EILSEQ {
-            throw .malformed(file: path.path, offset: 0, reason: "it does not begin like a journal")
+            throw .malformed(file: path.path, offset: 0, reason: "it does not start with the header of a journal")
         } catch let error where error.code == EACCES || error.code == EPERM {
             let reason = """
                 \(error.reason); until it has the permissions of the property list, which the next edit of its owner gives it, the list is read \
@@ -92,7 +90,7 @@ final class JournalFile: Sendable {
                 """
             throw .unreadable(file: path.path, reason: reason)
         } catch let error where error.code == ENOTSUP {
-            throw .unreadable(file: list.path, reason: "its journal \(path.path) is that of a later version of this library")
+            throw .unreadable(file: list.path, reason: "its journal \(path.path) was made by a later version of this library")
         } catch {
             throw .unreadable(file: list.path, reason: "\(error.reason) (opening its journal \(path.path))")
         }
@@ -112,7 +110,7 @@ final class JournalFile: Sendable {
     /// All records.
     func records() throws(StorageError) -> JournalRecords {
         let records = try records(from: JournalFormat.Header.size, after: header.chain, atOnce: FileSystemCalls.largestFileSize)
-        guard let records else { throw .malformed(file: path.path, offset: 0, reason: "it does not begin like a journal") }
+        guard let records else { throw .malformed(file: path.path, offset: 0, reason: "it does not start with the header of a journal") }
         return records
     }
 
@@ -120,7 +118,7 @@ final class JournalFile: Sendable {
     ///
     /// - Parameters:
     ///   - chain: the checksum of the record before.
-    ///   - count: how many bytes are read first: the zeros after the last record need not be.
+    ///   - count: how many bytes are read first, so that most zeros after the last record are not.
     func records(
         from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail
     ) throws(StorageError) -> JournalRecords? {
@@ -133,7 +131,7 @@ final class JournalFile: Sendable {
             if first.count == size - offset || records.end < offset + first.count && !records.hasRemainder { return records }
             return JournalRecords(try calls.bytes(of: descriptor, at: offset, count: size - offset), from: offset, after: chain)
         } catch let error where error.code == EFBIG {
-            throw .malformed(file: path.path, offset: offset, reason: "it is larger than any that is read")
+            throw .malformed(file: path.path, offset: offset, reason: "it is too large to be read")
         } catch {
             throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
         }
@@ -148,14 +146,12 @@ final class JournalFile: Sendable {
 
     /// Writes records at the end, under the lock of the list. If that fails, the file has none of them.
     func append(_ bytes: Data, at end: Int) throws(StorageError) {
-        do throws(SystemError) {
+        try calls.writing(list, "writing its journal \(path.path)") { () throws(SystemError) in
             if try calls.status(of: descriptor).identity.size >= end + bytes.count {
                 try write(bytes, at: end)
             } else {
                 try grow(with: bytes, at: end)
             }
-        } catch {
-            throw .unwritable(file: list, reason: "\(error.reason) (writing its journal \(path.path))")
         }
     }
 
@@ -177,12 +173,12 @@ final class JournalFile: Sendable {
         }
     }
 
-    /// Removes what is after the last record.
+    /// Removes everything after the last record.
     private func cut(at end: Int) {
         do throws(SystemError) {
             try calls.uninterrupted { () throws(SystemError) in try calls.truncate(descriptor, end) }
         } catch {
-            // No record: the next one is written over it.
+            // It is not a valid record, and the next one overwrites it.
         }
     }
 
@@ -197,7 +193,7 @@ final class JournalFile: Sendable {
         do throws(SystemError) {
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronizeData(descriptor) }
             if !synchronized.withLock({ $0.name }) {
-                // Whoever renamed it may have been killed before.
+                // The process that renamed it may have been killed before it did this.
                 try calls.synchronizeFolder(of: path)
             }
             synchronized.withLock { $0 = (max($0.end, end), true, $0.isDoubtful) }

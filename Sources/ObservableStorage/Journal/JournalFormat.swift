@@ -12,8 +12,8 @@ enum JournalFormat {
         static let first = 24
         /// The inode number of the journal itself: a copy has another one.
         static let inode = 32
-        /// A number for the folder and the name of the list: another name of the same journal is a copy as well.
-        static let place = 40
+        /// A hash of the folder and the name of the list: a second name of the same journal is a copy as well.
+        static let location = 40
         /// The run of the system in which the journal was made: revisions that were given out before may have been lost since.
         static let boot = 48
         static let checksum = 56
@@ -28,9 +28,9 @@ enum JournalFormat {
         static let body = 32
     }
 
-    /// The bits that tell about a list.
+    /// The flags of the record of a list.
     enum ListFlag {
-        /// There is a file.
+        /// The list exists.
         static let file: UInt32 = 1
         static let xml: UInt32 = 2
         static let gap: UInt32 = 4
@@ -38,12 +38,12 @@ enum JournalFormat {
     }
 
     /// The number of zero bytes that are written after the records when a journal grows: a commit that only replaces zeros is durable
-    /// after 82 us rather than 120, and on a busy disk after 90 rather than 2,700, because the file system has nothing to note.
+    /// after 82 us rather than 120, and on a busy disk after 90 rather than 2,700, because the file system writes no metadata.
     static let room = 65_536
-    /// The number of bytes that are read after the last known record, unless they are not enough.
+    /// The number of bytes that are read first after the last known record.
     static let tail = 4_096
     /// The largest number of bytes that are kept when a journal is shortened.
-    static let mostKept = 256 << 20
+    static let maximumKept = 256 << 20
 
     enum Kind: UInt32 {
         case commit = 1
@@ -51,7 +51,7 @@ enum JournalFormat {
         case placed = 3
     }
 
-    /// The checksum of a record, which also confirms the one before.
+    /// The checksum of a record, which also depends on the one before.
     static func checksum(_ record: UnsafeRawBufferPointer, after previous: UInt64) -> UInt64 {
         var hash = FoldedHash(seed: previous)
         hash.combine(record.loadUnaligned(as: UInt64.self))
@@ -66,8 +66,8 @@ enum JournalFormat {
         return magic != Header.magic && withUnsafeBytes(of: magic) { $0.starts(with: "plJRNL".utf8) }
     }
 
-    /// The number for the place of a list; see ``Header/place``.
-    static func place(of list: ResolvedPath, in folder: FileIdentity?) -> UInt64 {
+    /// The hash of the folder and the name of a list; see ``Header/location``.
+    static func location(of list: ResolvedPath, in folder: FileIdentity?) -> UInt64 {
         var hash = FoldedHash(seed: folder?.inode ?? 0)
         Array(list.name.utf8).withUnsafeBytes { hash.combine($0) }
         return hash.value
@@ -86,7 +86,7 @@ struct JournalHeader: Sendable, Equatable {
     let seed: UInt64
     let first: UInt64
     let inode: UInt64
-    let place: UInt64
+    let location: UInt64
     let boot: UInt64
 
     /// The history as revisions name it.
@@ -100,15 +100,15 @@ struct JournalHeader: Sendable, Equatable {
     /// The history that the records had before the system was started, if they are as old.
     var formerHistory: UInt64 { history ^ boot }
 
-    /// Whether the journal has what another one had, which it has replaced.
+    /// Whether the journal has replaced another one, and has its history.
     func continues(_ earlier: JournalHeader) -> Bool {
         earlier.history == history || earlier.history == formerHistory
     }
 
-    /// What the first record confirms.
+    /// The checksum on which that of the first record depends.
     var chain: UInt64 {
         var hash = FoldedHash(seed: seed)
-        for word in [history, first, inode, place, boot] { hash.combine(word) }
+        for word in [history, first, inode, location, boot] { hash.combine(word) }
         return hash.value
     }
 
@@ -122,17 +122,15 @@ struct JournalHeader: Sendable, Equatable {
             put(seed, at: Header.seed)
             put(first, at: Header.first)
             put(inode, at: Header.inode)
-            put(place, at: Header.place)
+            put(location, at: Header.location)
             put(boot, at: Header.boot)
             put(chain, at: Header.checksum)
         }
         return data
     }
+}
 
-    init(history: UInt64, seed: UInt64, first: UInt64, inode: UInt64, place: UInt64, boot: UInt64) {
-        (self.history, self.seed, self.first, self.inode, self.place, self.boot) = (history, seed, first, inode, place, boot)
-    }
-
+extension JournalHeader {
     /// - Returns: nil if the bytes are not those of a journal.
     init?(_ bytes: UnsafeRawBufferPointer) {
         typealias Header = JournalFormat.Header
@@ -141,7 +139,7 @@ struct JournalHeader: Sendable, Equatable {
         guard word(0) == Header.magic else { return nil }
         self.init(
             history: word(Header.history), seed: word(Header.seed), first: word(Header.first), inode: word(Header.inode),
-            place: word(Header.place), boot: word(Header.boot))
+            location: word(Header.location), boot: word(Header.boot))
         guard word(Header.checksum) == chain else { return nil }
     }
 }

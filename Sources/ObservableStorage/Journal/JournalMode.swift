@@ -2,9 +2,8 @@
 public enum JournalMode: Sendable, Hashable {
     /// Nothing: edits that were not written are lost if the process is killed.
     case off
-    /// A log for each open store that edits, which keeps every edit from the moment at which it returns, if the process is killed; see
-    /// <doc:Durability>. Where there can be none, the store works as with ``JournalMode/off``, and ``ObservableStore/durability`` tells the
-    /// reason.
+    /// A log of the edits of each open store: every edit that has returned survives if the process is killed; see <doc:Durability>. Where a
+    /// log is not possible, the store works as with ``JournalMode/off``, and ``ObservableStore/durability`` has the reason.
     ///
     /// An edit takes 25 ns longer than the 60 ns without a log, and one of a text of 40 bytes 45 ns longer than 190 ns, on ext4 and in
     /// memory alike (medians). The first edit of a store takes a tenth of a millisecond longer.
@@ -12,13 +11,13 @@ public enum JournalMode: Sendable, Hashable {
     /// The same log, and a journal beside the file, to which edits are added together: they are durable after one synchronization, whatever
     /// the size of the file, and other processes read them alone. The file itself is rewritten some time later; see <doc:Durability>.
     ///
-    /// Where a journal stands beside a file, every store of this library uses it, whatever its own mode is. Files that are written in place,
-    /// and file systems on which it is not known to be safe, have none.
+    /// If a file has a journal, every store of this library uses it, whatever its own mode is. No journal is made for files that are written
+    /// in place, and on file systems on which it is not known to be safe.
     ///
     /// - Parameters:
-    ///   - quiet: the file is rewritten after so long without an edit, and when a store is flushed or closed.
-    ///   - atMost: the longest time until then, while edits go on.
-    ///   - keeping: how many bytes of edits are kept at least, in order to know what was changed since an earlier revision.
+    ///   - quiet: the time without an edit after which the file is rewritten; it is also rewritten when a store is flushed or closed.
+    ///   - atMost: the time after which the file is rewritten even though edits continue.
+    ///   - keeping: the minimum number of bytes of edits that are kept, from which the changes since an earlier revision are known.
     case full(quiet: Duration = .milliseconds(50), atMost: Duration = .seconds(1), keeping: Int = 1 << 20)
 
     /// Whether each store has a log of its edits.

@@ -2,7 +2,7 @@ import FoundationSubset
 import PropertyListCoding
 
 extension JournalRecord {
-    /// The bytes of the record, after another one.
+    /// The encoded record.
     ///
     /// - Parameter chain: the checksum of the record before; afterwards that of this one.
     func encoded(after chain: inout UInt64) throws(PropertyListError) -> Data {
@@ -16,7 +16,7 @@ extension JournalRecord {
         let bodySize = body?.size ?? 0
         let length = (Record.body + bodySize + 7) & ~7
         guard let size = UInt32(exactly: length) else {
-            throw PropertyListError(offset: nil, reason: "a journal has no room for \(length) bytes at once")
+            throw PropertyListError(offset: nil, reason: "a journal cannot store \(length) bytes at once")
         }
         var data = Data(count: length)
         let previous = chain
@@ -58,7 +58,7 @@ extension JournalRecord {
     }
 }
 
-/// The edits of a record, with which its body ends.
+/// The edits at the end of a record's body.
 private struct JournalBody {
     private enum Value {
         case plain(PropertyListValue?)
@@ -67,7 +67,7 @@ private struct JournalBody {
     }
 
     private var edits: [(key: String, old: Value, new: Value)] = []
-    // Of the entries of which not all is edited.
+    // The paths of the edited values, for entries that are edited in part.
     private let paths: [(key: String, paths: Set<[String]>)]
     /// The size of the body, with what comes before the edits.
     private(set) var size: Int
@@ -164,7 +164,7 @@ extension JournaledList {
 }
 
 extension LogReader {
-    /// The edits with which a body ends; nil if they are not whole.
+    /// The edits at the end of a body; nil if they are incomplete.
     fileprivate mutating func edits() -> [String: StorageCommit.Edit]? {
         guard let count = number(UInt32.self) else { return nil }
         var edits: [String: StorageCommit.Edit] = [:]

@@ -5,7 +5,7 @@ import PropertyListCoding
 enum JournalRecord: Sendable, Equatable {
     /// Edits that were made together.
     case commit(JournalCommit)
-    /// The content of the property list at a revision, as it is in place, or about to be.
+    /// A property list with everything up to a revision, which is in place, or about to be.
     case list(JournaledList)
     /// The list that was announced last is in place.
     case placed
@@ -40,7 +40,7 @@ struct JournaledList: Sendable, Equatable {
     let format: PropertyListFormat
     /// Values that were in the storage at that revision instead of those of the list, which another program has written.
     var overrides: [String: StorageCommit.Edit] = [:]
-    /// Whether it is not known what is different since the revision before.
+    /// Whether the changes since the previous revision are unknown.
     var isGap = false
     /// Whether it was in place when this was recorded.
     var isPlaced = false

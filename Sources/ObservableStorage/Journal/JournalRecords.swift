@@ -1,7 +1,7 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// Records of a journal, from some offset to the first one that is not whole.
+/// Records of a journal, from some offset to the first incomplete one.
 struct JournalRecords: Sendable {
     /// The records with their offsets.
     private(set) var records: [(offset: Int, record: JournalRecord)] = []
@@ -9,7 +9,7 @@ struct JournalRecords: Sendable {
     private(set) var end: Int
     /// The checksum of the last record.
     private(set) var chain: UInt64
-    /// Whether something else than zeros is after the last record.
+    /// Whether there is anything but zeros after the last record.
     private(set) var hasRemainder = false
 
     /// No records yet.

@@ -2,23 +2,23 @@ import PropertyListCoding
 
 // Lists that another program has put in place.
 extension JournalState {
-    /// What remains of the commits over a list that another program has put in place, by the key: that program has not changed what it
-    /// has as it was in the last list, or in one that was announced since. The same holds for values inside a dictionary that were
-    /// edited by themselves.
+    /// The edits of the commits that still apply to a list that another program has put in place, by key: those of values that the program
+    /// has left as they were in the last list, or in one that was announced since. A value inside a dictionary that was edited by itself is
+    /// compared by itself.
     func remaining(over stored: (String) -> PropertyListValue?) -> [String: StorageCommit.Edit] {
         var results: [String: Result] = [:]
-        var (seen, announced): (Set<String>, ArraySlice) = ([], lists.dropFirst())
+        var (visited, announced): (Set<String>, ArraySlice) = ([], lists.dropFirst())
         let overrides = lists.first.map { JournalCommit(revision: $0.revision, edits: $0.overrides) }
         for commit in (overrides.map { [$0] } ?? []) + Array(commits) {
             while let next = announced.first, next.revision < commit.revision {
                 announced.removeFirst()
-                seen = []
+                visited = []
             }
             for (key, edit) in commit.edits {
                 var result = results[key] ?? Result(paths: edit.paths)
-                if seen.insert(key).inserted { result.old.append(edit.oldValue) }
+                if visited.insert(key).inserted { result.old.append(edit.oldValue) }
                 result.value = edit.newValue
-                // With an edit of the whole entry, all of them are.
+                // An edit of the whole entry includes all paths.
                 result.paths = edit.paths.isEmpty || result.paths.isEmpty ? [] : result.paths.union(edit.paths)
                 results[key] = result
             }
@@ -26,13 +26,13 @@ extension JournalState {
         var edits: [String: StorageCommit.Edit] = [:]
         for (key, result) in results {
             let value = stored(key)
-            let made = result.made(over: value, EntryName(own: key))
-            if value != made { edits[key] = StorageCommit.Edit(from: value, to: made, at: result.paths) }
+            let merged = result.merged(over: value, EntryName(own: key))
+            if value != merged { edits[key] = StorageCommit.Edit(from: value, to: merged, at: result.paths) }
         }
         return edits
     }
 
-    /// What the commits have made of an entry.
+    /// An entry as the commits have edited it.
     private struct Result {
         /// The values that it had in the lists.
         var old: [PropertyListValue?] = []
@@ -41,19 +41,19 @@ extension JournalState {
         var paths: Set<[String]>
 
         /// The value of the entry in a list of another program after the edits.
-        func made(over stored: PropertyListValue?, _ name: EntryName) -> PropertyListValue? {
+        func merged(over stored: PropertyListValue?, _ name: EntryName) -> PropertyListValue? {
             if isOld(stored, at: name) { return value }
-            var made = stored
+            var merged = stored
             for path in Set(outermostPaths(paths).values) {
                 let leaf = EntryName(own: name.own, path: path)
                 guard isOld(stored, at: leaf) else { continue }
                 do throws(StorageError) {
-                    try leaf.replace(leaf.leaf(value), in: &made)
+                    try leaf.replace(leaf.leaf(value), in: &merged)
                 } catch {
-                    // The other program has something else than a dictionary there.
+                    // The other program has anything but a dictionary there.
                 }
             }
-            return made
+            return merged
         }
 
         /// Whether a value is one that was in a list. Another program may have converted the list to XML, which rounds dates.
@@ -65,9 +65,9 @@ extension JournalState {
 }
 
 extension StorageEntries {
-    /// The edits that make other entries of these.
+    /// The edits that turn these entries into others.
     ///
-    /// - Parameter paths: the paths of the edited values inside entries of which not all is edited.
+    /// - Parameter paths: the paths of the edited values inside entries that are edited in part.
     func edits(to other: StorageEntries, at paths: [String: Set<[String]>] = [:]) -> [String: StorageCommit.Edit] {
         var edits: [String: StorageCommit.Edit] = [:]
         for (key, value) in other.changes(since: self) { edits[key] = StorageCommit.Edit(from: self[key], to: value, at: paths[key] ?? []) }

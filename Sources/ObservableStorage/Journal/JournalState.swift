@@ -1,19 +1,19 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// What a backend knows of a journal and its property list: the entries, and what the list does not have of them.
+/// What a backend knows of a journal and its property list: the entries, and the commits that the list lacks.
 struct JournalState: Sendable {
     let file: JournalFile
     /// The end of the last record that was read.
     private(set) var end: Int
     private(set) var chain: UInt64
-    /// Whether something that is no whole record is after the last one, by a writer that was interrupted, or because it is damaged.
+    /// Whether an incomplete record follows the last one, because its writer was interrupted, or the file is damaged.
     private(set) var hasRemainder = false
     /// The revision of the last record.
     private(set) var revision: UInt64
-    /// The list in place, as far as the journal tells, and those that were announced since.
+    /// The list in place according to the journal, and those that were announced since.
     private(set) var lists: [JournaledList] = []
-    // In parts: whoever holds an earlier state makes an edit copy the array that is edited.
+    // In parts, because appending copies the array if an earlier state is still in use.
     private var parts: [[JournalCommit]] = []
     private static let partSize = 64
     /// The entries at the last revision; nil before a list was read.
@@ -25,14 +25,14 @@ struct JournalState: Sendable {
     init(_ file: JournalFile, _ records: JournalRecords, after earlier: JournalState?) {
         self.file = file
         (end, chain, revision) = (JournalFormat.Header.size, file.header.chain, file.header.first)
-        // Without those that this journal does not tell of, the entries could not be continued.
+        // Only if this journal has every commit since then.
         if let earlier, file.header.continues(earlier.file.header), earlier.revision >= file.header.first {
             entries = earlier.entries
         }
         take(records)
     }
 
-    /// The commits that the list in place does not have.
+    /// The commits that the list in place lacks.
     var commits: FlattenSequence<[[JournalCommit]]> { parts.joined() }
 
     /// The revision of the storage.
@@ -43,29 +43,29 @@ struct JournalState: Sendable {
     /// The format of the list in place, or of the one that is about to be; nil if no list was recorded.
     var format: PropertyListFormat? { lists.last?.format }
 
-    /// Whether the list in place lacks something.
+    /// Whether the list in place lacks edits.
     var needsCheckpoint: Bool {
         !commits.isEmpty || lists.first?.overrides.isEmpty == false
     }
 
-    /// What identifies this state to a log of edits: the same words as for a list, but no list has these. Checkpoints do not change it.
+    /// The identity of this state for the header of an edit log, which no list has. Checkpoints do not change it.
     var identity: FileIdentity { identity(in: file.header.history) }
 
-    /// What identifies this state to logs of this run of the system, and to those of the run before, if nothing has changed since.
+    /// The identities of this state in logs of this run of the system, and of the run before, if nothing has changed since.
     var identities: [FileIdentity] { [identity, identity(in: file.header.formerHistory)] }
 
     private func identity(in history: UInt64) -> FileIdentity {
         FileIdentity(device: 0, inode: history, size: 0, modified: Int64(clamping: revision), changed: 0)
     }
 
-    /// The list of the journal that a file is; nil for a file that another program has put in place.
+    /// The recorded list that has the identity of a file; nil if another program has put that file in place.
     func list(_ found: FileIdentity?) -> JournaledList? {
         lists.last { $0.isFile(found) }
     }
 
     // MARK: Records
 
-    /// Follows records that were read or appended.
+    /// Applies records that were read or appended.
     mutating func take(_ records: JournalRecords) {
         var changes: EntryEdits = [:]
         for (_, record) in records.records {
@@ -78,9 +78,9 @@ struct JournalState: Sendable {
                 lists.append(list)
                 revision = max(revision, list.revision)
                 if list.isGap, let known = entries?.revision, list.revision > known.number { (entries, changes) = (nil, [:]) }
-                if list.isPlaced { place(list) }
+                if list.isPlaced { setBase(list) }
             case .placed:
-                if let list = lists.last { place(list) }
+                if let list = lists.last { setBase(list) }
             }
         }
         (end, chain, hasRemainder) = (records.end, records.chain, records.hasRemainder)
@@ -97,7 +97,7 @@ struct JournalState: Sendable {
         }
     }
 
-    private mutating func place(_ list: JournaledList) {
+    private mutating func setBase(_ list: JournaledList) {
         lists = [list]
         parts = parts.map { $0.filter { $0.revision > list.revision } }.filter { !$0.isEmpty }
     }
@@ -112,14 +112,14 @@ struct JournalState: Sendable {
         return StorageChanges(values, since: earlier, revision: storageRevision)
     }
 
-    /// The names of the entries whose values a list need not have.
+    /// The keys of the entries whose values may differ from those in a list.
     func editedKeys(since list: JournaledList) -> Set<String> {
         commits.reduce(into: Set(list.overrides.keys)) { keys, commit in
             if commit.revision > list.revision { keys.formUnion(commit.edits.keys) }
         }
     }
 
-    /// Takes the entries from a list of the journal.
+    /// Sets the entries, from the content of a recorded list.
     mutating func load(_ content: StorageEntries, of list: JournaledList) {
         var changes = list.overrides.mapValues(\.newValue)
         for commit in commits where commit.revision > list.revision { commit.apply(to: &changes) }
@@ -172,7 +172,7 @@ extension JournalState {
                 let edits = commit.edits.mapValues { StorageCommit.Edit(from: $0.oldValue, to: $0.newValue) }
                 commits.append(StorageCommit(edits, revision: number, time: commit.time, writer: commit.writer))
             case .list(let list) where list.isGap && list.revision > first:
-                // Nobody knows what that program has changed.
+                // It is not known what that program has changed.
                 if revision != nil { return nil }
                 commits = []
             case .commit, .list, .placed: break

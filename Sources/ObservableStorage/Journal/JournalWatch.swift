@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Watches a journal, also while there is none.
+/// Watches a journal, also while the file is missing.
 final class JournalWatch: Sendable {
     private let queue: DispatchQueue
     private let report: @Sendable (_ list: ResolvedPath) -> Void
@@ -14,11 +14,11 @@ final class JournalWatch: Sendable {
     /// Watches the journal of a list instead of another one.
     func follow(_ list: ResolvedPath?) {
         guard watched.withLock({ $0 != nil && $0?.list != list }) else { return }
-        // What is written to a journal is complete, whoever has it open.
+        // Each write to a journal is complete: changes are reported without waiting for its writers.
         let watcher = list.map { list in
             let options = FileWatcherOptions(service: .systemForRenamedFiles, quiet: .zero)
             return FileWatcher(path: list.journal.path, queue: queue, options: options) { [report] event in
-                // What prevents the list from being watched prevents this as well, and is reported for the list.
+                // A failure to watch the journal also affects the list, for which it is reported.
                 if event == .changed { report(list) }
             }
         }

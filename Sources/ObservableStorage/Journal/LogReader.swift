@@ -1,7 +1,7 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// Reads what ``LogWriter`` has written. No bytes make it read beyond them, or exhaust the stack or the memory.
+/// Reads what ``LogWriter`` has written. Arbitrary bytes do not make it read beyond them, or exhaust the stack or the memory.
 struct LogReader {
     private var rest: UnsafeRawBufferPointer
 
@@ -15,7 +15,7 @@ struct LogReader {
         return rest.loadUnaligned(as: Number.self)
     }
 
-    /// A value; nil as a value for none, nil if it is not whole.
+    /// A value, or `.some(nil)` for a removed one; nil if it is incomplete.
     mutating func value() -> PropertyListValue?? {
         guard let tag = tag() else { return nil }
         return tag == .none ? .some(nil) : value(tag, depth: 0).map { .some($0) }
@@ -62,7 +62,7 @@ struct LogReader {
         case .array:
             guard let count = number(UInt32.self) else { return nil }
             var elements: [PropertyListValue] = []
-            // Growing takes twice the memory. A count may be wrong: arrays inside one another reserve no more than two of them.
+            // Growing takes twice the memory. A count may be wrong: nested arrays reserve at most two elements for each byte together.
             elements.reserveCapacity(min(Int(clamping: count), rest.count >> depth))
             for _ in 0..<count {
                 guard let tag = self.tag(), let element = value(tag, depth: depth + 1) else { return nil }

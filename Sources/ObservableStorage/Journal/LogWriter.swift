@@ -8,9 +8,9 @@ enum LogTag: UInt8 {
     case propertyList
 }
 
-/// Writes edits straight into memory, whose size shows before that there is room: it is not checked for each number.
+/// Writes edits into memory without checking bounds: the caller makes room for their size before.
 struct LogWriter {
-    // How deep a value may be nested that is read without limiting the stack otherwise.
+    // The maximum depth of values, which limits the stack that reading them needs.
     static let depth = 128
 
     private(set) var position: UnsafeMutableRawPointer
@@ -34,7 +34,7 @@ struct LogWriter {
         for step in path { put(step) }
     }
 
-    /// Writes the type of a value, and the value; for nil only that there is none.
+    /// Writes the tag of a value, and the value; only a tag for nil.
     @inline(__always)
     mutating func put(_ value: PropertyListValue?) {
         switch value {

@@ -90,7 +90,7 @@ struct EditLog: Sendable {
         attempts.removeAll { $0 <= revision }
         compaction = nil
         waiting.removeAll { $0.sequence <= revision }
-        file?.noteCommitted(upTo: revision, in: identity)
+        file?.markCommitted(upTo: revision, in: identity)
         if let file { isMisplaced = file.list != list || file === removed }
         if growth == .failed { growth = .none }
     }

@@ -24,7 +24,7 @@ extension ObservableStore {
         if journaling?.isPurgeable == true { return .purgeable }
         let (isOn, refusal, hasFile) = cache.update { ($0.log.isOn, $0.log.refusal, $0.log.file != nil) }
         guard isOn else { return .flushed(reason: refusal) }
-        if !hasFile, let objection = journaling?.placeObjection { return .flushed(reason: objection) }
+        if !hasFile, let objection = journaling?.locationObjection { return .flushed(reason: objection) }
         return .immediate
     }
 }

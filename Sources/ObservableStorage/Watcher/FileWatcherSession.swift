@@ -34,12 +34,9 @@ final class FileWatcherSession: Sendable {
         do throws(StorageError) {
             self.path = try AbsolutePath.fromRoot(path, of: path, calls: options.calls)
             rejection = nil
-        } catch .unreadable(_, let reason, _) {
-            self.path = path
-            rejection = WatchError(reason: reason)
         } catch {
             self.path = path
-            rejection = WatchError(reason: error.description)
+            rejection = if case .unreadable(_, let reason, _) = error { WatchError(reason: reason) } else { WatchError(reason: "\(error)") }
         }
         self.queue = queue
         self.options = options
@@ -52,33 +49,20 @@ final class FileWatcherSession: Sendable {
 
     /// Starts to watch the path, or to poll it, and schedules the first report.
     func start() {
-        if let rejection {
-            fallBack(rejection)
-        } else if let service = options.service {
-            do throws(WatchError) {
-                try register(service)
-            } catch {
-                fallBack(error)
-            }
-        } else {
-            poll(every: options.pollInterval)
+        do throws(WatchError) {
+            if let rejection { throw rejection }
+            if let service = options.service { try register(service) } else { poll(every: options.pollInterval) }
+        } catch {
+            fallBack(error)
         }
         queue.async { [weak self] in self?.process() }
     }
 
     func cancel() {
-        let (handler, registration, poll) = state.withLock { state in
-            defer {
-                state.handler = nil
-                state.registration = nil
-                state.poll = nil
-            }
-            return (state.handler, state.registration, state.poll)
-        }
+        // Also the handler, whose captures are released after unlocking.
+        let (_, registration, poll) = state.take { state in (state.handler.take(), state.registration.take(), state.poll.take()) }
         registration?.cancel()
         poll?.cancel()
-        // The captures of the handler are released after unlocking.
-        _ = handler
     }
 }
 
@@ -106,25 +90,22 @@ extension FileWatcherSession {
         }
         let target = events.needsUpdate ? update(after: events) : .ready
         // Watching the new file is not delayed by writers of the replaced one.
-        switch state.withLock({ $0.debouncer.changed(events, target: target, mayDelay: !wasUpdateDue, at: .now) }) {
+        perform(state.withLock { $0.debouncer.changed(events, target: target, mayDelay: !wasUpdateDue, at: .now) })
+    }
+
+    private func perform(_ action: Debouncer.Action) {
+        switch action {
         case .none: break
-        case .wake(let instant): wake(at: instant)
+        case .wake(let instant):
+            queue.asyncAfter(deadline: .after(Debouncer.Instant.now.duration(to: instant))) { [weak self] in self?.woke() }
         case .report: report()
         }
     }
 
-    private func wake(at instant: Debouncer.Instant) {
-        queue.asyncAfter(deadline: .after(Debouncer.Instant.now.duration(to: instant))) { [weak self] in self?.woke() }
-    }
-
     private func woke() {
-        switch state.withLock({ $0.debouncer.woke(at: .now) }) {
-        case .none: break
-        case .wake(let instant): wake(at: instant)
-        case .report:
-            if state.withLock({ $0.isUpdateDue }) { _ = update(after: .replaced) }
-            report()
-        }
+        let action = state.withLock { $0.debouncer.woke(at: .now) }
+        if action == .report, state.withLock({ $0.isUpdateDue }) { _ = update(after: .replaced) }
+        perform(action)
     }
 
     private func report() {
@@ -139,7 +120,7 @@ extension FileWatcherSession {
             handler?(event)
         }
         // The new file is then watched and reported again, for writes before it was watched.
-        if isUpdateDue, case .wake(let instant) = state.withLock({ $0.debouncer.modified(at: .now) }) { wake(at: instant) }
+        if isUpdateDue { perform(state.withLock { $0.debouncer.modified(at: .now) }) }
     }
 }
 

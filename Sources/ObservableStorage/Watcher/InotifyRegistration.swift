@@ -192,7 +192,7 @@
         /// Records whether some changes of a file system are not reported; throws if they can be made remotely.
         private func requireReports(of device: UInt64, at path: String, in route: inout Route) throws(WatchError) {
             guard let type = hub.calls.fileSystemType(device) else { return }
-            if MountInfo.isRemote(type) { throw WatchError(reason: "\(path) is on \(type), where others make changes unnoticed") }
+            if MountInfo.isRemote(type) { throw WatchError(reason: "\(path) is on \(type), which reports no changes by other machines") }
             if MountInfo.isLayered(type) { route.isPartial = true }
         }
 

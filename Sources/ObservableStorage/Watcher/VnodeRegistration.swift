@@ -129,6 +129,6 @@ final class VnodeRegistration: WatchRegistration {
 
     private func requireLocal(_ path: String) throws(WatchError) {
         if vnodes.isLocal(path) { return }
-        throw WatchError(reason: "\(path) is on a network file system, where others make changes unnoticed")
+        throw WatchError(reason: "\(path) is on a network file system, which reports no changes by other machines")
     }
 }

@@ -20,8 +20,8 @@ extension WatchService {
         static var system: WatchService? { nil }
     #endif
 
-    /// The same for a file that is only ever renamed to its path. It need not be told of each file that is created beside it, as writers
-    /// of property lists do all the time.
+    /// The same for a file that is only ever renamed to its path: it does not report the temporary files that writers of property lists
+    /// create beside it.
     #if os(Linux)
         static var systemForRenamedFiles: WatchService? { InotifyHub.shared.service(reportsCreation: false) }
     #else

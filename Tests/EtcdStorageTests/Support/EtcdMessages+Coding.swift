@@ -22,7 +22,6 @@ extension ResponseHeader: MemberMessage {
         writer.field(1, clusterID)
         writer.field(2, memberID)
         writer.field(3, revision)
-        writer.field(4, raftTerm)
     }
 }
 
@@ -128,18 +127,15 @@ extension TxnRequest: ProtobufMessage {
 
 extension TxnRequest.Compare: ProtobufMessage {
     init() {
-        self.init(key: [], target: .version(0))
+        self.init(key: [], target: .modRevision(0))
     }
 
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: relation = Relation(rawValue: try reader.integer()) ?? .equal
         case 3: key = try reader.byteArray()
-        case 4: target = .version(try reader.integer())
         case 5: target = .createRevision(try reader.integer())
         case 6: target = .modRevision(try reader.integer())
-        case 7: target = .value(try reader.byteArray())
-        case 8: target = .lease(try reader.integer())
         case 64: rangeEnd = try reader.byteArray()
         default: try reader.skip()
         }
@@ -174,7 +170,6 @@ extension RangeRequest: ProtobufMessage {
         case 2: rangeEnd = try reader.byteArray()
         case 3: limit = try reader.integer()
         case 4: revision = try reader.integer()
-        case 7: isSerializable = try reader.boolean()
         case 8: keysOnly = try reader.boolean()
         case 9: countOnly = try reader.boolean()
         case 10: minModRevision = try reader.integer()

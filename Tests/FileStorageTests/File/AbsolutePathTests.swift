@@ -125,7 +125,7 @@ import Testing
 
     @Test("A URL that is not a file URL is rejected")
     func otherURL() throws {
-        #expect(isRefused(try #require(URL(string: "https://example.org/settings.plist")), because: "not one of a file"))
+        #expect(isRefused(try #require(URL(string: "https://example.org/settings.plist")), because: "not a file URL"))
     }
 
     @Test("A relative path starts at the working directory, and a tilde is a name")

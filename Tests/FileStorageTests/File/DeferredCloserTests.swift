@@ -11,7 +11,7 @@ import Testing
     @Test("Files wait to be closed up to a maximum; one more is closed immediately")
     func bound() {
         let closed = Lock<[Int32]>([])
-        let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 2) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), maximumWaiting: 2) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         queue.suspend()
@@ -25,7 +25,7 @@ import Testing
     @Test("After its files are closed, more files can wait")
     func again() {
         let closed = Lock<[Int32]>([])
-        let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), mostWaiting: 1) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .nanoseconds(0), maximumWaiting: 1) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         for descriptor in 1...3 as ClosedRange<Int32> {
@@ -41,7 +41,7 @@ import Testing
     @Test("A file is not closed before its time, unless the maximum is exceeded")
     func delay() {
         let closed = Lock<[Int32]>([])
-        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 1) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), maximumWaiting: 1) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         for descriptor in 1...2 as ClosedRange<Int32> { closer.closeLater(descriptor) }
@@ -53,7 +53,7 @@ import Testing
     func together() {
         let closed = Lock<[Int32]>([])
         let timers = DispatchQueue(label: "DeferredCloserTests.timers")
-        let closer = DeferredCloser(queue: timers, delay: .nanoseconds(0), mostWaiting: 16) { descriptor in
+        let closer = DeferredCloser(queue: timers, delay: .nanoseconds(0), maximumWaiting: 16) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         timers.suspend()
@@ -66,7 +66,7 @@ import Testing
     @Test("Waiting files are closed once each if their space is needed, and so is a later file with the same descriptor")
     func closeWaiting() {
         let closed = Lock<[Int32]>([])
-        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), maximumWaiting: 2) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         #expect(!closer.closeWaiting())
@@ -81,7 +81,7 @@ import Testing
     @Test("A file closed before its time is not closed again at that time: its descriptor may belong to another file")
     func closedBefore() {
         let closed = Lock<[Int32]>([])
-        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), mostWaiting: 2) { descriptor in
+        let closer = DeferredCloser(queue: queue, delay: .seconds(100_000), maximumWaiting: 2) { descriptor in
             closed.withLock { $0.append(descriptor) }
         }
         closer.closeLater(1)

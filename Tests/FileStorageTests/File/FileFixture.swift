@@ -70,3 +70,17 @@ extension FileLock {
 
 /// Whether the tests run as the superuser.
 let isSuperuser = geteuid() == 0
+
+extension FileIdentity {
+    /// The identity of an open file.
+    init(descriptor: Int32) throws(StorageError) {
+        self = try FileSystemCalls.live.reading("descriptor \(descriptor)") { () throws(SystemError) in
+            try FileSystemCalls.live.status(of: descriptor).identity
+        }
+    }
+
+    /// The identity of the file to which a path leads; nil if there is none.
+    init?(path: String) throws(StorageError) {
+        try self.init(at: ResolvedPath(splitting: path), followsLinks: true)
+    }
+}

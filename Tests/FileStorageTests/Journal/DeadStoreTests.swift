@@ -323,7 +323,7 @@ struct DeadStoreTests {
                 larger.remove()
                 withExtendedLifetime(old) {}
             } else {
-                larger.noteReplacing(old)
+                larger.markReplacing(old)
                 larger.publish()
                 withExtendedLifetime((old, larger)) {}
             }

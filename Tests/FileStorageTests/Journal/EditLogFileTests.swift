@@ -76,10 +76,10 @@ struct EditLogFileTests {
         for sequence in 1...1_000 as ClosedRange<UInt64> {
             #expect(log.add(LoggedEdit(key: "k", over: 0, value: .integer(PropertyListInteger(sequence)), sequence: sequence)))
             // Up to two records are pending at any time.
-            if sequence > 1 { log.noteCommitted(upTo: sequence - 1, in: nil) }
+            if sequence > 1 { log.markCommitted(upTo: sequence - 1, in: nil) }
             #expect(log.edits.map(\.sequence) == [sequence])
         }
-        log.noteCommitted(upTo: 1_000, in: nil)
+        log.markCommitted(upTo: 1_000, in: nil)
         #expect(log.edits.isEmpty)
     }
 
@@ -95,7 +95,7 @@ struct EditLogFileTests {
         #expect(sequence == 8)
         #expect(log.edits.map(\.sequence) == Array(1...8))
         // The first half is free again, and filled after the second.
-        log.noteCommitted(upTo: 4, in: nil)
+        log.markCommitted(upTo: 4, in: nil)
         fill()
         #expect(sequence == 12)
         #expect(log.edits.map(\.sequence) == Array(5...12))
@@ -109,7 +109,7 @@ struct EditLogFileTests {
             let path = index % 2 == 0 ? [] : ["a"]
             #expect(log.add(LoggedEdit(key: "key \(index)", path: path, over: 5, value: value, sequence: UInt64(index))))
         }
-        log.noteCommitted(upTo: 4, in: nil)
+        log.markCommitted(upTo: 4, in: nil)
         let larger = try makeLog(fixture)
         #expect(log.copyRecords(to: larger))
         #expect(larger.edits == log.edits)

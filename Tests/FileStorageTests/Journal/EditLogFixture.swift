@@ -61,7 +61,7 @@ struct EditLogFixture {
         let log = try EditLogFolder(list: list, calls: .live).makeLog(halfSize: halfSize)
         log.publish()
         for edit in edits { precondition(log.add(edit)) }
-        if committed > 0 { log.noteCommitted(upTo: committed, in: nil) }
+        if committed > 0 { log.markCommitted(upTo: committed, in: nil) }
         withExtendedLifetime(log) {}
     }
 

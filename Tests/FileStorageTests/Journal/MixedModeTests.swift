@@ -296,7 +296,7 @@ struct MixedModeTests {
         let log = try EditLogFolder(list: list, calls: .live).makeLog(halfSize: 65_536)
         log.publish()
         for edit in edits { precondition(log.add(edit)) }
-        log.noteCommitted(upTo: 0, in: identity)
+        log.markCommitted(upTo: 0, in: identity)
         withExtendedLifetime(log) {}
         guard isOlder, let name = try FileManager.default.contentsOfDirectory(atPath: list.editLogs.path).first else { return }
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: list.editLogs.path + "/" + name))

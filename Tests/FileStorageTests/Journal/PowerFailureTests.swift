@@ -293,7 +293,7 @@ struct PowerFailureTests {
         let log = try EditLogFolder(list: list, calls: calls(inRun: 1)).makeLog(halfSize: 65_536)
         log.publish()
         for edit in edits { precondition(log.add(edit)) }
-        log.noteCommitted(upTo: 0, in: identity)
+        log.markCommitted(upTo: 0, in: identity)
         withExtendedLifetime(log) {}
     }
 

@@ -1,0 +1,191 @@
+import FoundationSubset
+
+// Operations on files, each made of a few system calls.
+
+// MARK: - Status
+
+extension FileSystemCalls {
+    // Each attempt fails because the link was replaced between two calls.
+    private static let maximumLookups = 64
+
+    /// The status of the file at a path; nil if there is none. A link in the last component is only followed on request.
+    func status(at path: ResolvedPath, followsLinks: Bool = false) throws(SystemError) -> FileStatus? {
+        do throws(SystemError) {
+            return try uninterrupted { () throws(SystemError) in try statusOfPath(path, followsLinks) }
+        } catch let error where error.isMissing {
+            return nil
+        }
+    }
+
+    /// The status of the file at a path; nil if there is none, or it is unavailable.
+    func statusOrNil(at path: ResolvedPath, followsLinks: Bool = false) -> FileStatus? {
+        do throws(SystemError) {
+            return try status(at: path, followsLinks: followsLinks)
+        } catch {
+            return nil
+        }
+    }
+
+    /// The status of an open file.
+    func status(of descriptor: Int32) throws(SystemError) -> FileStatus {
+        try uninterrupted { () throws(SystemError) in try statusOfDescriptor(descriptor) }
+    }
+
+    /// Whether an open file is the one at a path.
+    func isFile(_ descriptor: Int32, at path: ResolvedPath) throws(SystemError) -> Bool {
+        guard let there = try status(at: path) else { return false }
+        return try status(of: descriptor).identity.isSameFile(as: there.identity)
+    }
+
+    /// The status of the file at a path itself, with the target of a symbolic link; nil if there is none.
+    func entry(at path: ResolvedPath) throws(SystemError) -> (status: FileStatus, target: String?)? {
+        for _ in 0..<Self.maximumLookups {
+            guard let status = try status(at: path) else { return nil }
+            guard status.kind == .link else { return (status, nil) }
+            do throws(SystemError) {
+                return (status, try target(ofLink: path))
+            } catch let error where error.code == EINVAL || error.isMissing {
+                continue
+            }
+        }
+        throw SystemError(EBUSY)
+    }
+
+    private func target(ofLink path: ResolvedPath) throws(SystemError) -> String {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(PATH_MAX), alignment: 1)
+        defer { buffer.deallocate() }
+        let count = try uninterrupted { () throws(SystemError) in try readLink(path, buffer) }
+        // The system truncates without an error, and the beginning of a path leads to another file.
+        guard count < buffer.count else { throw SystemError(ENAMETOOLONG) }
+        return try Self.text(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+
+    /// The text of a path; throws `EILSEQ` if it is not UTF-8, because it must not be confused with another path.
+    static func text(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw SystemError(EILSEQ) }
+        return text
+    }
+}
+
+// MARK: - Files
+
+extension FileSystemCalls {
+    /// Opens a file, which is closed in programs that this process starts.
+    func openFile(_ path: ResolvedPath, _ flags: Int32, _ mode: mode_t = 0) throws(SystemError) -> Int32 {
+        try havingRoom { () throws(SystemError) in try openDescriptor(path, flags | O_CLOEXEC, mode) }
+    }
+
+    /// Closes a file whose content no longer matters, or has been synchronized.
+    func discard(_ descriptor: Int32) {
+        do throws(SystemError) {
+            try closeDescriptor(descriptor)
+        } catch {
+            // The system closes the descriptor even if it reports an error.
+        }
+    }
+
+    /// Removes a file whose removal may fail, because another error is reported or the file does no harm; returns false if it fails.
+    @discardableResult
+    func discardFile(_ path: ResolvedPath) -> Bool {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try removeFile(path) }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Takes the exclusive lock of an open file; returns false if it is held.
+    func tryLock(_ descriptor: Int32) throws(SystemError) -> Bool {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try lock(descriptor) }
+            return true
+        } catch let error where error.code == EWOULDBLOCK {
+            return false
+        }
+    }
+
+    /// Takes the exclusive lock of an open file; returns false if it is held, and `otherwise` if locks are not supported.
+    func tryLock(_ descriptor: Int32, otherwise: Bool) -> Bool {
+        do throws(SystemError) {
+            return try tryLock(descriptor)
+        } catch {
+            return otherwise
+        }
+    }
+
+    /// Takes the exclusive lock of an open file, and waits a millisecond between attempts; returns true also if locks are not supported.
+    func tryLock(_ descriptor: Int32, pauses: Int) -> Bool {
+        for pause in 0...pauses {
+            if pause > 0 { self.pause(.milliseconds(1)) }
+            if tryLock(descriptor, otherwise: true) { return true }
+        }
+        return false
+    }
+
+    /// Releases the lock of an open file.
+    func releaseLock(_ descriptor: Int32) {
+        do throws(SystemError) {
+            try uninterrupted { () throws(SystemError) in try unlock(descriptor) }
+        } catch {
+            // Closing the file releases it as well.
+        }
+    }
+
+    /// Writes all bytes to an open file, from an offset on, or after what was written before.
+    func writeAll(_ bytes: Data, to descriptor: Int32, at offset: Int? = nil) throws(SystemError) {
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(SystemError) in
+                var written = 0
+                while written < buffer.count {
+                    let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
+                    let position = offset.map { $0 + written }
+                    let count = try havingRoom { () throws(SystemError) in
+                        if let position { try writeBytesAt(descriptor, rest, position) } else { try writeBytes(descriptor, rest) }
+                    }
+                    // No file returns that for a write of at least one byte; repeating it would never end.
+                    guard count > 0 else { throw SystemError(EIO) }
+                    written += count
+                }
+            }
+        }
+        try result.get()
+    }
+
+    /// Replaces the content of a file that was just opened, in place.
+    func overwrite(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
+        // Not truncated first: that would be another state in which it is not a property list.
+        try writeAll(bytes, to: descriptor)
+        try uninterrupted { () throws(SystemError) in try truncate(descriptor, bytes.count) }
+    }
+
+    /// Removes a file, and returns when that has been written to the medium.
+    func removeDurably(_ path: ResolvedPath) throws(SystemError) {
+        try uninterrupted { () throws(SystemError) in try removeFile(path) }
+        try synchronizeFolder(of: path)
+    }
+
+    /// Sets the permissions of an empty file that was just created, regardless of the umask.
+    ///
+    /// As the replacement of another file it also gets that file's owner and group, as far as this user may set them. If the group cannot
+    /// be set, group and others get only the permissions that both had, so that no user gains access.
+    func setAccess(of descriptor: Int32, to permissions: mode_t, successorOf old: FileStatus?) throws(SystemError) {
+        let own = try status(of: descriptor)
+        var permissions = permissions
+        if let old, try !setOwner(of: descriptor, own, like: old) {
+            permissions = FileStatus.commonPermissions(permissions)
+        }
+        guard own.permissions != permissions else { return }
+        // A file system without permissions denies this; they were determined when it was mounted.
+        try ifAllowed { () throws(SystemError) in try setPermissions(descriptor, permissions) }
+    }
+
+    /// Sets another file's owner and group, or the group alone; returns false if neither is permitted.
+    private func setOwner(of descriptor: Int32, _ own: FileStatus, like old: FileStatus) throws(SystemError) -> Bool {
+        guard (own.owner, own.group) != (old.owner, old.group) else { return true }
+        if try ifAllowed({ () throws(SystemError) in try setOwner(descriptor, old.owner, old.group) }) || own.group == old.group {
+            return true
+        }
+        return try ifAllowed { () throws(SystemError) in try setOwner(descriptor, .max, old.group) }
+    }
+}

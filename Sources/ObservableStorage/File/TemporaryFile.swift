@@ -1,0 +1,101 @@
+import FoundationSubset
+
+/// A new file beside the one that it is going to replace, locked while it is in use: other processes remove those that they can lock.
+struct TemporaryFile {
+    let path: ResolvedPath
+    let descriptor: Int32
+    /// The random part of the name.
+    let random: UInt64
+
+    // A name has 64 random bits, so that several consecutive collisions are not accidental.
+    private static let maximumNames = 8
+
+    /// Creates a file.
+    ///
+    /// - Parameters:
+    ///   - old: the file whose permissions it is going to have; nil if there is none.
+    ///   - step: receives the description of the operation that failed if an error is thrown.
+    static func make(
+        beside target: ResolvedPath, successorOf old: FileStatus?, calls: FileSystemCalls, step: inout String
+    ) throws(SystemError) -> TemporaryFile {
+        var namesLeft = maximumNames
+        while true {
+            let random = calls.random()
+            let path = target.temporaryFile(process: getpid(), random: random)
+            step = "making the temporary file \(path.path)"
+            namesLeft -= 1
+            do throws(SystemError) {
+                let descriptor = try calls.openFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, firstPermissions(old))
+                if try lock(descriptor, at: path, calls) { return TemporaryFile(path: path, descriptor: descriptor, random: random) }
+                calls.discard(descriptor)
+                if namesLeft == 0 { throw SystemError(EBUSY) }
+            } catch let error where error.code == EEXIST && namesLeft > 0 {
+                continue
+            }
+        }
+    }
+
+    /// Locks a new file; returns false if another process has already removed it.
+    private static func lock(_ descriptor: Int32, at path: ResolvedPath, _ calls: FileSystemCalls) throws(SystemError) -> Bool {
+        guard calls.tryLock(descriptor, otherwise: true) else { return false }
+        do throws(SystemError) {
+            return try calls.status(of: descriptor).links > 0
+        } catch {
+            calls.discard(descriptor)
+            calls.discardFile(path)
+            throw error
+        }
+    }
+
+    /// Accessible to this user only until the file has its owner and group, unless the final permissions allow everybody to read it:
+    /// permissions that are not changed later cause no event for watchers of the folder.
+    private static func firstPermissions(_ old: FileStatus?) -> mode_t {
+        guard let old, old.permissions & 0o044 == 0o044 else { return 0o600 }
+        return 0o644
+    }
+}
+
+/// The identity of a file that was written and synchronized.
+struct WrittenFile {
+    let identity: FileIdentity
+    /// The modification time that was set on the file; nil if that failed.
+    private let stamp: Int64?
+
+    /// Stamps an open file, and returns when it is on the medium.
+    init(synchronizing descriptor: Int32, random: UInt64, calls: FileSystemCalls) throws(SystemError) {
+        stamp = Self.stamp(descriptor, random, calls)
+        try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
+        identity = try calls.status(of: descriptor).identity
+    }
+
+    /// Sets a modification time between two ticks of the file system's clock, shortly before the current time, and returns it.
+    ///
+    /// Any later write changes it, even within the same tick: while it is unchanged, the file need not be read again. On a file system that
+    /// stores times with a lower resolution, the time that is read later differs.
+    private static func stamp(_ descriptor: Int32, _ random: UInt64, _ calls: FileSystemCalls) -> Int64? {
+        do throws(SystemError) {
+            let stamp = try calls.status(of: descriptor).identity.modified - 1 - Int64(random % 99_991)
+            try calls.setModificationTime(descriptor, stamp)
+            return stamp
+        } catch {
+            return nil
+        }
+    }
+
+    /// The identity after renaming, which has changed the inode's status change time.
+    ///
+    /// If another process has already changed the file, or its status is unavailable, it is the identity before renaming, which no file has
+    /// any longer, so that the next comparison finds a difference.
+    ///
+    /// - Returns: the identity, and whether any later write in place changes it.
+    func identityAfterRenaming(_ descriptor: Int32, calls: FileSystemCalls) -> (identity: FileIdentity, isUnmistakable: Bool) {
+        var identity = identity
+        do throws(SystemError) {
+            let current = try calls.status(of: descriptor).identity
+            if current.hasSameContent(as: identity) { identity = current }
+        } catch {
+            // The content is on the medium, so writing has not failed.
+        }
+        return (identity, identity.modified == stamp)
+    }
+}
