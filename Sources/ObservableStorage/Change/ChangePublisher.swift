@@ -151,7 +151,7 @@ extension ChangePublisher {
                 deliveries.append(to: queue) { subscriber.finish() }
             } else if observer.slot != nil {
                 state.slots.append(subscriber)
-            } else if observer.isReader {
+            } else if observer.isStream {
                 state.streams.append(subscriber)
             } else {
                 state.listeners.append(subscriber)
