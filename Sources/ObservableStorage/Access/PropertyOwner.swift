@@ -10,8 +10,8 @@ import Synchronization
         let willSet: @Sendable () -> Void
         /// The subscription to the changes by others, which does not receive those that the property makes.
         let token: ObservationToken
-        /// What lives as long as the object. Not the object itself: it may be in its `deinit`, and in Objective-C, forming a weak
-        /// reference to an object that is being deallocated ends the process.
+        /// An object with the same lifetime. Not the object itself, which may be in its `deinit`: in Objective-C, forming a weak reference
+        /// to an object that is being deallocated ends the process.
         let lifetime: WeakReference<AnyObject>
 
         init(willSet: @escaping @Sendable () -> Void, token: ObservationToken, lifetime: WeakReference<AnyObject>) {
@@ -26,8 +26,6 @@ import Synchronization
     // The last type whose objects are not notified: most accesses only compare it. Types are never released.
     private let unlinkedType = Atomic<UInt>(0)
 
-    init() {}
-
     /// The notifications of an object, created by its first access.
     ///
     /// - Parameter make: subscribes; returns nil if objects of this type are not notified.
@@ -40,13 +38,16 @@ import Synchronization
             unlinkedType.store(type, ordering: .relaxed)
             return nil
         }
-        // Moved out of the lock: the last reference to a link or to an object may be among them.
-        let (link, _, _) = entries.take { entries in
-            let (before, objects) = (entries, entries.map(\.link.lifetime.retained))
-            entries = zip(entries, objects).filter { $1.isRetained }.map(\.0)
-            if let known = Self.link(id, in: entries) { return (known, before, objects) }
+        // Released after unlocking, as are the links: the last reference to one may be among them. The objects are not used.
+        nonisolated(unsafe) var objects: [AnyObject?] = []
+        defer { withExtendedLifetime(objects) {} }
+        let (link, _) = entries.take { entries in
+            let before = entries
+            objects = before.map(\.link.lifetime.object)
+            entries = zip(before, objects).filter { $1 != nil }.map(\.0)
+            if let known = Self.link(id, in: entries) { return (known, before) }
             entries.append((id, created))
-            return (created, before, objects)
+            return (created, before)
         }
         return link
     }
@@ -57,20 +58,4 @@ import Synchronization
     private static func link(_ id: ObjectIdentifier, in entries: [Entry]) -> Link? {
         entries.first { $0.id == id && $0.link.lifetime.object != nil }?.link
     }
-}
-
-/// A reference that is only released.
-private struct RetainedObject: @unchecked Sendable {
-    // Sendable because the object is not used.
-    private let object: AnyObject?
-
-    init(_ object: AnyObject?) {
-        self.object = object
-    }
-
-    var isRetained: Bool { object != nil }
-}
-
-extension WeakReference {
-    fileprivate var retained: RetainedObject { RetainedObject(object) }
 }
