@@ -115,15 +115,8 @@ private final class ScopedKeys: Sendable {
     }
 
     func scoped<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
-        let id = key.definition.id
-        if let known = keys.withLock({ $0[id] }) { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
-        let scoped = key.scoped(to: scope)
-        return keys.withLock { keys in
-            // Another thread may have been faster: all use the same one.
-            if let known = keys[id] { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
-            if keys.count < Self.limit { keys[id] = scoped.definition }
-            return scoped
-        }
+        let scoped = keys.object(of: key.definition.id, limit: Self.limit) { key.scoped(to: scope).definition }
+        return StorageKey(unsafeDowncast(scoped, to: KeyDefinition<Value>.self))
     }
 }
 
