@@ -123,14 +123,3 @@ final class LatestSlot: Sendable {
         }
     }
 }
-
-/// A boxed value, whose type is known to its creator.
-typealias AnyBox = any AnyObject & Sendable
-
-final class Box<Value: Sendable>: Sendable {
-    let value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-}
