@@ -71,7 +71,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     /// Makes a transaction fail if the values are not valid by the group's rule.
     func validate(_ transaction: StoreTransaction) {
         guard let rule else { return }
-        do throws(StorageError) { try rule.check(transaction.snapshot) } catch { transaction.fail(error) }
+        do throws(StorageError) { try rule.table.check(transaction.snapshot) } catch { transaction.fail(error) }
     }
 
     /// The key at a key path, with its name in the store.

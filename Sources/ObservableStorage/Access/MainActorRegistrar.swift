@@ -52,18 +52,14 @@ final class MainActorRegistrar: Observable, Sendable {
     }
 }
 
-extension MainActorRegistrar: Hashable {
+extension MainActorRegistrar: Equatable {
     static func == (left: MainActorRegistrar, right: MainActorRegistrar) -> Bool {
         left === right
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(ObjectIdentifier(self))
     }
 }
 
 /// Decides which notifications of the main actor are made at once, and which after the reads that are in progress.
-struct NotificationSchedule<Observed: Hashable> {
+struct NotificationSchedule<Observed: Equatable> {
     private var readCount = 0
     private var postponed: [Observed] = []
     private var isScheduled = false

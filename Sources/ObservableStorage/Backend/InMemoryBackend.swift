@@ -38,7 +38,9 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
             let stored = edited.stored(at: next)
             // The edit is user code and ran outside the lock: it runs again if another edit was stored meanwhile.
             let changes = StorageChanges(stored.changes(since: before), since: revision, revision: next)
-            let commit = StorageCommit(changes.commitEdits(over: before), revision: next, time: Date())
+            let commit = StorageCommit(
+                changes.values.reduce(into: [:]) { $0[$1.key] = StorageCommit.Edit(from: before[$1.key], to: $1.value) },
+                revision: next, time: Date())
             let (deliveries, _) = state.take { state -> (Deliveries?, StorageEntries) in
                 let latest = state.entries
                 guard latest.revision == revision else { return (nil, latest) }
@@ -50,7 +52,7 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
             }
             guard let deliveries else { continue }
             owners.withLock { owners in
-                for name in stored.changes(since: before).keys { owners.names[name] = nil }
+                for name in changes.values.keys { owners.names[name] = nil }
             }
             deliveries.deliver()
             return stored
@@ -115,12 +117,5 @@ private struct CommitMemory: Sendable {
         guard let revision else { return commits.suffix(limit) }
         guard revision.history == last.history, !first.isNewer(than: revision), !revision.isNewer(than: last) else { return nil }
         return commits.filter { $0.revision.isNewer(than: revision) }
-    }
-}
-
-extension StorageChanges {
-    /// The differences as edits of earlier entries.
-    fileprivate func commitEdits(over entries: StorageEntries) -> [String: StorageCommit.Edit] {
-        values.reduce(into: [:]) { $0[$1.key] = StorageCommit.Edit(from: entries[$1.key], to: $1.value) }
     }
 }

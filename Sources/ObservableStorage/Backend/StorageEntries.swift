@@ -113,7 +113,8 @@ public struct StorageEntries: Sendable {
     /// The same entries, none of them marked as edited.
     var unedited: StorageEntries {
         var entries = self
-        entries.forgetEdits()
+        if let stampBeforeEdits { entries.addStep(from: stampBeforeEdits, editedKeys) }
+        (entries.editedKeys, entries.editedPaths, entries.readKeys, entries.stampBeforeEdits) = ([], [:], nil, nil)
         return entries
     }
 
@@ -124,11 +125,6 @@ public struct StorageEntries: Sendable {
         var entries = unedited
         entries.revision = revision
         return entries
-    }
-
-    private mutating func forgetEdits() {
-        if let stampBeforeEdits { addStep(from: stampBeforeEdits, editedKeys) }
-        (editedKeys, editedPaths, readKeys, stampBeforeEdits) = ([], [:], nil, nil)
     }
 
     /// The entries as they read back from the format in which they were written, none of them marked as edited.

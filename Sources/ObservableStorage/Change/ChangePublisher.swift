@@ -155,7 +155,10 @@ extension ChangePublisher {
                 state.streams.append(subscriber)
             } else {
                 state.listeners.append(subscriber)
-                if let candidates = state.listeners.sweepCandidates() { deliveries.append(to: queue) { Self.sweep(candidates) } }
+                if let candidates = state.listeners.sweepCandidates() {
+                    // Those whose owner was released end.
+                    deliveries.append(to: queue) { for candidate in candidates { _ = candidate.isEnded } }
+                }
             }
             return subscriber
         }
@@ -193,9 +196,5 @@ extension ChangePublisher {
             if let reader = subscriber.slot?.put(box) { readers.append(reader) }
         }
         LatestSlot.resume(readers, with: box)
-    }
-
-    private static func sweep(_ subscribers: [Subscriber<Element>]) {
-        for subscriber in subscribers { _ = subscriber.isEnded }
     }
 }

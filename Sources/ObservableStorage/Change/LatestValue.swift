@@ -7,9 +7,6 @@ final class LatestValue<Value: Sendable>: Sendable {
     // Contains only boxes of this type.
     let slot = LatestSlot()
 
-    /// Creates an empty slot.
-    init() {}
-
     /// Puts a value into the slot, replacing one that was not taken, or passes it to the waiting reader.
     func send(_ value: Value) {
         let box = Box(value)

@@ -5,7 +5,7 @@ import PropertyListCoding
 /// A value set with a key of the entry's type is valid. Other values are only known to be valid after a reader has decoded them: the values
 /// before them are kept until then. Values inside the entry's dictionary that have keys of their own are valid or invalid one by one.
 struct EntryHistory: Sendable {
-    /// What readers have found of a value inside the entry's dictionary.
+    /// The last valid and the last invalid value at one path inside the entry's dictionary.
     private struct InnerHistory: Sendable {
         /// The last valid value, the type as which it was decoded, and the revision up to which it is known to be so.
         var good: PropertyListValue?
@@ -15,13 +15,6 @@ struct EntryHistory: Sendable {
         var reported: PropertyListValue?
         /// The first revision whose value has not been reported as invalid.
         var unreportedRevision: UInt64 = 0
-
-        /// The same after the entry was removed.
-        var withoutGood: InnerHistory {
-            var removed = self
-            (removed.good, removed.type) = (nil, nil)
-            return removed
-        }
     }
 
     /// Earlier values that may be valid, the newest first: the one that was replaced last, and the last one that was found to be valid, or
@@ -69,7 +62,12 @@ struct EntryHistory: Sendable {
         self.revision = revision
         let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
         defer { isGood = isTyped }
-        if isRemoval, !inner.isEmpty { inner = inner.mapValues(\.withoutGood) }
+        if isRemoval {
+            for path in inner.keys {
+                inner[path]?.good = nil
+                inner[path]?.type = nil
+            }
+        }
         if isTyped { self.type = type }
         guard let old, !isRemoval, !(isTyped && isGood) else {
             if !earlier.isEmpty { earlier = [] }

@@ -36,12 +36,8 @@ struct KeyNaming: Sendable {
 
     /// A key with its transformed name and earlier names.
     func apply<Value>(to key: StorageKey<Value>) -> StorageKey<Value> {
-        let key = prefix.components.isEmpty && transform == nil ? key : key.named(fallbackName)
+        let key = prefix.components.isEmpty && transform == nil ? key : key.named { prefix.name(transform?($0) ?? $0) }
         return scope.map(key.scoped) ?? key
-    }
-
-    private func fallbackName(_ own: String) -> String {
-        prefix.name(transform?(own) ?? own)
     }
 }
 

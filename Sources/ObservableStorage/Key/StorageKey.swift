@@ -29,13 +29,10 @@ public struct StorageKey<Value: Sendable>: Sendable {
         makeDefault: @escaping @Sendable () -> Value
     ) {
         self.init(
-            KeyDefinition.Traits(
-                entryName: EntryName(own: name, path: path), persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault),
-                isNil: Self.nilCheck()))
-    }
-
-    private init(_ traits: KeyDefinition<Value>.Traits) {
-        self.init(KeyDefinition(traits))
+            KeyDefinition(
+                KeyDefinition.Traits(
+                    entryName: EntryName(own: name, path: path), persistsDefault: persistsDefault, codec: codec,
+                    lazyDefault: Once(makeDefault), isNil: Self.nilCheck())))
     }
 
     init(_ definition: KeyDefinition<Value>) {
@@ -57,7 +54,7 @@ public struct StorageKey<Value: Sendable>: Sendable {
     func with(_ change: (inout KeyDefinition<Value>.Traits) -> Void) -> StorageKey {
         var traits = definition.traits
         change(&traits)
-        return StorageKey(traits)
+        return StorageKey(KeyDefinition(traits))
     }
 }
 

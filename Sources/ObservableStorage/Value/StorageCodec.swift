@@ -101,7 +101,9 @@ extension StorageCodec where Value: Codable {
     ///   - encoder: the encoder; by default one that sorts keys, so that equal values have the same stored form.
     ///   - decoder: the decoder.
     public static func json(encoder: JSONEncoder? = nil, decoder: JSONDecoder = JSONDecoder()) -> StorageCodec {
-        let encoder = encoder ?? .sorted
+        let sorting = JSONEncoder()
+        sorting.outputFormatting = .sortedKeys
+        let encoder = encoder ?? sorting
         return StorageCodec(
             encode: { .data(try encoder.encode($0)) },
             decode: { stored in
@@ -129,13 +131,5 @@ extension StorageCodec where Value: Codable {
                 let data = try PropertyListValue.array([stored]).encoded(as: .binary)
                 return try PropertyListDecoder().decode([Value].self, from: data)[0]
             })
-    }
-}
-
-extension JSONEncoder {
-    fileprivate static var sorted: JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        return encoder
     }
 }
