@@ -20,7 +20,7 @@
         public func receive<S: Combine.Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Never {
             let hasInitial = Atomic(false)
             DemandSubscription.start(
-                subscriber, keeping: .newest,
+                subscriber, keepsAll: false,
                 { (change: Change<Output>) in
                     // The first one is the value that reading returns, whether the stored value can be decoded or not.
                     if hasInitial.exchange(true, ordering: .relaxed), case .undecodable = change.kind { return nil }

@@ -4,14 +4,6 @@
 /// recorded, and ``delivered(demanding:)`` returns the next call after it. So calls are made one at a time and in order, also if the
 /// subscriber demands, cancels or causes elements inside a call.
 struct DemandBuffer<Element: Sendable>: Sendable {
-    /// The elements that are kept while there is no demand.
-    enum Policy: Sendable {
-        /// All of them.
-        case all
-        /// The newest one.
-        case newest
-    }
-
     /// A call of the subscriber.
     enum Call: Sendable {
         /// The next element.
@@ -27,7 +19,7 @@ struct DemandBuffer<Element: Sendable>: Sendable {
         case ended
     }
 
-    private let policy: Policy
+    private let keepsAll: Bool
     private var phase = Phase.calling
     private var isFinished = false
     // The number of elements that the subscriber still accepts; nil is without a limit.
@@ -37,8 +29,9 @@ struct DemandBuffer<Element: Sendable>: Sendable {
     // The index of the first element that was not delivered.
     private var first = 0
 
-    init(_ policy: Policy) {
-        self.policy = policy
+    /// - Parameter keepsAll: whether all elements are kept while there is no demand, or the newest one only.
+    init(keepsAll: Bool) {
+        self.keepsAll = keepsAll
     }
 
     private var count: Int { elements.count - first }
@@ -50,7 +43,7 @@ struct DemandBuffer<Element: Sendable>: Sendable {
         guard phase != .ended, !isFinished else { return (nil, nil) }
         var dropped: Element?
         // Those in demand are never replaced: their calls are only waiting for the present one.
-        if policy == .newest, let demand, count > demand, let last = elements.popLast() { dropped = last }
+        if !keepsAll, let demand, count > demand, let last = elements.popLast() { dropped = last }
         elements.append(element)
         return (phase == .idle ? next() : nil, dropped)
     }
