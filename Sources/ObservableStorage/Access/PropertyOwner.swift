@@ -1,14 +1,14 @@
 import Synchronization
 
-/// The object that has a property, if it is to be notified of changes of the property's value.
+/// The notifications of the object that has a property.
 ///
-/// A property wrapper is passed its object with each access, not before: the object is linked by the first one.
+/// A property wrapper receives its object only with each access: the first access links the object.
 @usableFromInline final class PropertyOwner: Sendable {
     /// The notifications of an object.
     final class Link: Sendable {
         /// Notifies the object that its property is going to be set.
         let willSet: @Sendable () -> Void
-        /// The subscription to the changes by others, which does not receive those that the property makes.
+        /// The subscription to changes by others; the property's own setter mutes it.
         let token: ObservationToken
         /// An object with the same lifetime. Not the object itself, which may be in its `deinit`: in Objective-C, forming a weak reference
         /// to an object that is being deallocated ends the process.
@@ -52,7 +52,7 @@ import Synchronization
         return link
     }
 
-    /// The link of an object that the caller retains. A link whose lifetime has ended is one of an earlier object at the same address.
+    /// The link of an object that the caller retains. A link whose lifetime has ended belonged to an earlier object at the same address.
     ///
     /// Loading the reference of the object's own link releases nothing, because the object retains what it refers to.
     private static func link(_ id: ObjectIdentifier, in entries: [Entry]) -> Link? {

@@ -11,8 +11,8 @@ public import PropertyListCoding
 /// ``StoredValue/remove(muting:)`` and ``reset()`` inherit again. Nil is stored as the string `$null`, as in a keyed archive; a string that
 /// is equal to it cannot be set in a scene.
 ///
-/// After ``ObservableStore/discard(sceneID:)``, neither this value nor its handles can set anything. A `SceneStore` that is created
-/// afterwards opens the scene again.
+/// After ``ObservableStore/discard(sceneID:)``, neither this instance nor its handles can set values. A `SceneStore` created afterwards
+/// opens the scene again.
 ///
 /// ```swift
 /// let scene = SceneStore(sceneID: "main", base: store)
@@ -75,7 +75,7 @@ public struct SceneStore: Sendable {
         return base.stored(key.scoped(to: scope))
     }
 
-    /// Copies the entries of another storage into this scene, once: of the scene's own file or domain in an earlier version.
+    /// Copies the entries of another storage into this scene, once: those of the file or domain that the scene had in an earlier version.
     ///
     /// Values that the scene already has are kept, and the application's are not changed; see
     /// ``ObservableStore/importEntries(from:once:naming:)``.
