@@ -12,7 +12,7 @@ class Subscription: @unchecked Sendable {
     // The token is retained while the owner exists; it retains this object in turn, which ending releases.
     private let tie = Lock<(owner: WeakReference<AnyObject>, token: ObservationToken)?>(nil)
 
-    /// Whether nothing is to be delivered any more. A released owner ends the subscription.
+    /// Whether deliveries have ended. A released owner ends the subscription.
     final var isEnded: Bool {
         switch phase.load(ordering: .acquiring) {
         case .open: return false
@@ -42,13 +42,13 @@ class Subscription: @unchecked Sendable {
     }
 }
 
-/// One observer of a publisher's elements, and its lifetime: delivery to many is faster if each is one object.
+/// One observer of a publisher's elements, and its lifetime, in one object: two would make delivery to many slower.
 final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     // Sendable because the superclass protects all mutable state.
 
     /// Identifies this subscription in the process; never 0.
     let id: UInt64
-    /// Identifies the token with which a writer skips this subscription; one listener of several keys has a subscription for each.
+    /// Identifies the token with which a writer mutes this subscription; the subscriptions of one listener of several keys share it.
     let tokenID: UInt64
     private let onReceive: @Sendable (Element) -> Void
     // Posts a delivery to a listener that has its own queue.
@@ -108,7 +108,7 @@ struct SubscriberList<Element: Sendable>: Sendable {
         }
     }
 
-    /// All subscribers, each time that the list has doubled in size: the time to find those that are no longer needed.
+    /// All subscribers, each time that the list has doubled in size, to find those that have ended; nil otherwise.
     mutating func sweepCandidates() -> [Subscriber<Element>]? {
         guard subscribers.count >= sweepThreshold else { return nil }
         sweepThreshold = subscribers.count * 2

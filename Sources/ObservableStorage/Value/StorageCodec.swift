@@ -34,7 +34,7 @@ extension StorageCodec {
         StorageCodec(encode: encode, decode: decode)
     }
 
-    /// A codec whose stored form is encoded by another one: JSON that is then compressed, for example.
+    /// A codec whose stored form is encoded by another one, for example to compress JSON.
     ///
     /// - Parameter next: encodes the stored form of this codec.
     public func then<Encoded: Storable>(_ next: StorageCodec<Encoded>) -> StorageCodec {
@@ -72,7 +72,7 @@ extension StorageCodec where Value: RawRepresentable, Value.RawValue: Storable {
 }
 
 extension StorageCodec {
-    /// An array of the elements' own stored forms. Elements that cannot be decoded are left out, and stay stored until the array is set.
+    /// An array of the elements' own stored forms. Elements that cannot be decoded are skipped, and stay stored until the array is set.
     public static func lossy<Element: Storable>() -> StorageCodec where Value == [Element] {
         StorageCodec(
             encode: { try $0.propertyListValue },
