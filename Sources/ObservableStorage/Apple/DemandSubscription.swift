@@ -41,7 +41,7 @@
         ) where Downstream.Input == Element, Downstream.Failure == Never {
             let subscription = DemandSubscription(
                 keepsAll: keepsAll, Calls(receive: { subscriber.receive($0) }, finish: { subscriber.receive(completion: .finished) }))
-            // Before the subscriber receives the subscription, so that it misses nothing from then on.
+            // Before the subscriber receives the subscription, after which it must miss nothing.
             let token = observe(
                 Observer(
                     onReceive: { [weak subscription] element in

@@ -8,7 +8,7 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     public let name = "memory"
     private let state: Lock<(entries: StorageEntries, commits: CommitMemory)>
     private let edits = ChangePublisher<StorageEvent>()
-    // The numbers of the presences that have stored entries, until another edit of the entry.
+    // The number of the presence that has stored an entry, until another edit of the entry.
     private let owners = Lock<(last: UInt64, names: [String: UInt64])>((0, [:]))
 
     /// Creates a backend with some entries, at the first revision of a history of its own.
@@ -90,9 +90,9 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     }
 }
 
-/// The last commits of a storage, of which there is a limited number.
+/// The last commits of a storage, up to a limit.
 private struct CommitMemory: Sendable {
-    // The revision before the first commit that is remembered, and that of the last one.
+    // The revision before the first remembered commit, and that of the last one.
     private var first: StorageRevision
     private var last: StorageRevision
     private var commits: [StorageCommit] = []

@@ -22,8 +22,7 @@ final class Box<Value: Sendable>: Sendable {
 
 /// A weak reference to an object.
 struct WeakReference<Object: AnyObject>: @unchecked Sendable {
-    // Sendable even if the object is not: the reference then only shows whether the object exists, and the last reference to it may be
-    // released on any thread.
+    // Sendable even if the object is not: it only shows whether the object exists, and may release the object on any thread.
 
     private(set) weak var object: Object?
 
