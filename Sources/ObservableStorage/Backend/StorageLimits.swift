@@ -33,15 +33,15 @@ extension StorageBackend {
 }
 
 extension StorageLimits {
-    /// Whether several edits may not fit into one commit.
-    var areOfCommits: Bool { operations != nil || commitSize != nil }
+    /// Whether edits that are each accepted may not fit into one commit together.
+    var applyToCommits: Bool { operations != nil || commitSize != nil }
 
     /// Whether values may be too large.
-    var areOfSizes: Bool { valueSize != nil || commitSize != nil }
+    var applyToSizes: Bool { valueSize != nil || commitSize != nil }
 
     /// Throws an error if a value is too large, or does not fit into any commit.
     fileprivate func requireFitting(_ value: PropertyListValue, for key: String) throws(StorageError) {
-        guard areOfSizes else { return }
+        guard applyToSizes else { return }
         let size = try Self.size(of: value, for: key)
         let limit = min(valueSize ?? .max, (commitSize ?? .max) - key.utf8.count)
         if size > limit { throw .tooLarge(key: key, reason: "\(size) bytes, of which it takes \(max(0, limit))") }
@@ -61,7 +61,7 @@ extension StorageLimits {
 
     /// The oldest pending edits, as many as fit into one commit; edits that were made together stay together.
     func batch(of edits: [String: PendingEdit]) throws(StorageError) -> [String: PendingEdit] {
-        guard areOfCommits else { return edits }
+        guard applyToCommits else { return edits }
         var batch: [String: PendingEdit] = [:]
         var (count, size) = (0, 0)
         var steps: [[String: PendingEdit]] = []

@@ -31,8 +31,8 @@ struct PendingEdit: Sendable {
         return value
     }
 
-    /// Whether the edit is valid, given the stored values.
-    func counts(over stored: (String) -> PropertyListValue?) -> Bool {
+    /// Whether the condition of the edit holds for the stored values.
+    func isValid(over stored: (String) -> PropertyListValue?) -> Bool {
         condition.allSatisfy { stored($0.key) == $0.value }
     }
 }
