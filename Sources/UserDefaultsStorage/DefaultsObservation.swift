@@ -1,7 +1,7 @@
 /// Determines which names of a domain of user defaults are observed individually.
 ///
-/// A state machine without calls: it receives events, and returns the observers to add and to remove. Each observer is added at most once,
-/// and removed with the same bytes, or key-value observing would raise an exception.
+/// A state machine that returns the observers to add and to remove. Each observer is added at most once, and removed under a name of the
+/// same bytes, or key-value observing would raise an exception.
 struct DefaultsObservation: Sendable {
     /// The observers to remove, and then those to add.
     struct Actions: Sendable, Equatable {

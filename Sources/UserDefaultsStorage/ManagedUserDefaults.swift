@@ -38,7 +38,7 @@ public final class ManagedUserDefaults: BlockingStorageBackend, @unchecked Senda
         throw StorageError.unwritable(file: name, reason: "an administrator prescribes these values")
     }
 
-    /// Reports that the entries may have changed, when the domain may have.
+    /// Reports that the entries may have changed, whenever the domain may have changed.
     public func watch(
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
     ) -> ObservationToken {
@@ -57,7 +57,7 @@ struct DefaultsSource {
     func forcedValues(of file: String) throws(StorageError) -> [String: PropertyListValue] {
         var values: [String: PropertyListValue] = [:]
         for name in names() where isForced(name) {
-            // The administrator has just removed it.
+            // Nil if the administrator has just removed it.
             guard let object = object(name) else { continue }
             guard let value = PropertyListValue(foundation: object) else {
                 throw .unreadable(file: file, reason: "what is prescribed for \"\(name)\" is no property list")

@@ -70,8 +70,7 @@ final class SharedDefaults: @unchecked Sendable {
         change { $0.addUsed(names) }
     }
 
-    // Observers are added and removed in order, and not on the thread that reads or writes: it may hold a lock for which an observer of the
-    // program waits inside Foundation.
+    // In order, on a queue: the thread that reads or writes may hold a lock for which an observer of the program waits inside Foundation.
     private func change(_ body: @escaping @Sendable (inout DefaultsObservation) -> DefaultsObservation.Actions) {
         guard observer != nil else { return }
         queue.async { [self] in

@@ -9,8 +9,8 @@
         /// Does nothing: Foundation posts a notification when user defaults are changed.
         func announce(_ defaults: UserDefaults, _ userInfo: [String: String]) {}
 
-        /// Whether the stored object equals one that is set, and may have another type. If not, it must not be removed first, which other
-        /// processes would see.
+        /// Whether the stored object equals one that is set, and may have another type. Only then is it removed first, which other processes
+        /// see.
         static func isHiddenByEquality(_ object: Any, of stored: Any?) -> Bool {
             (stored as? NSObject)?.isEqual(object) == true
         }

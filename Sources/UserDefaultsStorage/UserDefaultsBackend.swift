@@ -108,7 +108,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, CommittingBacken
 
     package var allowsNestedEdits: Bool { true }
 
-    /// Reports that user defaults have changed, as far as Foundation or another backend of this type reports it.
+    /// Reports changes of user defaults of which Foundation or another backend of this type notifies.
     public func watch(
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
     ) -> ObservationToken {

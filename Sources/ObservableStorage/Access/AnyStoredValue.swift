@@ -53,9 +53,8 @@ public struct AnyStoredValue: Sendable {
 
     /// Sets the value from text as a person types it.
     ///
-    /// The text is the value itself, if that is of the key's type, as for a string or an enumeration; otherwise it is read as a Boolean
-    /// (`true`, `false`, `yes`, `no`), a number, a date (ISO 8601), a JSON array or dictionary, or data (Base64), whichever is of the key's
-    /// type.
+    /// The text is stored as it is if the key's type accepts a string, as an enumeration does; otherwise it is read as a Boolean (`true`,
+    /// `false`, `yes`, `no`), a number, a date (ISO 8601), a JSON array or dictionary, or data (Base64), whichever the key's type accepts.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if none is, or the error of ``ObservableStore/set(_:for:muting:)``;
     ///   nothing changes then.
@@ -66,7 +65,7 @@ public struct AnyStoredValue: Sendable {
                 return try key.set(value, in: store)
             } catch .undecodable(let key, let expected, let found, _) {
                 switch value {
-                // Any text is a string, and many are Base64, so that these mismatches do not explain the error.
+                // Any text is a string, and often Base64 as well: these mismatches do not explain the error.
                 case .string, .data: continue
                 default: failure = failure ?? .undecodable(key: key, expected: expected, found: found)
                 }

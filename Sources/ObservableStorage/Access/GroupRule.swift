@@ -2,8 +2,8 @@ import PropertyListCoding
 
 /// The rule of a group for values that depend on each other, and the last values that were valid.
 final class GroupRule<Keys: KeyGroup>: Sendable {
-    // Its keys have no rule, which would retain this object.
-    private let table: KeyTable<Keys>
+    /// The keys without the rule, which would retain this object.
+    let table: KeyTable<Keys>
     private let cache: EntryCache
     private let reports: FailureReports
     private let state: Lock<(lastValid: StoreSnapshot, reported: StorageError?)>
@@ -24,24 +24,19 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
         _ = valid(StoreSnapshot(of: cache, reports))
     }
 
-    /// Throws an error if the values of a snapshot are not valid.
-    func check(_ snapshot: StoreSnapshot) throws(StorageError) {
-        try table.check(snapshot)
-    }
-
     /// Throws an error if the present values would not be valid after a key was set.
     func check<Value>(setting stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) {
         let present = StoreSnapshot(of: cache, reports)
         let values = present.entries
         let next = present.applying(try key.edits(storing: stored) { values[$0] })
-        try check(next)
+        try table.check(next)
         keepLastValid(next)
     }
 
     /// The snapshot if its values are valid, or else the last one whose values were; reports an error once.
     func valid(_ snapshot: StoreSnapshot) -> StoreSnapshot {
         do throws(StorageError) {
-            try check(snapshot)
+            try table.check(snapshot)
             keepLastValid(snapshot)
             return snapshot
         } catch {

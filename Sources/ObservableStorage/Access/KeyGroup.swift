@@ -34,12 +34,12 @@ public protocol KeyGroup: Sendable {
     /// }
     /// ```
     ///
-    /// Setting a key through a ``KeyedStore``, an edit or a transaction fails if the values would not be valid afterwards. If stored values
-    /// are not valid, because another process wrote them, the properties of a ``KeyedStore``, snapshots and streams of several keys have the
-    /// last valid ones, all of one revision, or else the defaults. `failures` reports the error, ``KeyedSnapshot/groupFailure`` has it, and
-    /// ``KeyedStore/check(allowing:)`` throws it at the start; what is stored is kept. The handle of a key, and streams and listeners of a
-    /// single one, have what is stored: see ``StorageKey/validated(_:)``. Nested groups are checked by themselves. The closure is called for
-    /// the defaults, too, and on any thread, without a lock.
+    /// Setting a key through a ``KeyedStore``, an edit or a transaction fails if the values would not be valid afterwards. If another process
+    /// has stored values that are not valid, the properties of a ``KeyedStore``, snapshots and streams of several keys have the last valid
+    /// ones, all of one revision, or else the defaults; what is stored is kept. `failures` reports the error,
+    /// ``KeyedSnapshot/groupFailure`` has it, and ``KeyedStore/check(allowing:)`` throws it. Handles, streams and listeners of a single key
+    /// have the stored value: see ``StorageKey/validated(_:)``. Nested groups are checked separately. The method is also called for the
+    /// defaults, and on any thread, without a lock.
     func validate(_ snapshot: KeyedSnapshot<Self>) throws
 }
 

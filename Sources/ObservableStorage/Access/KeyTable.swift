@@ -6,7 +6,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     let naming: KeyNaming
     /// The keys of the group and of nested groups that are stored properties.
     let storageKeys: [any AnyStorageKey]
-    // The same by the number of the group's key: a key path does not show through which nested groups, with their prefixes, it leads.
+    // By the number of the group's key: a key path does not reveal the nested groups on its way, whose prefixes the name has.
     private let byNumber: [UInt64: any AnyStorageKey]
     private let cache: EntryCache
     private let reports: FailureReports
@@ -19,8 +19,8 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 
     /// Creates the keys of a group.
     ///
-    /// - Parameter isChecked: whether the group's rule and those of nested groups replace values; not for values that are being checked, or
-    ///   that are not the stored ones.
+    /// - Parameter isChecked: whether the rules of the group and of nested groups replace invalid values; false for keys with which the
+    ///   values themselves are checked.
     init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, _ reports: FailureReports, isChecked: Bool = true) {
         let named = keys.storageKeys(naming)
         (self.keys, self.naming, self.cache, self.reports, self.isChecked) = (keys, naming, cache, reports, isChecked)
@@ -71,7 +71,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     /// Makes a transaction fail if the values are not valid by the group's rule.
     func validate(_ transaction: StoreTransaction) {
         guard let rule else { return }
-        do throws(StorageError) { try rule.check(transaction.snapshot) } catch { transaction.fail(error) }
+        do throws(StorageError) { try rule.table.check(transaction.snapshot) } catch { transaction.fail(error) }
     }
 
     /// The key at a key path, with its name in the store.
@@ -119,8 +119,8 @@ private final class KeyPathTable: @unchecked Sendable {
     private typealias FirstKey = (path: ObjectIdentifier, object: Unmanaged<any AnyObject & Sendable>)
     private typealias PathKey = (path: AnyKeyPath, object: any AnyObject & Sendable)
 
-    // By the identity of the key path, unique for each location in the source, because reading the property through it takes longer;
-    // and by the number of the group's key, so that several paths to one property lead to the same.
+    // By the identity of the key path, one for each location in the source, because reading the property through the path takes longer;
+    // and by the number of the group's key, so that all paths to one property share an object.
     private let keys = Lock<(byPath: [ObjectIdentifier: PathKey], byNumber: [UInt64: TrackedKey])>(([:], [:]))
     // The first few, found without the lock and without hashing: otherwise read.settings takes 1.3 times as long. Each is written once,
     // before it is counted, and lives as long as the complete table.

@@ -10,8 +10,8 @@ public struct KeyedSnapshot<Keys: KeyGroup>: Sendable {
         self.table = table
     }
 
-    /// Why the stored values are not valid together, if these are the last valid ones, or the defaults, instead; nil if they are. See
-    /// ``KeyGroup/validate(_:)``.
+    /// The error of stored values that are not valid together, instead of which the snapshot has the last valid ones, or the defaults; nil
+    /// if they are valid. See ``KeyGroup/validate(_:)``.
     public var groupFailure: StorageError? { snapshot.groupFailure }
 
     /// The value of a key; see ``StoreSnapshot/subscript(_:)``.
@@ -40,7 +40,7 @@ extension KeyedStore {
     /// The present values of the group, and the newer ones after each change, as a new stream for each call.
     ///
     /// Each element has the values of one revision. A slow reader receives the newest ones only; the last ones are always delivered.
-    /// Changes of the keys that are stored properties of the group or of a nested group are noticed. Ends like ``values(of:)``.
+    /// Only keys that are stored properties of the group or of a nested group are observed. Ends like ``values(of:)``.
     public func snapshots() -> AsyncStream<KeyedSnapshot<Keys>> {
         store.elements(of: table.storageKeys, as: table.valid) { [table] in KeyedSnapshot($0, table) }
     }

@@ -1,12 +1,11 @@
 import PropertyListCoding
 
 extension KeyedStore {
-    /// Checks all that is stored for the group, for the start of a program: afterwards, a value that is not valid is replaced by the last
-    /// valid one.
+    /// Checks everything that is stored for the group. Call it when the program starts: later, the last valid value replaces an invalid one.
     ///
-    /// Each key must have a value that can be decoded, and each group, also a nested one, values that are valid together; and each stored
-    /// name must be that of a key. Names outside the prefix of the group are not checked, nor are those of scenes and of this library's own
-    /// entries. Inside a dictionary, the names are checked if keys have single values of it.
+    /// The value of each key must be decodable, the values of the group and of each nested group valid together, and each stored name that
+    /// of a key. Names outside the prefix of the group, of scenes and of this library's own entries are not checked. The names inside a
+    /// dictionary are checked if keys have single values of it.
     ///
     /// ```swift
     /// do {
@@ -16,8 +15,8 @@ extension KeyedStore {
     /// }
     /// ```
     ///
-    /// - Parameter isAllowed: whether a name is allowed that no stored property of the group has, as of a computed key or another group;
-    ///   see ``StorageKey/name`` for one inside a dictionary.
+    /// - Parameter isAllowed: whether to accept a name that no stored property of the group has, such as that of a computed key or of
+    ///   another group; see ``StorageKey/name`` for one inside a dictionary.
     /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``.
     public func check(allowing isAllowed: (String) -> Bool = { _ in false }) throws(StorageError) {
         let snapshot = store.snapshot

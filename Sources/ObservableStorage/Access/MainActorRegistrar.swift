@@ -3,13 +3,13 @@ import Observation
 
 /// Notifies the views that read a value of its changes: on the main actor, and never while a value is being read there.
 ///
-/// Reading a key may migrate it, which is a change in the middle of a view's `body`; SwiftUI does not allow notifications there. They are
-/// postponed for every value, because the views of other values may depend on the same key.
+/// Reading a key may migrate it, which is a change in the middle of a view's `body`, where SwiftUI does not allow notifications. They are
+/// postponed for every value, because other values may depend on the same key.
 final class MainActorRegistrar: Observable, Sendable {
     private static let observedPath: any KeyPath<MainActorRegistrar, Void> & Sendable = \.observed
     private static let schedule = Lock(NotificationSchedule<MainActorRegistrar>())
 
-    // Observation tracks a property without a value: the value itself is in the store.
+    // Of a property without a value, which is in the store.
     private let registrar = ObservationRegistrar()
 
     private var observed: Void { () }
@@ -52,18 +52,14 @@ final class MainActorRegistrar: Observable, Sendable {
     }
 }
 
-extension MainActorRegistrar: Hashable {
+extension MainActorRegistrar: Equatable {
     static func == (left: MainActorRegistrar, right: MainActorRegistrar) -> Bool {
         left === right
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(ObjectIdentifier(self))
     }
 }
 
 /// Decides which notifications of the main actor are made at once, and which after the reads that are in progress.
-struct NotificationSchedule<Observed: Hashable> {
+struct NotificationSchedule<Observed: Equatable> {
     private var readCount = 0
     private var postponed: [Observed] = []
     private var isScheduled = false

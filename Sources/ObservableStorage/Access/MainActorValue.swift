@@ -2,9 +2,8 @@ import Observation
 
 /// The value of one key as views observe it.
 ///
-/// Observation is notified of changes on the main actor only: of a change made there before its setter returns, so that it is animated in
-/// `withAnimation`, and of others soon after; see ``StoredValue/addMainActorListener(initial:_:)``. Views that read other keys are
-/// not notified.
+/// Observation is notified on the main actor only: of a change made there, before its setter returns, so that `withAnimation` animates it;
+/// of others, soon after; see ``StoredValue/addMainActorListener(initial:_:)``. Views that read only other keys are not notified.
 final class MainActorValue<Value: Sendable>: Observable, Sendable {
     private typealias Connection = (id: StoredValueID, stored: StoredValue<Value>, token: ObservationToken)
 
@@ -27,8 +26,8 @@ final class MainActorValue<Value: Sendable>: Observable, Sendable {
 
     /// Connects to a stored value, and disconnects from the previous one; does nothing if the identifier is the same.
     ///
-    /// May be called on any thread. It never notifies before it returns; after it has replaced a connection, Observation is notified once,
-    /// for views to which only a binding was passed.
+    /// May be called on any thread. If it replaces a connection, Observation is notified once, after it has returned, for views that only
+    /// have a binding.
     ///
     /// - Parameters:
     ///   - id: identifies the stored value.

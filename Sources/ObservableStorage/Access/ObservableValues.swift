@@ -1,6 +1,6 @@
 public import Observation
 
-/// The values of a group's keys as views observe them, each key by itself; created by `@StoredGroup`, or by a model for its views.
+/// The values of a group's keys for views, which observe each key separately; created by `@StoredGroup`, or by a model for its views.
 ///
 /// ```swift
 /// let settings = ObservableValues(KeyedStore<AppKeys>(.standard))
@@ -8,8 +8,8 @@ public import Observation
 /// settings.debug.showConsole = true
 /// ```
 ///
-/// Observation is notified of changes on the main actor only: of a change made there before its setter returns, so that it is animated in
-/// `withAnimation`, and of others soon after. A ``KeyedStore`` is tracked as well, but its observers are notified on any thread.
+/// Observation is notified on the main actor only: of a change made there, before its setter returns, so that `withAnimation` animates it;
+/// of others, soon after. A ``KeyedStore`` is tracked as well, but its observers are notified on any thread.
 @dynamicMemberLookup
 public final class ObservableValues<Keys: KeyGroup>: Observable, Sendable {
     /// The same values for code that is not a view, with streams, listeners and transactions.

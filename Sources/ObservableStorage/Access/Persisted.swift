@@ -8,8 +8,8 @@
 /// player.$volume.values
 /// ```
 ///
-/// In a class with `@Observable`, the property needs `@ObservationIgnored`, because a property wrapper and the macro exclude each other; it
-/// is observed nevertheless, since the store tracks its reads. A ``KeyedStore`` as a member needs no attribute.
+/// In a class with `@Observable`, the property needs `@ObservationIgnored`, because the macro does not accept property wrappers; it is
+/// observed nevertheless, since the store tracks its reads. A ``KeyedStore`` as a member needs no attribute.
 ///
 /// ```swift
 /// @Observable final class Player {
@@ -17,8 +17,8 @@
 /// }
 /// ```
 ///
-/// In an `ObservableObject`, the property sends `objectWillChange`: on the setting thread before the object sets it, and on the main thread
-/// after a change by others or on another thread, once the object has read or set it.
+/// In an `ObservableObject`, the property sends `objectWillChange`: before the object sets it, on the same thread; and after any other
+/// change, on the main thread, once the object has read or set it.
 @propertyWrapper
 public struct Persisted<Value: Sendable>: Sendable {
     /// The handle to the value.
@@ -93,7 +93,7 @@ extension Persisted where Value: Storable {
     }
 }
 
-// Chosen by the compiler only if no other initializer fits: the message says more than an unmet requirement.
+// The compiler chooses these only if no other initializer fits: their message helps more than an unmet requirement.
 extension Persisted {
     /// Not available: the type cannot be stored without a codec.
     @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// The object that has a property, if it is to be notified of changes of the property's value.
+/// The notifications of the object that has a property.
 ///
-/// A property wrapper is passed its object with each access, not before: the object is linked by the first one.
+/// A property wrapper receives its object only with each access: the first access links the object.
 @usableFromInline final class PropertyOwner: Sendable {
     /// The notifications of an object.
     final class Link: Sendable {
         /// Notifies the object that its property is going to be set.
         let willSet: @Sendable () -> Void
-        /// The subscription to the changes by others, which does not receive those that the property makes.
+        /// The subscription to changes by others; the property's own setter mutes it.
         let token: ObservationToken
-        /// What lives as long as the object. Not the object itself: it may be in its `deinit`, and in Objective-C, forming a weak
-        /// reference to an object that is being deallocated ends the process.
+        /// An object with the same lifetime. Not the object itself, which may be in its `deinit`: in Objective-C, forming a weak reference
+        /// to an object that is being deallocated ends the process.
         let lifetime: WeakReference<AnyObject>
 
         init(willSet: @escaping @Sendable () -> Void, token: ObservationToken, lifetime: WeakReference<AnyObject>) {
@@ -26,8 +26,6 @@ import Synchronization
     // The last type whose objects are not notified: most accesses only compare it. Types are never released.
     private let unlinkedType = Atomic<UInt>(0)
 
-    init() {}
-
     /// The notifications of an object, created by its first access.
     ///
     /// - Parameter make: subscribes; returns nil if objects of this type are not notified.
@@ -40,37 +38,24 @@ import Synchronization
             unlinkedType.store(type, ordering: .relaxed)
             return nil
         }
-        // Moved out of the lock: the last reference to a link or to an object may be among them.
-        let (link, _, _) = entries.take { entries in
-            let (before, objects) = (entries, entries.map(\.link.lifetime.retained))
-            entries = zip(entries, objects).filter { $1.isRetained }.map(\.0)
-            if let known = Self.link(id, in: entries) { return (known, before, objects) }
+        // Released after unlocking, as are the links: the last reference to one may be among them. The objects are not used.
+        nonisolated(unsafe) var objects: [AnyObject?] = []
+        defer { withExtendedLifetime(objects) {} }
+        let (link, _) = entries.take { entries in
+            let before = entries
+            objects = before.map(\.link.lifetime.object)
+            entries = zip(before, objects).filter { $1 != nil }.map(\.0)
+            if let known = Self.link(id, in: entries) { return (known, before) }
             entries.append((id, created))
-            return (created, before, objects)
+            return (created, before)
         }
         return link
     }
 
-    /// The link of an object that the caller retains. A link whose lifetime has ended is one of an earlier object at the same address.
+    /// The link of an object that the caller retains. A link whose lifetime has ended belonged to an earlier object at the same address.
     ///
     /// Loading the reference of the object's own link releases nothing, because the object retains what it refers to.
     private static func link(_ id: ObjectIdentifier, in entries: [Entry]) -> Link? {
         entries.first { $0.id == id && $0.link.lifetime.object != nil }?.link
     }
-}
-
-/// A reference that is only released.
-private struct RetainedObject: @unchecked Sendable {
-    // Sendable because the object is not used.
-    private let object: AnyObject?
-
-    init(_ object: AnyObject?) {
-        self.object = object
-    }
-
-    var isRetained: Bool { object != nil }
-}
-
-extension WeakReference {
-    fileprivate var retained: RetainedObject { RetainedObject(object) }
 }

@@ -104,9 +104,9 @@ public struct StoredValue<Value: Sendable>: Sendable {
 
     /// Calls a closure on the main actor with each change from now on, until the token is cancelled or released.
     ///
-    /// A change that is made on the main actor is delivered before its setter returns; unless the setter is called by this listener, then
-    /// after it, or another thread is calling listeners of the key at that time, then soon after it. A change by another thread or process
-    /// is delivered asynchronously. Changes are delivered in order, each once.
+    /// A change made on the main actor is delivered before its setter returns, with two exceptions: one made by this listener is delivered
+    /// after the listener returns, and one made while another thread calls listeners of the key, soon afterwards. A change by another
+    /// thread or process is delivered asynchronously. Changes are delivered in order, each once.
     ///
     /// After `cancel()` has returned on the main actor, nothing is delivered.
     ///
@@ -115,8 +115,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - initial: whether the current value is delivered first, as a change from itself; before this method returns if it is called on
-    ///     the main actor.
+    ///   - initial: whether the current value is delivered first, as a change from itself; on the main actor, before this method returns.
     ///   - listener: receives the changes; it may read, write and subscribe.
     public func addMainActorListener(
         initial: Bool = false, _ listener: @escaping @MainActor (Change<Value>) -> Void
@@ -159,7 +158,7 @@ extension ObservableStore {
         return key.plain.bits(of: own)
     }
 
-    /// Tracks the possible source entries: inside `withObservationTracking`, the next change by anyone calls `onChange`.
+    /// Tracks the entries from which the value may come.
     fileprivate func access(isSet: () -> Bool) {
         own.access()
         if let fallback, !isSet() { fallback.access() }

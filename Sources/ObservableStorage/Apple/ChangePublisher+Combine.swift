@@ -11,7 +11,7 @@
         ///
         /// Elements that it does not demand are kept, all of them. It finishes after the last element when the publisher finishes.
         public func receive<S: Combine.Subscriber>(subscriber: S) where S.Input == Element, S.Failure == Never {
-            DemandSubscription.start(subscriber, keeping: .all, { $0 }) { observer in
+            DemandSubscription.start(subscriber, keepsAll: true, { $0 }) { observer in
                 var deliveries = Deliveries()
                 let token = add(observer, to: &deliveries)
                 deliveries.deliver()

@@ -21,8 +21,8 @@
 
         private let state: Lock<State>
 
-        private init(_ policy: DemandBuffer<Element>.Policy, _ calls: Calls) {
-            state = Lock(State(buffer: DemandBuffer(policy), calls: calls))
+        private init(keepsAll: Bool, _ calls: Calls) {
+            state = Lock(State(buffer: DemandBuffer(keepsAll: keepsAll), calls: calls))
         }
 
         deinit {
@@ -32,16 +32,16 @@
         /// Subscribes a subscriber to a source.
         ///
         /// - Parameters:
-        ///   - policy: the elements that are kept while there is no demand.
+        ///   - keepsAll: whether all elements are kept while there is no demand, or the newest one only.
         ///   - convert: returns the element for one of the source, nil if there is none.
         ///   - observe: subscribes to the source.
         static func start<Source: Sendable, Downstream: Combine.Subscriber>(
-            _ subscriber: Downstream, keeping policy: DemandBuffer<Element>.Policy, _ convert: @escaping @Sendable (Source) -> Element?,
+            _ subscriber: Downstream, keepsAll: Bool, _ convert: @escaping @Sendable (Source) -> Element?,
             _ observe: (Observer<Source>) -> ObservationToken
         ) where Downstream.Input == Element, Downstream.Failure == Never {
             let subscription = DemandSubscription(
-                policy, Calls(receive: { subscriber.receive($0) }, finish: { subscriber.receive(completion: .finished) }))
-            // Before the subscriber receives the subscription, so that it misses nothing from then on.
+                keepsAll: keepsAll, Calls(receive: { subscriber.receive($0) }, finish: { subscriber.receive(completion: .finished) }))
+            // Before the subscriber receives the subscription, after which it must miss nothing.
             let token = observe(
                 Observer(
                     onReceive: { [weak subscription] element in

@@ -2,7 +2,7 @@
     import FoundationSubset
 
     extension ExpiringActivity {
-        /// The one of `ProcessInfo`, which extensions may use as well, as opposed to that of `UIApplication`.
+        /// That of `ProcessInfo`, which, unlike that of `UIApplication`, extensions may use as well.
         ///
         /// Its closure is called on a concurrent queue: with false, and the activity lasts until it returns; again with true when its time
         /// is about to run out; only with true if the activity is refused. (Apple's documentation of

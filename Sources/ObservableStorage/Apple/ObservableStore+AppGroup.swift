@@ -5,13 +5,12 @@
         /// Opens the store of an application and its extensions: `NAME.plist` in Application Support of their app group's container, on tvOS
         /// in Caches, where the system may remove it.
         ///
-        /// The store follows the application: it writes its edits when the application, or the host of the extension, enters the background,
-        /// and those that are made there, as by an application that plays audio, each time during a background assertion. Without one, which
-        /// the system refuses a process that it is about to suspend, edits wait in memory: they are tried again while the process runs, and
-        /// in the foreground.
+        /// The store writes its edits when the application, or the host of the extension, enters the background. Edits that are made there,
+        /// as by an application that plays audio, are written during a background assertion. If the system refuses one, because it is about
+        /// to suspend the process, they wait in memory, and are tried again while the process runs and in the foreground.
         ///
-        /// If the file cannot be opened, such as before the device was unlocked for the first time after a restart, values are kept in
-        /// memory until it can; see ``availability``.
+        /// While the file cannot be opened, as before the device is first unlocked after a restart, values are kept in memory; see
+        /// ``availability``.
         ///
         /// - Parameters:
         ///   - group: the identifier of the group, such as `group.com.example.app`.

@@ -4,10 +4,10 @@
     // A window is a scene if it has an identifier: the one under which AppKit restores it. Windows with the same identifier are one scene.
 
     extension SceneStore {
-        /// The values of a window, of that of a window controller, or of that in which a view or view controller is shown.
+        /// The values of a window, or of the window of a window controller, view or view controller.
         ///
-        /// Returns nil while there is no window with an identifier. AppKit restores windows by their identifiers, which have to be different
-        /// for windows with values of their own. Neither the window nor the view of a controller is loaded for this.
+        /// Returns nil while there is no window with an identifier, by which AppKit restores it. Windows with values of their own need
+        /// different identifiers. Neither the window nor the view of a controller is loaded for this.
         ///
         /// - Parameters:
         ///   - responder: the window, window controller, view or view controller.
@@ -22,7 +22,7 @@
     extension SceneStoring where Self: NSResponder {
         /// The identifier of the window; nil while there is none with an identifier.
         ///
-        /// Nil off the main actor, too, whose state is read only there: a property then stays in the scene in which it was last used.
+        /// Also nil off the main actor, where the window cannot be read: a property then stays in the scene in which it was last used.
         public nonisolated var sceneID: String? {
             MainActorQueue.ifCurrent { ownSceneID }
         }

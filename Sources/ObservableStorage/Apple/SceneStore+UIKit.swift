@@ -25,7 +25,7 @@
         /// The persistent identifier of the session of a scene, or of the one in which a view or view controller is shown; nil while there is
         /// none.
         ///
-        /// Nil off the main actor, too, whose state is read only there: a property then stays in the scene in which it was last used.
+        /// Also nil off the main actor, where the scene cannot be read: a property then stays in the scene in which it was last used.
         public nonisolated var sceneID: String? {
             MainActorQueue.ifCurrent { ownScene?.session.persistentIdentifier }
         }
@@ -37,7 +37,7 @@
             for session in sessions { discard(sceneID: session.persistentIdentifier) }
         }
 
-        /// Removes all values of every scene without one of the sessions, for sessions that the system discarded while the application was
+        /// Removes all values of every scene that has none of the sessions, for sessions that the system discarded while the application was
         /// not running: `discardScenes(except: UIApplication.shared.openSessions)`.
         ///
         /// The scenes of `storedScene()` in SwiftUI are kept. Scenes with identifiers of your own, such as `storedScene("main")`, are

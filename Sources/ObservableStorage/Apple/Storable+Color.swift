@@ -16,8 +16,8 @@
             self.init(red: components[0], green: components[1], blue: components[2], opacity: components[3])
         }
 
-        /// An array of the four numbers, in steps of a millionth: the frameworks compute some with the precision of `Float`, and a color
-        /// that was read has to be stored as it was.
+        /// An array of the four numbers, rounded to millionths: the frameworks compute some with the precision of `Float`, and a color that
+        /// was read has to be stored unchanged.
         var propertyListValue: PropertyListValue {
             get throws {
                 .array(
@@ -36,7 +36,7 @@
             self.init(.sRGB, red: color.red, green: color.green, blue: color.blue, opacity: color.opacity)
         }
 
-        /// An array of red, green, blue and opacity: of a color that differs between appearances, the one of the light appearance.
+        /// An array of red, green, blue and opacity; for a color that differs between appearances, that of the light appearance.
         public var propertyListValue: PropertyListValue {
             get throws {
                 let color = resolve(in: EnvironmentValues())

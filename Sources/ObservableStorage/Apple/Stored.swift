@@ -96,7 +96,7 @@
         }
     }
 
-    // Chosen by the compiler only if no other initializer fits: the message says more than an unmet requirement.
+    // The compiler chooses these only if no other initializer fits: their message helps more than an unmet requirement.
     extension Stored {
         /// Not available: the type cannot be stored without a codec.
         @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")

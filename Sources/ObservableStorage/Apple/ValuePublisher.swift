@@ -15,14 +15,14 @@
         fileprivate let store: ObservableStore
         fileprivate let key: StorageKey<Output>
 
-        /// Subscribes a subscriber: one that demands a value gets the current one before this returns, unless it is called by a listener
-        /// of the same store, or another thread is calling listeners of the key at that time; then soon after it.
+        /// Subscribes a subscriber. If it demands a value, it receives the current one before this returns; but soon afterwards if this is
+        /// called by a listener of the same store, or while another thread is calling listeners of the key.
         public func receive<S: Combine.Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Never {
             let hasInitial = Atomic(false)
             DemandSubscription.start(
-                subscriber, keeping: .newest,
+                subscriber, keepsAll: false,
                 { (change: Change<Output>) in
-                    // The first one is the value that reading returns, whether the stored value can be decoded or not.
+                    // The first element is what reading returns, even if the stored value cannot be decoded.
                     if hasInitial.exchange(true, ordering: .relaxed), case .undecodable = change.kind { return nil }
                     return change.newValue
                 }, { store.observe(key, initial: true, $0) })

@@ -1,5 +1,5 @@
 #if canImport(SwiftUI)
-    /// The key of a view's property. It is created when the property is connected, because SwiftUI creates the values of views often.
+    /// The key of a view's property, which is created when the property is connected, because SwiftUI creates the structs of views often.
     struct ViewKey<Value: Sendable>: @unchecked Sendable {
         // Sendable because a key path never changes.
 

@@ -40,7 +40,7 @@
         }
     }
 
-    /// The scene that views read last. Each one creates its keys again.
+    /// The scene that views read last, kept because each instance creates its keys again.
     private final class LastScene: Sendable {
         private let last = Lock<SceneStore?>(nil)
 
@@ -104,7 +104,7 @@
 
     /// Where a view's property is stored: an ``ObservableStore``, a ``SceneStore``, `.standard`, `.scene` or `.environment`.
     ///
-    /// A store that an extension names is found by its name in views and, as a member of ``ObservableStore``, everywhere else:
+    /// An extension can name a store for views:
     ///
     /// ```swift
     /// extension StoreLocation where Self == ObservableStore {

@@ -1,4 +1,4 @@
-/// The errors that a backend finds: reported to the stores that watch it, or kept for the first one that does.
+/// The errors of a backend, reported to the stores that watch it, or kept for the first one that does.
 final class BackendReports: Sendable {
     private let publisher = ChangePublisher<StorageError>()
     let kept = Lock<[StorageError]>([])

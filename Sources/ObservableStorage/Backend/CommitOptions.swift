@@ -1,14 +1,14 @@
 /// How a backend stores the edits of a store's commit.
 package struct CommitOptions: Sendable {
-    /// Whether the edits may become durable after the call returns: a journal is synchronized later.
+    /// Whether the call may return before the edits are durable: a journal is synchronized later.
     var isBehind = false
     /// Called by a file under its lock, with the list and its identity, after the edits are in it.
     var whenStored: (@Sendable (_ list: ResolvedPath, _ identity: FileIdentity?) -> Void)?
-    /// Identifies the commit, whose edits the store repeats if its outcome is unknown; nil if it does not.
+    /// Identifies a commit whose edits the store repeats if its outcome is unknown; nil if it does not repeat them.
     package var identity: UInt64?
     /// The identities of earlier commits whose outcome is unknown.
     package var unknown: Set<UInt64> = []
-    /// Called before the edit runs with the outcomes of earlier commits: whether they have taken effect.
+    /// Called before the edit runs, with whether each of these earlier commits has taken effect.
     package var whenResolved: (@Sendable (_ outcomes: [UInt64: Bool]) -> Void)?
 
     package init() {}
@@ -25,8 +25,8 @@ package protocol CommittingBackend: StorageBackend {
 
     /// Whether an edit inside another one, on the same thread, is made separately: false unless the backend implements it.
     ///
-    /// The closure of an edit may end the process, whose last edits are then stored on that thread; otherwise they are stored on another
-    /// thread, and are lost if they have to wait for the first edit.
+    /// The closure of an edit may end the process. If true, the process's last edits are then stored on that thread; otherwise on another
+    /// one, and they are lost if that has to wait for the first edit.
     var allowsNestedEdits: Bool { get }
 }
 

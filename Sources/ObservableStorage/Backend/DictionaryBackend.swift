@@ -30,8 +30,8 @@ public final class DictionaryBackend: BlockingStorageBackend {
     /// - Parameters:
     ///   - name: the name of the storage in errors.
     ///   - get: returns all entries.
-    ///   - set: stores edited entries, which are all in `values`: a storage of single entries stores or removes those of `editedKeys`.
-    ///     If it throws, it must have stored none of them.
+    ///   - set: stores all entries, or in a storage of single entries, stores or removes those of `editedKeys`. If it throws, it must have
+    ///     stored none of them.
     public init(
         name: String = "dictionary", get: @escaping @Sendable () throws -> [String: PropertyListValue],
         set: @escaping @Sendable (_ entries: StorageEntries) throws -> Void

@@ -6,10 +6,9 @@ public import PropertyListCoding
 public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     /// The name of the storage in errors.
     public let name = "memory"
-    private let state: Lock<(entries: StorageEntries, commits: CommitMemory)>
+    // `owners` has the number of the presence that has stored an entry, until another edit of the entry.
+    private let state: Lock<(entries: StorageEntries, commits: CommitMemory, owners: [String: UInt64])>
     private let edits = ChangePublisher<StorageEvent>()
-    // The numbers of the presences that have stored entries, until another edit of the entry.
-    private let owners = Lock<(last: UInt64, names: [String: UInt64])>((0, [:]))
 
     /// Creates a backend with some entries, at the first revision of a history of its own.
     ///
@@ -19,7 +18,7 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     public init(_ entries: [String: PropertyListValue] = [:], rememberedCommits: Int = 1_000) {
         let history = String(UInt64.random(in: .min ... .max), radix: 16)
         let revision = StorageRevision(history: history, number: 0)
-        state = Lock((StorageEntries(entries, revision: revision), CommitMemory(since: revision, limit: rememberedCommits)))
+        state = Lock((StorageEntries(entries, revision: revision), CommitMemory(since: revision, limit: rememberedCommits), [:]))
     }
 
     /// The current entries.
@@ -38,20 +37,20 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
             let stored = edited.stored(at: next)
             // The edit is user code and ran outside the lock: it runs again if another edit was stored meanwhile.
             let changes = StorageChanges(stored.changes(since: before), since: revision, revision: next)
-            let commit = StorageCommit(changes.commitEdits(over: before), revision: next, time: Date())
+            let commit = StorageCommit(
+                changes.values.reduce(into: [:]) { $0[$1.key] = StorageCommit.Edit(from: before[$1.key], to: $1.value) },
+                revision: next, time: Date())
             let (deliveries, _) = state.take { state -> (Deliveries?, StorageEntries) in
                 let latest = state.entries
                 guard latest.revision == revision else { return (nil, latest) }
                 state.entries = stored
                 state.commits.append(commit)
+                for name in changes.values.keys { state.owners[name] = nil }
                 var deliveries = Deliveries()
                 edits.post(to: &deliveries) { .changes(changes) }
                 return (deliveries, latest)
             }
             guard let deliveries else { continue }
-            owners.withLock { owners in
-                for name in stored.changes(since: before).keys { owners.names[name] = nil }
-            }
             deliveries.deliver()
             return stored
         }
@@ -59,16 +58,14 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
 
     /// Makes the last edit of an entry that of a presence, and returns its number.
     func own(_ name: String) -> UInt64 {
-        owners.withLock { owners in
-            owners.last += 1
-            owners.names[name] = owners.last
-            return owners.last
-        }
+        let number = UniqueNumber.next()
+        state.withLock { $0.owners[name] = number }
+        return number
     }
 
     /// Whether an entry has not been edited since a presence stored it.
     func isOwner(_ number: UInt64, of name: String) -> Bool {
-        owners.withLock { $0.names[name] == number }
+        state.withLock { $0.owners[name] == number }
     }
 
     package var allowsNestedEdits: Bool { true }
@@ -88,9 +85,9 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     }
 }
 
-/// The last commits of a storage, of which there is a limited number.
+/// The last commits of a storage, up to a limit.
 private struct CommitMemory: Sendable {
-    // The revision before the first commit that is remembered, and that of the last one.
+    // The revision before the first remembered commit, and that of the last one.
     private var first: StorageRevision
     private var last: StorageRevision
     private var commits: [StorageCommit] = []
@@ -115,12 +112,5 @@ private struct CommitMemory: Sendable {
         guard let revision else { return commits.suffix(limit) }
         guard revision.history == last.history, !first.isNewer(than: revision), !revision.isNewer(than: last) else { return nil }
         return commits.filter { $0.revision.isNewer(than: revision) }
-    }
-}
-
-extension StorageChanges {
-    /// The differences as edits of earlier entries.
-    fileprivate func commitEdits(over entries: StorageEntries) -> [String: StorageCommit.Edit] {
-        values.reduce(into: [:]) { $0[$1.key] = StorageCommit.Edit(from: entries[$1.key], to: $1.value) }
     }
 }

@@ -1,6 +1,6 @@
 package import PropertyListCoding
 
-/// A storage that removes entries by itself when the process that has stored them ends, as a service with leases does.
+/// A storage that removes the entries of a process that has ended, as a service with leases does.
 package protocol PresenceBackend: StorageBackend {
     /// Stores an entry until the presence ends; see ``ObservableStore/presence(_:_:timeToLive:)``.
     ///
@@ -24,7 +24,7 @@ public final class Presence: Sendable {
 
     /// Creates the presence of an entry that is stored.
     ///
-    /// - Parameter onEnd: removes the entry, unless it is another one meanwhile. Called once.
+    /// - Parameter onEnd: removes the entry, unless another edit has set it meanwhile. Called once.
     package init(onEnd: @escaping @Sendable () async throws -> Void) {
         ending = Lock(onEnd)
     }
@@ -36,7 +36,7 @@ public final class Presence: Sendable {
 
     /// Removes the entry, and returns when it is removed. Further calls have no effect.
     ///
-    /// - Throws: ``StorageError`` if the storage cannot be reached; the entry is removed when its time to live has passed then.
+    /// - Throws: ``StorageError`` if the storage cannot be reached; the entry is then removed after its time to live.
     public func end() async throws {
         try await ending.take { $0.take() }?()
     }

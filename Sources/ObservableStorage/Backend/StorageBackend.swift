@@ -3,9 +3,9 @@ public import PropertyListCoding
 
 /// The storage of a store's entries: a file, memory, a service on other machines.
 ///
-/// A store calls `load` and `edit` on its own executor, one at a time: what waits for a disk or a network either suspends, or blocks the
-/// calling thread, which is no thread of the cooperative pool, and is a ``BlockingStorageBackend`` then. Several stores may share one
-/// backend. Errors other than ``StorageError`` are reported unchanged.
+/// A store calls `load` and `edit` on its own executor, one at a time. They wait for a disk or a network by suspending; a
+/// ``BlockingStorageBackend`` blocks the calling thread instead, which does not belong to the cooperative pool. Several stores may share
+/// one backend. Errors other than ``StorageError`` are reported unchanged.
 public protocol StorageBackend: Sendable {
     /// The name of the storage in errors: a path, an address.
     var name: String { get }
@@ -16,11 +16,11 @@ public protocol StorageBackend: Sendable {
     /// Reads the current entries; an empty storage has none.
     nonisolated(nonsending) func load() async throws -> StorageEntries
 
-    /// Runs an edit on the latest entries and stores the result, with no other edit in between of the entries that it read.
+    /// Runs an edit on the latest entries and stores the result, atomically with respect to other edits of the entries that it read.
     ///
     /// The closure may run more than once, each time on newer entries; only the last run takes effect. If it throws, or edits nothing,
-    /// nothing is stored. Its edits have been stored durably when this method returns. A backend that compares instead of locking needs to
-    /// compare only ``StorageEntries/readKeys``.
+    /// nothing is stored. The edits are durable when this method returns. A backend that compares instead of locking needs to compare only
+    /// ``StorageEntries/readKeys``.
     ///
     /// - Returns: all entries now stored, as they will be read back, with their revision.
     /// - Throws: the error of the closure; ``StorageError/unencodable(key:reason:underlying:)`` with the name of an entry that cannot be stored as
@@ -31,8 +31,8 @@ public protocol StorageBackend: Sendable {
 
     /// The value as it will be read back after it was stored: the same value, unless the storage cannot represent it exactly.
     ///
-    /// Called for each value that is set, except integers and Booleans, which every storage can represent, on the thread that sets it; so
-    /// it must not read the storage or wait. Whatever cannot be determined in advance is reported by ``edit(_:)``.
+    /// Called on the thread that sets a value, for each value except integers and Booleans, which every storage can represent; so it must
+    /// not read the storage or wait. What cannot be determined in advance is reported by ``edit(_:)``.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)`` if the value cannot be stored.
     func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue
@@ -43,7 +43,7 @@ public protocol StorageBackend: Sendable {
     /// Reports on a queue that the entries have or may have changed, by any writer, until the token is cancelled or released.
     ///
     /// A redundant report only causes a read, whereas a missing one leaves observers outdated. The first report follows the start of the
-    /// watch, unless the entries at that moment are those of the revision.
+    /// watch, unless the entries then have the given revision.
     ///
     /// - Parameters:
     ///   - revision: the revision of the entries that the store has read, from which differences continue; nil if it has read none, or if
@@ -112,7 +112,7 @@ package protocol NameObservingBackend: StorageBackend {
 
 /// Records which threads hold a lock, and for which resource, so that they can continue under it without locking again.
 ///
-/// Several threads may hold one: the locks of different files, as after a link was turned, or after a lock file was removed.
+/// Several threads may hold one, of different files: after a symbolic link was changed, or after a lock file was removed.
 package final class LockOwner<Resource: Sendable>: Sendable {
     private let resources = Lock<[UInt64: Resource]>([:])
 
@@ -128,7 +128,7 @@ package final class LockOwner<Resource: Sendable>: Sendable {
     package func own<Result>(_ resource: Resource, _ body: () throws -> Result) rethrows -> Result {
         let thread = DeliveryThread.current.number
         resources.withLock { $0[thread] = resource }
-        // The caller keeps the resource until it has left the lock.
+        // The caller retains the resource until after the lock.
         defer { resources.withLock { $0[thread] = nil } }
         return try body()
     }

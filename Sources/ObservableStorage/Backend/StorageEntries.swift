@@ -5,19 +5,19 @@ public import PropertyListCoding
 public struct StorageEntries: Sendable {
     /// The names of the entries that were set or removed through this value.
     public private(set) var editedKeys: Set<String> = []
-    /// The names of the entries on which the edits depend; nil for all. A store records here what a transaction has read; edits that were
-    /// made without reading, as by setting a value, depend on none.
+    /// The names of the entries on which the edits depend; nil for all. Those of a transaction depend on what it has read; those made
+    /// without reading, by setting a value, on none.
     public package(set) var readKeys: Set<String>?
-    /// The paths of the edited values inside the dictionaries of entries of which not all is edited.
+    /// The paths of the edited values inside dictionaries, for entries that are not edited as a whole.
     private(set) var editedPaths: [String: Set<[String]>] = [:]
     /// The revision of the storage in which the entries were read; nil if the storage has none.
     public private(set) var revision: StorageRevision?
     private var base: [String: PropertyListValue]
-    // Edits of some entries of the base: a shared base is not copied for few edits, unless it would retain a large value needlessly.
+    // Edits over the base, so that a shared base is not copied for few edits.
     private var edits: [String: PropertyListValue?] = [:]
     // Copies that were not edited since share a stamp, so that they are known to be equal without a comparison.
     private var stamp: UInt64
-    // The last steps that led to these entries: the stamps before them, and the names of the entries that differ since.
+    // The last steps that led to these entries: the stamp before each, and the names of the entries that it edited.
     private var steps: [(stamp: UInt64, names: Set<String>)] = []
     // The stamp before the first edit.
     private var stampBeforeEdits: UInt64?
@@ -82,7 +82,8 @@ public struct StorageEntries: Sendable {
 
     private mutating func put(_ value: PropertyListValue?, for key: String) {
         edits.updateValue(value, forKey: key)
-        // Editing a copy copies the edits, and sometimes the base: with so many edits both take about the same time.
+        // Editing a copy copies the edits, or else the base: with so many edits both take about the same time. A large value that was
+        // replaced is not retained in the base.
         if edits.count * edits.count > 256 + 2 * base.count || base[key]?.isLarge == true { gather() }
     }
 
@@ -113,7 +114,8 @@ public struct StorageEntries: Sendable {
     /// The same entries, none of them marked as edited.
     var unedited: StorageEntries {
         var entries = self
-        entries.forgetEdits()
+        if let stampBeforeEdits { entries.addStep(from: stampBeforeEdits, editedKeys) }
+        (entries.editedKeys, entries.editedPaths, entries.readKeys, entries.stampBeforeEdits) = ([], [:], nil, nil)
         return entries
     }
 
@@ -124,11 +126,6 @@ public struct StorageEntries: Sendable {
         var entries = unedited
         entries.revision = revision
         return entries
-    }
-
-    private mutating func forgetEdits() {
-        if let stampBeforeEdits { addStep(from: stampBeforeEdits, editedKeys) }
-        (editedKeys, editedPaths, readKeys, stampBeforeEdits) = ([], [:], nil, nil)
     }
 
     /// The entries as they read back from the format in which they were written, none of them marked as edited.
@@ -176,7 +173,7 @@ public struct StorageEntries: Sendable {
 }
 
 extension PropertyListValue {
-    /// Whether the value takes more than about 64 KB. The rest of a larger value is not examined.
+    /// Whether the value takes more than about 64 KB, in bounded time.
     fileprivate var isLarge: Bool {
         var size = 0
         var pending = [self]

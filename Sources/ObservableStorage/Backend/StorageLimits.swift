@@ -2,8 +2,8 @@ import PropertyListCoding
 
 /// How much a storage accepts in one edit.
 ///
-/// A store divides the edits that wait into several commits, except those made in one step. A value, a step or a transaction that is too
-/// large is refused with ``StorageError/tooLarge(key:reason:)``.
+/// A store divides pending edits into several commits, except those made in one step. A value, a step or a transaction that is too large is
+/// refused with ``StorageError/tooLarge(key:reason:)``.
 public struct StorageLimits: Sendable, Hashable {
     /// The number of entries that one edit may set or remove; nil if it is not limited.
     public var operations: Int?
@@ -33,15 +33,15 @@ extension StorageBackend {
 }
 
 extension StorageLimits {
-    /// Whether several edits may not fit into one commit.
-    var areOfCommits: Bool { operations != nil || commitSize != nil }
+    /// Whether edits that are each accepted may not fit into one commit together.
+    var applyToCommits: Bool { operations != nil || commitSize != nil }
 
     /// Whether values may be too large.
-    var areOfSizes: Bool { valueSize != nil || commitSize != nil }
+    var applyToSizes: Bool { valueSize != nil || commitSize != nil }
 
     /// Throws an error if a value is too large, or does not fit into any commit.
     fileprivate func requireFitting(_ value: PropertyListValue, for key: String) throws(StorageError) {
-        guard areOfSizes else { return }
+        guard applyToSizes else { return }
         let size = try Self.size(of: value, for: key)
         let limit = min(valueSize ?? .max, (commitSize ?? .max) - key.utf8.count)
         if size > limit { throw .tooLarge(key: key, reason: "\(size) bytes, of which it takes \(max(0, limit))") }
@@ -52,16 +52,16 @@ extension StorageLimits {
         if let operations, edits.count > operations {
             throw .tooLarge(key: nil, reason: "\(edits.count) entries, of which it takes \(operations)")
         }
-        // A value that was set inside a dictionary is stored with the others there.
+        // A value inside a dictionary is stored with the others there.
         for case (let key, let value?) in edits { try requireFitting(value, for: key) }
         guard let commitSize else { return }
         let size = try Self.size(of: edits)
         if size > commitSize { throw .tooLarge(key: nil, reason: "\(size) bytes, of which it takes \(commitSize)") }
     }
 
-    /// The first of the edits that wait, as many as fit into one commit; edits that were made together stay together.
+    /// The oldest pending edits, as many as fit into one commit; edits that were made together stay together.
     func batch(of edits: [String: PendingEdit]) throws(StorageError) -> [String: PendingEdit] {
-        guard areOfCommits else { return edits }
+        guard applyToCommits else { return edits }
         var batch: [String: PendingEdit] = [:]
         var (count, size) = (0, 0)
         var steps: [[String: PendingEdit]] = []
@@ -76,8 +76,8 @@ extension StorageLimits {
         return batch
     }
 
-    // Steps that share an entry may be too large together. The later ones come first: one sets the entry of which an earlier one removes
-    // an earlier name.
+    // Steps that share an entry may be too large together. The later ones come first: a later step may set an entry whose earlier name is
+    // removed by an earlier step.
     private func dividedIfTooLarge(_ step: [String: PendingEdit]) throws(StorageError) -> [[String: PendingEdit]] {
         let size = try commitSize == nil ? 0 : Self.size(of: step.mapValues(\.value))
         if step.count <= operations ?? .max, size <= commitSize ?? .max { return [step] }

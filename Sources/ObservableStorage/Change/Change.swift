@@ -10,8 +10,8 @@ public struct Change<Value: Sendable>: Sendable {
     public let kind: ChangeKind
     /// The origin of the change.
     public let origin: ChangeOrigin
-    /// The store's revision of this change; increases with every change, and is equal for all changes of a transaction. For changes that
-    /// were made before an observation began, the revision at which it began.
+    /// The store's revision of this change, which increases with every change and is the same for all changes of a transaction. A change
+    /// made before the observation began has the revision at which it began.
     public let revision: UInt64
     /// The revision of the storage that has the new value; nil for an edit that is not written yet, and if the storage has no revisions.
     public let storageRevision: StorageRevision?

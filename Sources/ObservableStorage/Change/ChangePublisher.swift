@@ -1,11 +1,11 @@
 /// Delivers elements to any number of subscribers: each one receives every element, in the order of publishing.
 ///
-/// Elements are delivered on the publishing thread, one at a time; those published meanwhile, by a subscriber or on another thread, are
-/// delivered after it. The number of deliveries by one thread is limited: later elements are delivered on another thread. No lock is
-/// held while subscribers run. If very many elements are queued, publishing waits briefly for space, except inside a subscriber.
+/// Elements are delivered on the publishing thread, one at a time. One that is published meanwhile, by a subscriber or on another thread,
+/// is delivered afterwards. A thread delivers a limited number of elements, and passes the rest to another one. No lock is held while
+/// subscribers run. If very many elements are queued, publishing waits briefly for space, except inside a subscriber.
 public final class ChangePublisher<Element: Sendable>: Sendable {
     private struct State {
-        // Separate, because readers never wait for listeners, and calling very many is faster without a check of each.
+        // Separate, because readers never wait for listeners, and calling very many is faster without checking the kind of each.
         var listeners = SubscriberList<Element>()
         var streams = SubscriberList<Element>()
         var slots = SubscriberList<Element>()
@@ -20,7 +20,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     private let listening: DeliveryQueue
     private let boxing: @Sendable (Element) -> AnyBox?
     private let isAlone: Bool
-    // The source of the publisher, unless elements are published directly; retained by its subscriptions.
+    // The subscription to the source; nil if elements are published directly.
     private let source = Lock<ObservationToken?>(nil)
 
     /// Creates a publisher without subscribers. Its subscriptions end when it is released.
@@ -151,11 +151,14 @@ extension ChangePublisher {
                 deliveries.append(to: queue) { subscriber.finish() }
             } else if observer.slot != nil {
                 state.slots.append(subscriber)
-            } else if observer.isReader {
+            } else if observer.isStream {
                 state.streams.append(subscriber)
             } else {
                 state.listeners.append(subscriber)
-                if let candidates = state.listeners.sweepCandidates() { deliveries.append(to: queue) { Self.sweep(candidates) } }
+                if let candidates = state.listeners.sweepCandidates() {
+                    // Those whose owner was released end.
+                    deliveries.append(to: queue) { for candidate in candidates { _ = candidate.isEnded } }
+                }
             }
             return subscriber
         }
@@ -193,9 +196,5 @@ extension ChangePublisher {
             if let reader = subscriber.slot?.put(box) { readers.append(reader) }
         }
         LatestSlot.resume(readers, with: box)
-    }
-
-    private static func sweep(_ subscribers: [Subscriber<Element>]) {
-        for subscriber in subscribers { _ = subscriber.isEnded }
     }
 }

@@ -1,17 +1,9 @@
 /// The elements for a subscriber that states how many it accepts, and whether it is being called.
 ///
-/// A value without a lock: each function returns the one call to make now, if any. While a call is being made, everything else is only
-/// recorded, and ``delivered(demanding:)`` returns the next call after it. So calls are made one at a time and in order, also if the
-/// subscriber demands, cancels or causes elements inside a call.
+/// A state machine: each function returns the call to make now, if any. While a call is being made, events are only recorded, and
+/// ``delivered(demanding:)`` returns the next call. So calls are made one at a time and in order, even if the subscriber demands, cancels
+/// or causes elements inside a call.
 struct DemandBuffer<Element: Sendable>: Sendable {
-    /// The elements that are kept while there is no demand.
-    enum Policy: Sendable {
-        /// All of them.
-        case all
-        /// The newest one.
-        case newest
-    }
-
     /// A call of the subscriber.
     enum Call: Sendable {
         /// The next element.
@@ -21,36 +13,37 @@ struct DemandBuffer<Element: Sendable>: Sendable {
     }
 
     private enum Phase {
-        /// A call is being made. This is the first phase: the subscriber gets nothing before its subscription.
+        /// A call is being made. The first phase, because the subscriber receives its subscription before any element.
         case calling
         case idle
         case ended
     }
 
-    private let policy: Policy
+    private let keepsAll: Bool
     private var phase = Phase.calling
     private var isFinished = false
     // The number of elements that the subscriber still accepts; nil is without a limit.
     private var demand: Int? = 0
-    // Nil after its delivery, so that it is not retained, and released under the owner's lock, until it is removed.
+    // A delivered element is nil until it is removed, so that it is not retained, nor released under the owner's lock.
     private var elements: [Element?] = []
-    // The index of the first element that was not delivered.
+    // The index of the next element.
     private var first = 0
 
-    init(_ policy: Policy) {
-        self.policy = policy
+    /// - Parameter keepsAll: whether all elements are kept while there is no demand, or the newest one only.
+    init(keepsAll: Bool) {
+        self.keepsAll = keepsAll
     }
 
     private var count: Int { elements.count - first }
 
     /// Adds an element.
     ///
-    /// - Returns: the call to make, and the element that was replaced: it is to be released outside the lock.
+    /// - Returns: the call to make, and the replaced element, to be released outside the lock.
     mutating func append(_ element: Element) -> (call: Call?, dropped: Element?) {
         guard phase != .ended, !isFinished else { return (nil, nil) }
         var dropped: Element?
-        // Those in demand are never replaced: their calls are only waiting for the present one.
-        if policy == .newest, let demand, count > demand, let last = elements.popLast() { dropped = last }
+        // Demanded elements are never replaced: they only wait for the present call to end.
+        if !keepsAll, let demand, count > demand, let last = elements.popLast() { dropped = last }
         elements.append(element)
         return (phase == .idle ? next() : nil, dropped)
     }
@@ -73,9 +66,9 @@ struct DemandBuffer<Element: Sendable>: Sendable {
         return phase == .calling ? next() : nil
     }
 
-    /// Ends everything: there are no further calls.
+    /// Ends the calls.
     ///
-    /// - Returns: the elements in the buffer, which are to be released outside the lock.
+    /// - Returns: the elements in the buffer, to be released outside the lock.
     mutating func cancel() -> [Element] {
         phase = .ended
         defer { (elements, first) = ([], 0) }

@@ -7,9 +7,6 @@ final class LatestValue<Value: Sendable>: Sendable {
     // Contains only boxes of this type.
     let slot = LatestSlot()
 
-    /// Creates an empty slot.
-    init() {}
-
     /// Puts a value into the slot, replacing one that was not taken, or passes it to the waiting reader.
     func send(_ value: Value) {
         let box = Box(value)
@@ -21,7 +18,7 @@ final class LatestValue<Value: Sendable>: Sendable {
         slot.end(keepingValue: true)
     }
 
-    /// The values from now on. Each is delivered to one reader: for several readers create several slots.
+    /// The values from now on, each delivered to one reader.
     var values: AsyncStream<Value> {
         stream(onEnd: ObservationToken {})
     }
@@ -40,9 +37,9 @@ final class LatestValue<Value: Sendable>: Sendable {
     }
 }
 
-/// A slot for one value of any type. Without the type, waiting and delivery cost the same for all types.
+/// A slot for one boxed value of any type, so that waiting and delivery are not generic code.
 final class LatestSlot: Sendable {
-    /// A reader that waits for a value: it is resumed outside the lock, possibly later and on another thread.
+    /// A reader that waits for a value. It is resumed outside the lock, possibly later and on another thread.
     typealias Reader = UnsafeContinuation<AnyBox?, Never>
 
     private struct State: Sendable {
@@ -100,14 +97,14 @@ final class LatestSlot: Sendable {
             for reader in readers { reader.resume(returning: box) }
             return
         }
-        // Resuming a reader costs far more than passing it the value, so the writer continues meanwhile. One thread, so readers run on the
-        // others.
+        // Resuming a reader takes far longer than filling its slot, so the writer does not wait for it. On one thread, which leaves the
+        // others to the readers.
         DispatchQueue.global().async {
             for reader in readers { reader.resume(returning: box) }
         }
     }
 
-    // The number that the writer resumes in less time than another thread takes to start.
+    // As many as can be resumed in the time that another thread takes to start.
     private static let inlineLimit = 8
 
     private func take(orWait reader: Reader?) -> AnyBox?? {
@@ -121,16 +118,5 @@ final class LatestSlot: Sendable {
             }
             return nil
         }
-    }
-}
-
-/// A boxed value, whose type is known to its creator.
-typealias AnyBox = any AnyObject & Sendable
-
-final class Box<Value: Sendable>: Sendable {
-    let value: Value
-
-    init(_ value: Value) {
-        self.value = value
     }
 }

@@ -2,7 +2,7 @@
 public final class ObservationToken: Sendable {
     /// Identifies the subscriptions that a writer skips when it passes this token; 0 if there are none.
     let subscriptionID: UInt64
-    // Until it is cancelled: a token that is retained longer retains nothing of the subscription.
+    // Nil after the cancellation: a token that is retained longer does not retain the subscription.
     private let running: Lock<(subscription: Subscription?, onCancel: @Sendable () -> Void)?>
 
     /// Creates a token that calls a closure once, when it is cancelled or released.
@@ -36,8 +36,8 @@ public final class ObservationToken: Sendable {
     /// After the object is released nothing is delivered; the listener itself is released at the next change, or when the store ends. Tying
     /// the token to another object replaces the first one.
     ///
-    /// This is for tokens of listeners and subscribers only, whose next delivery finds that the object was released. Any other token, such as
-    /// one created with ``init(onCancel:)``, is not retained: the object has to keep it as a property.
+    /// Only for the tokens of listeners and subscribers, whose next delivery finds that the object was released. Any other token, such as one
+    /// created with ``init(onCancel:)``, is not retained: the object has to keep it as a property.
     ///
     /// - Returns: the token, for ending the observation earlier.
     @discardableResult

@@ -12,7 +12,7 @@ class Subscription: @unchecked Sendable {
     // The token is retained while the owner exists; it retains this object in turn, which ending releases.
     private let tie = Lock<(owner: WeakReference<AnyObject>, token: ObservationToken)?>(nil)
 
-    /// Whether nothing is to be delivered any more. A released owner ends the subscription.
+    /// Whether deliveries have ended. A released owner ends the subscription.
     final var isEnded: Bool {
         switch phase.load(ordering: .acquiring) {
         case .open: return false
@@ -42,13 +42,13 @@ class Subscription: @unchecked Sendable {
     }
 }
 
-/// One observer of a publisher's elements, and its lifetime: delivery to many is faster if each is one object.
+/// One observer of a publisher's elements, and its lifetime, in one object: two would make delivery to many slower.
 final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     // Sendable because the superclass protects all mutable state.
 
     /// Identifies this subscription in the process; never 0.
     let id: UInt64
-    /// Identifies the token with which a writer skips this subscription; one listener of several keys has a subscription for each.
+    /// Identifies the token with which a writer mutes this subscription; the subscriptions of one listener of several keys share it.
     let tokenID: UInt64
     private let onReceive: @Sendable (Element) -> Void
     // Posts a delivery to a listener that has its own queue.
@@ -108,7 +108,7 @@ struct SubscriberList<Element: Sendable>: Sendable {
         }
     }
 
-    /// All subscribers, each time that the list has doubled in size: the time to find those that are no longer needed.
+    /// All subscribers, each time that the list has doubled in size, to find those that have ended; nil otherwise.
     mutating func sweepCandidates() -> [Subscriber<Element>]? {
         guard subscribers.count >= sweepThreshold else { return nil }
         sweepThreshold = subscribers.count * 2
@@ -124,32 +124,22 @@ struct SubscriberList<Element: Sendable>: Sendable {
 
 /// The callbacks of a subscriber.
 struct Observer<Element: Sendable>: Sendable {
-    let onReceive: @Sendable (Element) -> Void
-    /// Called once after the last delivery, with the subscription's lifetime.
-    let onFinish: @Sendable (Subscription) -> Void
     /// A serial queue for the calls, instead of the delivering thread.
-    let queue: DispatchQueue?
+    var queue: DispatchQueue?
     /// Whether the calls are made on the main actor.
-    let isOnMainActor: Bool
-    /// Whether elements are only put into a buffer for a reader.
-    let isReader: Bool
-    /// The slot in which the newest element is put for a reader, instead of a call.
-    let slot: LatestSlot?
+    var isOnMainActor = false
+    /// Whether the calls only append elements to the buffer of a stream.
+    var isStream = false
+    /// The slot for the newest element, as boxed by the publisher, instead of calls.
+    var slot: LatestSlot?
     /// The identifier of the token to which the subscription belongs; nil for a token of its own.
     var tokenID: UInt64?
+    var onReceive: @Sendable (Element) -> Void = { _ in }
+    /// Called once after the last delivery, with the subscription's lifetime.
+    let onFinish: @Sendable (Subscription) -> Void
 
-    init(
-        on queue: DispatchQueue? = nil, isOnMainActor: Bool = false, isReader: Bool = false,
-        onReceive: @escaping @Sendable (Element) -> Void, onFinish: @escaping @Sendable (Subscription) -> Void
-    ) {
-        (self.onReceive, self.onFinish, self.queue, self.isReader, slot) = (onReceive, onFinish, queue, isReader, nil)
-        self.isOnMainActor = isOnMainActor
-    }
-
-    /// An observer for which the newest element is put into a slot, as boxed by the publisher.
-    init(slot: LatestSlot, onFinish: @escaping @Sendable (Subscription) -> Void) {
-        (onReceive, self.onFinish, queue, isOnMainActor, isReader, self.slot) = ({ _ in }, onFinish, nil, false, true, slot)
-    }
+    /// Whether delivery runs no code of a listener.
+    var isReader: Bool { isStream || slot != nil }
 }
 
 extension Observer {
@@ -157,9 +147,7 @@ extension Observer {
     static func listener(
         on queue: DispatchQueue? = nil, of tokenID: UInt64? = nil, _ onReceive: @escaping @Sendable (Element) -> Void
     ) -> Observer {
-        var observer = Observer(on: queue, onReceive: onReceive, onFinish: { $0.end() })
-        observer.tokenID = tokenID
-        return observer
+        Observer(queue: queue, tokenID: tokenID, onReceive: onReceive, onFinish: { $0.end() })
     }
 
     /// Calls a closure on the main actor.
@@ -174,9 +162,9 @@ extension Observer {
     }
 
     /// Forwards everything, converted without user code, to a stream.
-    static func stream<Made: Sendable>(
-        _ continuation: AsyncStream<Made>.Continuation, _ make: @escaping @Sendable (Element) -> Made
+    static func stream<Converted: Sendable>(
+        _ continuation: AsyncStream<Converted>.Continuation, _ convert: @escaping @Sendable (Element) -> Converted
     ) -> Observer {
-        Observer(isReader: true, onReceive: { continuation.yield(make($0)) }, onFinish: { _ in continuation.finish() })
+        Observer(isStream: true, onReceive: { continuation.yield(convert($0)) }, onFinish: { _ in continuation.finish() })
     }
 }

@@ -3,7 +3,7 @@ import Dispatch
 /// Runs deliveries in the order in which they were appended, on one thread at a time, without holding a lock.
 ///
 /// The thread that appended a delivery runs it, after a limited number of earlier ones, unless another thread is already delivering from
-/// the queue. The rest is passed to ``DeliveryThreads``, so that no thread delivers for others endlessly.
+/// the queue. Any more are passed to ``DeliveryThreads``, so that no thread delivers for others endlessly.
 final class DeliveryQueue: Sendable {
     typealias Delivery = @Sendable () -> Void
 
@@ -11,7 +11,7 @@ final class DeliveryQueue: Sendable {
     static let capacity = 256
     /// The number of deliveries that a thread runs before it passes the rest to another one.
     static let turn = 64
-    /// The maximum time to wait, because the listener may be waiting for a lock that the caller holds.
+    /// The maximum time to wait; limited, because the listener may be waiting for a lock that the caller holds.
     static let patience: DispatchTimeInterval = .milliseconds(100)
 
     /// The kind of the deliveries, which determines where they may run.
@@ -99,8 +99,7 @@ final class DeliveryQueue: Sendable {
         DeliveryThreads.shared.offer([self])
     }
 
-    /// Runs a limited number of deliveries for a caller that owns the queue, or until the thread has to wait for space in the queue of a
-    /// listener.
+    /// Runs a limited number of deliveries for a caller that owns the queue; fewer if the thread has to wait for space in a listener's queue.
     ///
     /// - Returns: whether deliveries are left, and the caller still owns the queue.
     func takeTurn(on thread: DeliveryThread) -> Bool {

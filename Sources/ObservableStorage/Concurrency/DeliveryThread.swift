@@ -1,7 +1,7 @@
 import Dispatch
 import FoundationSubset
 
-/// The deliveries in progress on a thread: a change made by a listener is delivered after the one that the listener is receiving.
+/// The deliveries in progress on a thread: a change made by a listener is delivered after the change that the listener is receiving.
 final class DeliveryThread {
     // The deliveries caused by those of a group, in order, and the index of the next one.
     private typealias Frame = (group: UInt64, postponed: [DeliveryQueue.Ticket], next: Int)

@@ -1,12 +1,12 @@
 import Dispatch
 
-/// Threads that run the deliveries of queues without a delivering thread: one at first, and another one when all are blocked.
+/// Threads that run the deliveries of queues without a delivering thread: one at first, and one more whenever all are blocked.
 final class DeliveryThreads: Sendable {
     private struct State {
         // Taken queues that wait for a thread.
         var ready: [DeliveryQueue] = []
         var next = 0
-        // Queues that another thread is about to deliver from, unless it takes long: recently offered ones, and those offered earlier.
+        // Queues from which another thread is about to deliver: those offered recently, and those offered earlier, which are overdue.
         var offered: [DeliveryQueue] = []
         var overdue: [DeliveryQueue] = []
         var isOfferTimed = false

@@ -8,8 +8,8 @@ package final class DispatchQueueExecutor: SerialExecutor, TaskExecutor {
     private static let anyKey = DispatchSpecificKey<Bool>()
     private let isPreferred: Bool
 
-    /// - Parameter isPreferred: whether all tasks on it prefer it as their task executor, so that they continue here after each suspension;
-    ///   other tasks would be enqueued once more for each call of the actor to itself.
+    /// - Parameter isPreferred: whether all tasks on it prefer it as their task executor, and continue here after each suspension, instead
+    ///   of being enqueued once more for each call of the actor to itself.
     package init(label: String, isPreferred: Bool = false) {
         self.isPreferred = isPreferred
         queue = DispatchQueue(label: label)

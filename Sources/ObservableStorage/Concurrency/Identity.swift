@@ -9,10 +9,20 @@ enum UniqueNumber {
     }
 }
 
+/// A boxed value, whose type is known to its creator.
+typealias AnyBox = any AnyObject & Sendable
+
+final class Box<Value: Sendable>: Sendable {
+    let value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
+}
+
 /// A weak reference to an object.
 struct WeakReference<Object: AnyObject>: @unchecked Sendable {
-    // Sendable even if the object is not: the reference then only shows whether the object exists, and the last reference to it may be
-    // released on any thread.
+    // Sendable even if the object is not: it only shows whether the object exists, and may release the object on any thread.
 
     private(set) weak var object: Object?
 

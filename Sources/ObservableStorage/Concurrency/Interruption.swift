@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A request that calls end instead of taking, or waiting for, the lock of a file.
+/// A request that calls fail instead of taking, or waiting for, the lock of a file.
 ///
 /// The system terminates a process that holds or waits for the lock of a shared file while it is being suspended (0xDEAD10CC;
 /// realm-swift#6671). Covered calls fail with ``StorageError/suspended(file:edits:)`` instead of locking.
@@ -15,7 +15,7 @@ final class Interruption: Sendable {
         static let expiration = Reason(rawValue: 2)
         /// The process is in the background, where the system may suspend it at any time, except during an activity.
         static let background = Reason(rawValue: 4)
-        /// No reason: the system has granted an activity, which ``background`` does not interrupt.
+        /// Not a reason by itself: the system has granted an activity, which ``background`` does not interrupt.
         fileprivate static let activity = Reason(rawValue: 8)
     }
 
@@ -31,7 +31,7 @@ final class Interruption: Sendable {
         return reasons.contains(.background) && !reasons.contains(.activity)
     }
 
-    /// Makes covered calls end from now on.
+    /// Makes covered calls fail from now on.
     func request(_ reason: Reason) {
         reasons.bitwiseOr(reason.rawValue, ordering: .acquiringAndReleasing)
     }

@@ -26,9 +26,9 @@ package struct Lock<Value>: ~Copyable, Sendable {
         }
     }
 
-    /// Runs a critical section that moves something out of the value, and returns it retained: it is released after unlocking.
+    /// Runs a critical section that moves something out of the value, which is released after unlocking.
     ///
-    /// Releasing may run a user-defined deinit. An unused result of ``withLock(_:)`` may be released by the optimizer before unlocking.
+    /// Releasing may run a user-defined deinit; the optimizer may release an unused result of ``withLock(_:)`` before unlocking.
     @inline(__always)
     @discardableResult
     package borrowing func take<Result: ~Copyable, Failure: Error>(
@@ -41,7 +41,7 @@ package struct Lock<Value>: ~Copyable, Sendable {
 }
 
 extension Lock where Value: Sendable {
-    /// Replaces the value, and returns the one before, which is released after unlocking.
+    /// Replaces the value, and returns the previous one, which is released after unlocking.
     @discardableResult
     package borrowing func exchange(_ new: Value) -> Value {
         take { value in

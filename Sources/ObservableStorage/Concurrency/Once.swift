@@ -46,14 +46,17 @@ final class Once<Value: Sendable>: Sendable {
 
 extension Lock {
     /// The object of a key, created outside the lock if there is none; concurrent callers all get the same one.
-    package borrowing func object<Key: Hashable & Sendable, Object: Sendable>(of key: Key, or make: () -> Object) -> Object
-    where Value == [Key: Object] {
+    ///
+    /// - Parameter limit: the number of objects that are kept; any more are created by each call.
+    package borrowing func object<Key: Hashable & Sendable, Object: Sendable>(
+        of key: Key, limit: Int = .max, or make: () -> Object
+    ) -> Object where Value == [Key: Object] {
         if let known = withLock({ $0[key] }) { return known }
         let object = make()
         return withLock { objects in
             // Another thread may have been faster.
             if let known = objects[key] { return known }
-            objects[key] = object
+            if objects.count < limit { objects[key] = object }
             return object
         }
     }

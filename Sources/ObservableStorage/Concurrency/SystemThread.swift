@@ -10,27 +10,19 @@ package func startThread(stackSize: Int? = nil, _ body: @escaping @Sendable () -
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
     if let stackSize { pthread_attr_setstacksize(&attributes, stackSize) }
-    let thread = ThreadBody(body)
+    let box = Box(body)
     let code = withUnsafeTemporaryPointer { identifier in
-        pthread_create(identifier, &attributes, { ThreadBody.run($0) }, Unmanaged.passRetained(thread).toOpaque())
+        pthread_create(identifier, &attributes, { run($0) }, Unmanaged.passRetained(box).toOpaque())
     }
-    if code != 0 { Unmanaged.passUnretained(thread).release() }
+    if code != 0 { Unmanaged.passUnretained(box).release() }
     return code
 }
 
-private final class ThreadBody {
-    private let body: @Sendable () -> Void
-
-    init(_ body: @escaping @Sendable () -> Void) {
-        self.body = body
-    }
-
-    // The pointer is optional in some C libraries only.
-    static func run(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-        guard let pointer else { return nil }
-        Unmanaged<ThreadBody>.fromOpaque(pointer).takeRetainedValue().body()
-        return nil
-    }
+// The pointer is optional in some C libraries only.
+private func run(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let pointer else { return nil }
+    Unmanaged<Box<@Sendable () -> Void>>.fromOpaque(pointer).takeRetainedValue().value()
+    return nil
 }
 
 // The type of a thread identifier differs between C libraries.

@@ -15,7 +15,7 @@ typealias EditedPaths = [String: [[String]]]
 final class Entry: Observable, @unchecked Sendable {
     // Sendable because `content` is used only while the lock of the entry's store is held; everything else is constant, atomic or locked.
 
-    /// Identifies this entry among all entries that the process has had, including those of the same name.
+    /// Identifies this entry among all that the process has created, including others of the same name.
     let id = UniqueNumber.next()
     let name: String
     /// The cache of the store to which the entry belongs; see ``EntryCache/id``.
@@ -26,7 +26,7 @@ final class Entry: Observable, @unchecked Sendable {
     private let changes = Atomic<UInt64>(0)
     // The caches of the keys that have read the entry.
     private let caches = Lock<(known: [ReadingCache], sweepThreshold: Int)>(([], 4))
-    // Observation tracks the entry as a property without a value, accessed when the entry is read, mutated when it changes.
+    // Of a property without a value, which is accessed when the entry is read and mutated when it changes.
     private let registrar = ObservationRegistrar()
     private let path = Entry.observedPath
     private let wasAccessed = Atomic(false)
@@ -64,7 +64,7 @@ final class Entry: Observable, @unchecked Sendable {
         principal: String? = nil, paths: [[String]]? = nil
     ) -> Bool {
         guard content.value != replaced.value else {
-            // Set explicitly, a value that was made from another one becomes independent of it.
+            // A value that was derived from another one no longer depends on it once it is set explicitly.
             if edit != 0, condition == nil, content.pendingRevision != 0 { content.condition = nil }
             return false
         }
@@ -105,8 +105,8 @@ final class Entry: Observable, @unchecked Sendable {
 }
 
 extension Entry {
-    /// The new value of an entry, and afterwards the previous one: swapped, because copying took half of the time of a write. And the
-    /// values before that one, for readers that cannot decode it.
+    /// The new value of an entry, afterwards the previous one, with the values before that for readers that cannot decode it. Swapped,
+    /// because copying took half of the time of a write.
     typealias Replaced = (value: PropertyListValue?, earlier: [PropertyListValue])
 
     /// The state protected by the store's lock.
@@ -159,9 +159,9 @@ extension Entry {
             value == nil && pendingRevision == 0 && observers.isEmpty
         }
 
-        /// Removes an edit that is now on disk, unless the entry has been edited again; of edits inside the dictionary, the later ones stay.
+        /// Removes an edit that is now on disk, unless the entry has been edited again; later edits inside its dictionary remain pending.
         ///
-        /// - Parameter isStored: whether it was stored, and not given up because of its condition.
+        /// - Parameter isStored: whether it was stored; false if its condition did not hold.
         mutating func markWritten(_ edit: PendingEdit, isStored: Bool) {
             guard pendingRevision == edit.revision else {
                 if let paths, !edit.paths.isEmpty, paths.count > edit.paths.count, paths.starts(with: edit.paths) {
@@ -169,12 +169,12 @@ extension Entry {
                 }
                 return
             }
-            // Set explicitly meanwhile, the value no longer depends on the condition.
+            // The value was set explicitly meanwhile, without the condition.
             if !isStored, condition == nil { return }
             (pendingRevision, condition, principal, paths) = (0, nil, nil, nil)
         }
 
-        /// Expects the values that were just stored, for an edit that was made from them while they were being stored.
+        /// Updates the condition of an edit that was derived from values while these were being stored.
         mutating func expect(_ stored: EntryEdits) {
             guard let expected = condition else { return }
             for name in expected.keys {

@@ -5,7 +5,7 @@ import PropertyListCoding
 /// A value set with a key of the entry's type is valid. Other values are only known to be valid after a reader has decoded them: the values
 /// before them are kept until then. Values inside the entry's dictionary that have keys of their own are valid or invalid one by one.
 struct EntryHistory: Sendable {
-    /// What readers have found of a value inside the entry's dictionary.
+    /// The last valid and the last invalid value at one path inside the entry's dictionary.
     private struct InnerHistory: Sendable {
         /// The last valid value, the type as which it was decoded, and the revision up to which it is known to be so.
         var good: PropertyListValue?
@@ -15,19 +15,12 @@ struct EntryHistory: Sendable {
         var reported: PropertyListValue?
         /// The first revision whose value has not been reported as invalid.
         var unreportedRevision: UInt64 = 0
-
-        /// The same after the entry was removed.
-        var withoutGood: InnerHistory {
-            var removed = self
-            (removed.good, removed.type) = (nil, nil)
-            return removed
-        }
     }
 
-    /// Earlier values that may be valid, the newest first: the one that was replaced last, and the last one that was found to be valid, or
-    /// else the first one that was not read.
+    /// Earlier values that may be valid, the newest first: the one replaced last, and the last one found to be valid, or else the oldest
+    /// one that was not read.
     private(set) var earlier: [PropertyListValue] = []
-    // Whether the first of them is the one that was replaced last, and not one before that.
+    // Whether the first of them is the one replaced last.
     private var hasLast = false
     /// The revision of the store in which the present value was set.
     private(set) var revision: UInt64 = 0
@@ -69,7 +62,12 @@ struct EntryHistory: Sendable {
         self.revision = revision
         let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
         defer { isGood = isTyped }
-        if isRemoval, !inner.isEmpty { inner = inner.mapValues(\.withoutGood) }
+        if isRemoval {
+            for path in inner.keys {
+                inner[path]?.good = nil
+                inner[path]?.type = nil
+            }
+        }
         if isTyped { self.type = type }
         guard let old, !isRemoval, !(isTyped && isGood) else {
             if !earlier.isEmpty { earlier = [] }
@@ -80,7 +78,7 @@ struct EntryHistory: Sendable {
         if hasLast { earlier = [old] + (isGood ? [] : earlier.suffix(1)) }
     }
 
-    /// Whether a value is kept when one inside it is edited by this process: it is copied then.
+    /// Whether a value is kept, which copies it, when this process edits one inside it.
     func keepsValue(_ value: PropertyListValue?, editedAt path: [String]) -> Bool {
         if isGood { return true }
         var inner = value
@@ -92,7 +90,7 @@ struct EntryHistory: Sendable {
         return true
     }
 
-    /// Records that a value inside the present one was edited, which is not kept.
+    /// Records an edit inside the present value, which is not kept.
     mutating func recordInnerEdit(revision: UInt64) {
         (self.revision, hasLast) = (revision, false)
     }
@@ -130,8 +128,8 @@ struct EntryHistory: Sendable {
     ///   - value: the value.
     ///   - name: the names of the key.
     ///   - revision: the revision in which the value was set, or a later one, if it is still present.
-    ///   - good: the earlier value that is used instead: no other one is kept.
-    /// - Returns: whether this has to be reported, which is true once for each value; and earlier values that are no longer needed.
+    ///   - good: the earlier value that is used instead, the only one that is kept.
+    /// - Returns: whether to report this, once for each value; and earlier values that are no longer needed.
     mutating func markInvalid(
         _ value: PropertyListValue, of name: EntryName, revision: UInt64, insteadOf good: PropertyListValue?
     ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
@@ -151,7 +149,7 @@ struct EntryHistory: Sendable {
         let unneeded = [found.good, found.reported].compactMap(\.self)
         if let good, revision >= self.revision { found.good = good }
         let revision = min(revision, self.revision)
-        // The same value in a dictionary in which others have changed is still the one that was reported.
+        // The value was reported already if only others in the dictionary have changed.
         let isNew = revision >= found.unreportedRevision && value != found.reported
         if isNew { found.reported = value }
         found.unreportedRevision = max(found.unreportedRevision, revision + 1)

@@ -4,20 +4,20 @@ import PropertyListCoding
 package struct EntryName: Sendable, Hashable {
     /// The entry that the key reads and writes.
     var own: String
-    /// The path of the value inside the entry, and inside the fallback, if they are dictionaries of which the key has one value.
+    /// The path of the value inside the dictionary of the entry, and of the fallback; empty for the whole entry.
     var path: [String] = []
     /// Earlier names of the entry, the newest first: the first with a value is used, as a whole, while the own entry has none.
     var earlier: [String] = []
-    /// Those of the earlier names under which the value is stored as well, for earlier versions of the program.
+    /// The earlier names under which the value is stored as well, for earlier versions of the program.
     var kept: Set<String> = []
-    /// The entry whose value is used while none of those has one.
+    /// The entry whose value is used while neither the own entry nor an earlier name has one.
     var fallback: String?
     /// Earlier names of the fallback.
     var earlierFallback: [String] = []
 
     /// The beginning of the names of this library's own entries.
     static let reservedPrefix = "ObservableStorage."
-    /// The beginning of the names of entries that observers of all entries do not see: they only describe other entries.
+    /// The beginning of the names of entries that describe other entries, and are hidden from observers of all entries.
     package static let hiddenPrefix = reservedPrefix + "cloud/"
 
     /// The name under which default values are registered.
@@ -66,7 +66,7 @@ package struct EntryName: Sendable, Hashable {
         value(own, earlier, stored) != nil
     }
 
-    /// The first earlier name with a value that was stored there after the key's own one: setting the key would not have left it.
+    /// The first earlier name with a value stored after the key's own one, since setting the key removes or replaces values there.
     func superseded(_ stored: (String) -> PropertyListValue?) -> (name: String, value: PropertyListValue)? {
         guard !earlier.isEmpty, let present = leaf(stored(own)) else { return nil }
         for name in earlier {
@@ -75,7 +75,7 @@ package struct EntryName: Sendable, Hashable {
         return nil
     }
 
-    /// The entry, and the path inside it, of the key's own value; its own one while there is none.
+    /// The entry, and the path inside it, that has the key's value, under the present or an earlier name; the own entry if none has.
     func location(_ stored: (String) -> PropertyListValue?) -> EntryName {
         location(own, earlier, stored)
     }
@@ -113,7 +113,7 @@ package struct EntryName: Sendable, Hashable {
     }
 }
 
-/// For each path, the shortest of them that leads to the same value, or to one that it is inside of.
+/// For each path, the shortest one of the set that is a prefix of it: that of the outermost value in which its value is.
 func outermostPaths(_ paths: Set<[String]>) -> [[String]: [String]] {
     paths.reduce(into: [:]) { outermost, path in
         outermost[path] = (0..<path.count).lazy.map { Array(path[..<$0]) }.first(where: paths.contains) ?? path

@@ -5,7 +5,7 @@ import Synchronization
 /// The entries of a store by name. Used while the store's lock is held.
 struct EntryTable: Sendable {
     private let store: UInt64
-    // Values that were not read or written yet: most of a large file never are, and an entry takes several times the memory.
+    // Values without an entry, which takes several times the memory: most values of a large file are never read or written.
     private var untouched: [String: PropertyListValue]
     private var entries: [Entry] = []
     private var indices: [String: Int] = [:]
@@ -36,8 +36,8 @@ struct EntryTable: Sendable {
         entries.reduce(into: untouched) { $0[$1.name] = $1.content.value }
     }
 
-    /// All values at the present revision. Takes time for the changes since the last call, and copies all values if its result is still
-    /// retained.
+    /// All values at the present revision. Takes time for the changes since the last call, and copies all values if the last result is
+    /// still retained.
     ///
     /// - Returns: the values, and those that were replaced, to be released outside locks.
     mutating func values(at revision: UInt64) -> (values: EntryValues, replaced: [PropertyListValue?], stale: EntryValues?) {
@@ -181,7 +181,7 @@ extension EntryTable {
 
     /// Removes edits that are now on disk, except those repeated meanwhile.
     ///
-    /// - Parameter stored: the values of those that were stored; the others were given up because of their conditions. Nil if all were.
+    /// - Parameter stored: the values that were stored; the conditions of the other edits did not hold. Nil if all were stored.
     mutating func markWritten(_ edits: [String: PendingEdit], as stored: EntryEdits? = nil) {
         for (name, edit) in edits { entry(name)?.content.markWritten(edit, isStored: stored?.keys.contains(name) ?? true) }
         edited = edited.filter { $0.content.pendingRevision != 0 }
@@ -189,7 +189,7 @@ extension EntryTable {
     }
 }
 
-/// Names that are used for the first time, on their way to a storage that observes them.
+/// Passes names that are used for the first time to a storage that observes them.
 final class UsedNames: Sendable {
     private let names = Lock<[String]>([])
     private let queue: DispatchQueue

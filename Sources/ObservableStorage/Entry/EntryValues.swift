@@ -17,7 +17,7 @@ struct EntryValues: Sendable {
         name.previous({ values[$0] }, { histories[$0] })
     }
 
-    /// The values after some edits; for a reader of the edited values, who needs no earlier ones.
+    /// The values after some edits, without earlier values of the edited entries.
     func applying(_ edits: EntryEdits) -> EntryValues {
         var edited = self
         for (name, value) in edits {

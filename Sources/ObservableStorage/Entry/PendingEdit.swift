@@ -4,7 +4,7 @@ import PropertyListCoding
 struct PendingEdit: Sendable {
     /// The value that was set; nil for a removal.
     let value: PropertyListValue?
-    /// The values that must still be stored when the edit is written, if it was made from them; empty for an edit by user code.
+    /// The stored values from which the edit was derived, and without which it is not written; empty for an edit by user code.
     let condition: EntryEdits
     /// The entry to whose edit this one belongs, if it belongs to another one: for an earlier name that is removed.
     var principal: String?
@@ -24,15 +24,15 @@ struct PendingEdit: Sendable {
                 try leaf.replace(leaf.leaf(self.value), in: &value)
             } catch {
                 guard case .unencodable(let key, let reason, _) = error else { throw error }
-                // As an error about the entry, to which the edit belongs.
+                // Pending edits are identified by their entries.
                 throw .unencodable(key: name, reason: "for \"\(key)\": \(reason)")
             }
         }
         return value
     }
 
-    /// Whether the edit is valid, given the stored values.
-    func counts(over stored: (String) -> PropertyListValue?) -> Bool {
+    /// Whether the condition of the edit holds for the stored values.
+    func isValid(over stored: (String) -> PropertyListValue?) -> Bool {
         condition.allSatisfy { stored($0.key) == $0.value }
     }
 }

@@ -1,4 +1,4 @@
-/// Entries, and the total number of their changes, which is the same as long as none of them changes.
+/// Entries, and the total number of their changes, which shows whether any of them has changed since.
 struct EntryVersions: Sendable {
     private let entries: [Entry]
     private let changes: UInt64

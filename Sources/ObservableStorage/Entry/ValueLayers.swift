@@ -39,8 +39,8 @@ struct StoredEntry: Sendable, Equatable {
     /// The value registered for use while none is stored.
     let registered: PropertyListValue?
 
-    /// How a key changes with these values: whether its own one does, which hides the fallback, and whether what changes is removed; nil if
-    /// the key has the same value.
+    /// The change of a key between these values: whether its own value changes, not the fallback's, and whether that is removed; nil if the
+    /// key has the same value.
     func change(to new: StoredEntry) -> (isOwn: Bool, isRemoval: Bool)? {
         if stored != new.stored { return (true, new.stored == nil) }
         return new.stored == nil && fallback != new.fallback ? (false, new.fallback == nil) : nil

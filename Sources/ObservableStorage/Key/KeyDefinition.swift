@@ -17,11 +17,10 @@ import Synchronization
     let editsSeveral: Bool
     /// Whether setting a value may violate the rule of the key's group; false for most keys.
     let hasGroupRule: Bool
-    /// The type of the stored value, if no user code determines whether it can be read again.
+    /// The type of the stored value; nil if user code determines whether the value can be decoded.
     let typeWhenSet: ObjectIdentifier?
-    /// The last value read with the key.
     let readings = ReadingCache()
-    /// The same, where the value is plain.
+    /// The last value read, if it is plain.
     let plain = SeqLock()
     /// The position of the key's entry in the table of the store in which it was last written.
     let entryIndex = Atomic(0)
@@ -55,15 +54,15 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         let codec: StorageCodec<Value>
         /// Identifies values decoded by the codec; equal for keys derived from this one.
         var codecNumber = UniqueNumber.next()
-        /// Throws an error for values that are not valid, stored or set; nil if all are.
+        /// Throws an error for an invalid value, stored or set; nil if all values are valid.
         var validate: (@Sendable (Value) throws -> Void)?
-        /// Throws an error if a stored form, once it is set, makes the values of the key's group invalid; nil if it has no rule.
+        /// Throws an error if setting a stored form would make the values of the key's group invalid; nil if the group has no rule.
         var validateGroup: (@Sendable (PropertyListValue) throws(StorageError) -> Void)?
         /// Convert a value of an earlier type, the newest type first; nil for a value of another type.
         var migrations: [@Sendable (PropertyListValue) throws -> Value?] = []
         /// The scope in which the key has its own value; nil for a key of the application.
         var scope: KeyScope?
-        /// The key whose value this one has while it has no value of its own; at most one.
+        /// The key whose value this one has while it has none of its own; at most one.
         var fallback: [StorageKey<Value>] = []
         let lazyDefault: Once<Value>
         let isNil: @Sendable (Value) -> Bool

@@ -1,6 +1,6 @@
 import PropertyListCoding
 
-/// The naming of a group's keys in the property list: with the prefixes of the enclosing groups, each transformed first.
+/// The naming of a group's keys in the property list: each name is transformed, and then prefixed for the enclosing groups.
 struct KeyNaming: Sendable {
     private var prefix: KeyPrefix
     private let transform: (@Sendable (String) -> String)?
@@ -19,14 +19,14 @@ struct KeyNaming: Sendable {
         return naming
     }
 
-    /// The same naming of keys in a scope.
+    /// The same naming in a scope.
     func scoped(to scope: KeyScope) -> KeyNaming {
         var naming = self
         naming.scope = scope
         return naming
     }
 
-    /// Whether a stored name is one of this naming, whether a key has it or not. Those of scenes are only in their own namings.
+    /// Whether a stored name has the prefix of this naming. The names of a scene belong to the naming in that scene only.
     func contains(_ name: String) -> Bool {
         guard let scope else { return prefix.contains(name) && !KeyPrefix([KeyScope.folder]).contains(name) }
         guard scope.prefix.contains(name) else { return false }
@@ -36,19 +36,14 @@ struct KeyNaming: Sendable {
 
     /// A key with its transformed name and earlier names.
     func apply<Value>(to key: StorageKey<Value>) -> StorageKey<Value> {
-        let key = prefix.components.isEmpty && transform == nil ? key : key.named(fallbackName)
+        let key = prefix.components.isEmpty && transform == nil ? key : key.named { prefix.name(transform?($0) ?? $0) }
         return scope.map(key.scoped) ?? key
-    }
-
-    private func fallbackName(_ own: String) -> String {
-        prefix.name(transform?(own) ?? own)
     }
 }
 
 /// A key of any value type.
 package protocol AnyStorageKey<Value>: Sendable {
     associatedtype Value: Sendable
-    /// The key.
     var storageKey: StorageKey<Value> { get }
 }
 
@@ -76,7 +71,7 @@ struct KeyPrefix: Sendable, Hashable {
         self.components = components
     }
 
-    /// The common prefix of all names; empty without components.
+    /// The text before each name; empty without components.
     var beginning: String {
         components.map { Self.escaped($0) + "/" }.joined()
     }

@@ -1,12 +1,12 @@
 import PropertyListCoding
 
-/// A scope in which keys have their own values besides those of their fallbacks, for example a scene.
+/// A scope in which keys have values of their own, and otherwise those of their fallbacks: a scene.
 struct KeyScope: Sendable, Hashable {
     /// The prefix of the names.
     let prefix: KeyPrefix
     /// Whether a value set in the scope also becomes the fallback's value, with which other scopes start.
     let writesThrough: Bool
-    /// The number of the last discarding of the scope before it was opened; 0 if there was none. See ``DiscardedScopes``.
+    /// The number under which the scope was last discarded before it was opened; 0 if it never was. See ``DiscardedScopes``.
     var generation: UInt64 = 0
 
     /// The first component of the names of all scenes' values.
@@ -16,11 +16,11 @@ struct KeyScope: Sendable, Hashable {
     static let storedNil = PropertyListValue.string("$null")
 }
 
-/// The scopes of a store that were discarded, each with the number of the last time.
+/// The discarded scopes of a store, each with a number that increases each time.
 ///
 /// A value cannot be set in a scope that was discarded after it was opened, because nothing would ever remove it again.
 struct DiscardedScopes: Sendable {
-    // A service may discard any number of sessions, and what still refers to the first ones ends at some time.
+    // A service may discard any number of sessions: the oldest are forgotten, to which hardly anything refers any more.
     private static let limit = 1_000
 
     private var numbers: [KeyPrefix: UInt64] = [:]

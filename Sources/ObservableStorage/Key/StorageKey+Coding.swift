@@ -72,9 +72,9 @@ extension StorageKey {
         return value
     }
 
-    /// The value in the newest earlier type that the stored value has, and that can be converted; nil if it has none.
+    /// The value converted by the first migration that accepts the stored value's type and succeeds; nil if none accepts it.
     ///
-    /// - Throws: the first error of those that convert a value of its type, if all of them throw.
+    /// - Throws: the error of the first migration that accepts the type, if all of those throw.
     func migrated(_ stored: PropertyListValue) throws -> Value? {
         var failure: (any Error)?
         for migrate in definition.traits.migrations {
@@ -106,19 +106,19 @@ extension StorageKey {
     ///   - decode: decodes one of these.
     ///   - earlier: the previous stored and fallback values, the newest first; called if the present one is invalid, to find the last valid
     ///     value.
-    /// - Returns: the value; the error of an invalid present value; and the earlier value that replaces it, if any.
+    /// - Returns: the value, the error of an invalid present value, and the earlier stored value that replaces that.
     func value(
         of entry: StoredEntry, _ decode: (PropertyListValue) throws(StorageError) -> Value,
         orLastOf earlier: () -> (own: [PropertyListValue], fallback: [PropertyListValue])
     ) -> (value: Value, failure: StorageError?, good: PropertyListValue?) {
-        guard let counting = entry.stored ?? entry.fallback ?? entry.registered else { return (defaultValue, nil, nil) }
+        guard let present = entry.stored ?? entry.fallback ?? entry.registered else { return (defaultValue, nil, nil) }
         if let none = nilValue(storedAs: entry.stored) { return (none, nil, nil) }
         do {
-            return (try decode(counting), nil, nil)
+            return (try decode(present), nil, nil)
         } catch {
             let (own, fallback) = earlier()
-            let ofCounting = entry.stored == nil ? (entry.fallback == nil ? [] : fallback) : own
-            if let (value, good) = firstDecoded(ofCounting, areOwn: entry.stored != nil) { return (value, error, good) }
+            let previous = entry.stored == nil ? (entry.fallback == nil ? [] : fallback) : own
+            if let (value, good) = firstDecoded(previous, areOwn: entry.stored != nil) { return (value, error, good) }
             var others: [PropertyListValue?] = [entry.registered]
             if entry.stored != nil, let next = entry.fallback { others = [next] + fallback + others }
             return (firstDecoded(others.compactMap { $0 })?.value ?? defaultValue, error, nil)

@@ -9,7 +9,7 @@ extension StorageKey {
     ///
     /// - Parameters:
     ///   - type: the earlier type.
-    ///   - transform: converts an earlier value; if it throws, reading has the error. The result is kept until what is stored changes.
+    ///   - transform: converts an earlier value; reading throws its error. The result is cached until the stored value changes.
     public func migrating<Old: Storable>(
         from type: Old.Type = Old.self, _ transform: @escaping @Sendable (Old) throws -> Value
     ) -> StorageKey {
@@ -36,10 +36,10 @@ extension StorageKey {
     /// The same key, whose entry had another name earlier.
     ///
     /// The value under the earlier name is the key's value while the present name has none: reading and observing use it, `isSet` is true.
-    /// Reading stores nothing: an earlier version of the program still finds the value, until the key is set or removed, which removes the
-    /// entry of the earlier name, or until ``ObservableStore/migrateValue(of:)``. A value that is stored there later, as by an
-    /// earlier version, is not used, and reported once in ``ObservableStore/failures`` (``StorageError/superseded(key:earlierName:)``).
-    /// Declare several of them from the newest name to the oldest.
+    /// Reading stores nothing: an earlier version of the program still finds the value until the key is set or removed, which removes the
+    /// entry of the earlier name, or until ``ObservableStore/migrateValue(of:)``. A value that an earlier version stores there afterwards is
+    /// not used, but reported once in ``ObservableStore/failures`` (``StorageError/superseded(key:earlierName:)``). Declare several of them
+    /// from the newest name to the oldest.
     ///
     /// - Parameters:
     ///   - name: the earlier name.
@@ -75,7 +75,7 @@ extension StorageKey {
         return edits
     }
 
-    /// The edits that remove the key's own value: any earlier name that is left would give it one again.
+    /// The edits that remove the key's own value, and the entries of earlier names, which would supply a value again.
     func removals(over current: (String) -> PropertyListValue?) -> EntryEdits {
         let entryName = definition.entryName
         let left = entryName.path.isEmpty ? nil : entryName.removing(from: current(entryName.own))
@@ -105,7 +105,7 @@ extension StorageKey {
         do throws(StorageError) {
             return try self.stored(defaultValue).map { value throws(StorageError) in try edits(storing: value, over: stored) }
         } catch {
-            // What cannot be written is not changed; setting it reports the error.
+            // Setting the key reports the error.
             return nil
         }
     }

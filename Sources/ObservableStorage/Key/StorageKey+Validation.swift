@@ -14,7 +14,7 @@ extension StorageKey {
                 try earlier?(value)
                 try rule(value)
             }
-            // A value that was decoded without the rule is not used.
+            // Values cached without the rule must not be used.
             traits.codecNumber = UniqueNumber.next()
         }
     }

@@ -16,10 +16,9 @@ public struct StorageKey<Value: Sendable>: Sendable {
 
     /// The entry's name in the property list. Any text; `.` and `/` have no meaning.
     ///
-    /// For a value inside nested dictionaries, the names on the way to it, each after a `.`: `.server.port`, whereas `server.port` is the
-    /// name of an entry. On the way, `.` and `\` in a name are written as `\.` and `\\`.
+    /// For a value inside nested dictionaries, the path to it, with a `.` before each name: `.server.port`, whereas `server.port` is the
+    /// name of an entry. In a path, `.` and `\` in a name are written as `\.` and `\\`.
     public var name: String { definition.entryName.text }
-    /// The condition under which reading writes the default.
     var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
     /// The value if none is stored or registered; created once, when it is first needed.
     public var defaultValue: Value { definition.traits.lazyDefault.value }
@@ -29,13 +28,10 @@ public struct StorageKey<Value: Sendable>: Sendable {
         makeDefault: @escaping @Sendable () -> Value
     ) {
         self.init(
-            KeyDefinition.Traits(
-                entryName: EntryName(own: name, path: path), persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault),
-                isNil: Self.nilCheck()))
-    }
-
-    private init(_ traits: KeyDefinition<Value>.Traits) {
-        self.init(KeyDefinition(traits))
+            KeyDefinition(
+                KeyDefinition.Traits(
+                    entryName: EntryName(own: name, path: path), persistsDefault: persistsDefault, codec: codec,
+                    lazyDefault: Once(makeDefault), isNil: Self.nilCheck())))
     }
 
     init(_ definition: KeyDefinition<Value>) {
@@ -57,7 +53,7 @@ public struct StorageKey<Value: Sendable>: Sendable {
     func with(_ change: (inout KeyDefinition<Value>.Traits) -> Void) -> StorageKey {
         var traits = definition.traits
         change(&traits)
-        return StorageKey(traits)
+        return StorageKey(KeyDefinition(traits))
     }
 }
 
@@ -142,7 +138,7 @@ extension StorageKey {
     }
 }
 
-// Chosen by the compiler only if no other initializer fits: the message says more than an unmet requirement.
+// The compiler chooses these only if no other initializer fits: their message helps more than an unmet requirement.
 extension StorageKey {
     /// Not available: the type cannot be stored without a codec.
     @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")

@@ -1,10 +1,10 @@
 extension ObservableStore {
     /// Removes all values of a scene in one revision, for a scene that has ended.
     ///
-    /// What was created before cannot set values in the scene any more, because nothing would ever remove them: each ``SceneStore`` with
-    /// its handles and groups of keys, and the ``SceneStored`` properties of objects. A setter that throws has the error
-    /// ``StorageError/discardedScene(key:)``, others report it in ``failures``; with `writesThrough`, the application's value stays, too.
-    /// What a running transaction has set in the scene is removed when it ends. Observers remain, and receive the application's values.
+    /// Every ``SceneStore`` of the scene, its handles and groups of keys, and the ``SceneStored`` properties of existing objects can no
+    /// longer set values there, because nothing would ever remove them: throwing setters throw ``StorageError/discardedScene(key:)``,
+    /// others report it in ``failures``; with `writesThrough`, they do not set the application's value either. Values that a running
+    /// transaction has set in the scene are removed when it ends. Observers remain, and receive the application's values.
     ///
     /// A `SceneStore` that is created afterwards opens the scene again, for itself. Use ``SceneStore/reset()`` for a scene that goes on
     /// without its values. Only this store refuses values: another process that uses the scene still sets them.
@@ -13,10 +13,9 @@ extension ObservableStore {
         discard(prefix) { prefix.contains($0) ? prefix : nil }
     }
 
-    /// Removes all values of every scene that is not listed in one revision, for scenes that ended while the application was not running.
+    /// Removes, in one revision, all values of every scene that is not listed, for scenes that ended while the application was not running.
     ///
-    /// Scenes that only another process uses have to be listed as well. What is left of a scene whose values are removed cannot set values
-    /// any more; see ``discard(sceneID:)``.
+    /// Scenes that only another process uses have to be listed as well. A discarded scene accepts no values; see ``discard(sceneID:)``.
     public nonisolated func discardScenes(except sceneIDs: some Sequence<String>) {
         let kept = Set(sceneIDs)
         discardScenes { !kept.contains($0) }

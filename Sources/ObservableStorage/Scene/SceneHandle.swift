@@ -1,11 +1,11 @@
 import Observation
 
-/// A property of one object, in the object's present scene: that of its last access, until the object is in another one.
+/// A property of one object, in the scene in which the object was last found.
 ///
 /// If the scene was discarded after the object was created, the value cannot be set, even if the scene was opened again since.
 ///
-/// Before there is a scene, the value is the application's, unless the property was written: then it is the written value, which is set in
-/// the scene at the first access after there is one; for objects of UIKit and AppKit, also at the first notification of their scene.
+/// Before there is a scene, the value is the application's. A value set before is kept, and set in the scene by the first access after
+/// there is one; for objects of UIKit and AppKit, at the latest at the first notification of their scene.
 final class SceneHandle<Value: Sendable>: Observable, Sendable {
     private struct State {
         var property = SceneProperty<SceneStore, Value>()
@@ -66,7 +66,7 @@ final class SceneHandle<Value: Sendable>: Observable, Sendable {
         return waiting == nil && state.withLock({ $0.property.scene != nil }) ? stored : nil
     }
 
-    // Observed as a property without a value, which changes when a value is kept, and when the object is in another scene.
+    // A property without a value for Observation, which changes when a value is kept, and when the object is in another scene.
     private var observed: Void { () }
 
     private func notify() {

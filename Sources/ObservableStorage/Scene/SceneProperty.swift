@@ -1,7 +1,7 @@
 /// Which scene a property belongs to, and the value written before there was one: a state machine.
 ///
-/// A written value waits for a scene, and precedes what is stored until it has been set there. Once there has been a scene and nothing
-/// waits, nothing ever waits again: an object that leaves its scene keeps the last one until it is in another.
+/// A value written before there is a scene waits for one, and hides what is stored until it has been set there. Later values never wait:
+/// an object that leaves its scene keeps using it until it is in another.
 struct SceneProperty<Scene, Value> {
     /// A value that waits for a scene; the number distinguishes it from one written later.
     typealias Waiting = (value: Value, number: UInt64)
@@ -22,7 +22,7 @@ struct SceneProperty<Scene, Value> {
         case stored
         /// The value is this one, which waits, or is being set by another call.
         case waiting(Value)
-        /// The caller sets this value in the scene, calls ``SceneProperty/moved(_:)`` with its number, and accesses the property again.
+        /// The caller sets this value in the scene, passes its number to ``SceneProperty/moved(_:)``, and accesses the property again.
         case move(Waiting)
     }
 

@@ -11,8 +11,8 @@ public import PropertyListCoding
 /// ``StoredValue/remove(muting:)`` and ``reset()`` inherit again. Nil is stored as the string `$null`, as in a keyed archive; a string that
 /// is equal to it cannot be set in a scene.
 ///
-/// After ``ObservableStore/discard(sceneID:)``, neither this value nor its handles can set anything. A `SceneStore` that is created
-/// afterwards opens the scene again.
+/// After ``ObservableStore/discard(sceneID:)``, neither this instance nor its handles can set values. A `SceneStore` created afterwards
+/// opens the scene again.
 ///
 /// ```swift
 /// let scene = SceneStore(sceneID: "main", base: store)
@@ -75,7 +75,7 @@ public struct SceneStore: Sendable {
         return base.stored(key.scoped(to: scope))
     }
 
-    /// Copies the entries of another storage into this scene, once: of the scene's own file or domain in an earlier version.
+    /// Copies the entries of another storage into this scene, once: those of the file or domain that the scene had in an earlier version.
     ///
     /// Values that the scene already has are kept, and the application's are not changed; see
     /// ``ObservableStore/importEntries(from:once:naming:)``.
@@ -115,15 +115,8 @@ private final class ScopedKeys: Sendable {
     }
 
     func scoped<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
-        let id = key.definition.id
-        if let known = keys.withLock({ $0[id] }) { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
-        let scoped = key.scoped(to: scope)
-        return keys.withLock { keys in
-            // Another thread may have been faster: all use the same one.
-            if let known = keys[id] { return StorageKey(unsafeDowncast(known, to: KeyDefinition<Value>.self)) }
-            if keys.count < Self.limit { keys[id] = scoped.definition }
-            return scoped
-        }
+        let scoped = keys.object(of: key.definition.id, limit: Self.limit) { key.scoped(to: scope).definition }
+        return StorageKey(unsafeDowncast(scoped, to: KeyDefinition<Value>.self))
     }
 }
 

@@ -8,11 +8,10 @@
 /// }
 /// ```
 ///
-/// Before its object has a scene, a property has the application's value, and each access looks for the scene. A value that is set before
-/// is kept, and is set in the scene at the first access to the property after there is one; that of an object of UIKit or AppKit at the
-/// latest when its scene becomes active or enters the background, its window becomes the key window, or the application ends. If the object
-/// ends before, the application's store reports it in its `failures`. An object that leaves its scene keeps using it until it is in another
-/// one.
+/// Before its object has a scene, a property has the application's value, and each access looks for the scene. A value set before is kept,
+/// and set in the scene by the first access after there is one; for an object of UIKit or AppKit, at the latest when its scene becomes
+/// active or enters the background, its window becomes the key window, or the application ends. If the object is released before, the
+/// application's store reports it in its `failures`. An object that leaves its scene keeps using it until it is in another one.
 @propertyWrapper
 public struct SceneStored<Value: Sendable> {
     private let key: StorageKey<Value>
@@ -93,7 +92,7 @@ extension SceneStored where Value: Storable {
     }
 }
 
-// Chosen by the compiler only if no other initializer fits: the message says more than an unmet requirement.
+// The compiler chooses these only if no other initializer fits: their message helps more than an unmet requirement.
 extension SceneStored {
     /// Not available: the type cannot be stored without a codec.
     @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")

@@ -67,7 +67,7 @@ struct EntryCacheState: Sendable {
     /// - Returns: nil if that is not possible, because the edit has to be made as one of the whole entry.
     mutating func edit(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) -> [EntryChange]? {
         let entry = entries.ensureEntry(name.own)
-        guard !limits.areOfSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
+        guard !limits.applyToSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
         try requireEditable()
         let isObservedAround = hasAllObservers || entry.content.observers.contains { name.isInside($0.name) }
         var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, entry.content.history.earlier)

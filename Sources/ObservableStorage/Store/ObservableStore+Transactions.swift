@@ -69,7 +69,7 @@ extension ObservableStore {
     /// - Returns: the deliveries for observers.
     func commit(_ origin: ChangeOrigin, _ body: Body) async throws -> Deliveries {
         try await inTurn {
-            guard backend.limits.areOfCommits else { return try await commitNow(origin, body) }
+            guard backend.limits.applyToCommits else { return try await commitNow(origin, body) }
             // The edits made before leave no room for the transaction. Those that are made meanwhile follow it.
             let last = cache.update { $0.revision }
             while cache.update({ $0.entries.isPending(upTo: last) }) { cache.deliver(try await commitNow()) }

@@ -33,7 +33,7 @@ struct PendingCommit: Sendable {
         var run = Run(found: found)
         let remaining = unknownEdits.remaining(of: edits)
         run.namesStored = Set(edits.keys).subtracting(remaining.keys)
-        run.effective = remaining.filter { $0.value.counts { run.found[$0] } }
+        run.effective = remaining.filter { $0.value.isValid { run.found[$0] } }
         return run
     }
 

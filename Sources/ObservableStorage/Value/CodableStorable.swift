@@ -7,8 +7,8 @@ public import PropertyListCoding
 /// let account = StorageKey<Account?>("account")
 /// ```
 ///
-/// In a project that isolates everything to the main actor by default, a type that is `Codable` only, and is stored with a codec such as
-/// ``StorageCodec/json``, has to be `nonisolated struct Account: Codable`: stores encode on other threads. This protocol implies it.
+/// Stores encode on any thread. In a module whose default isolation is the main actor, a type that is only `Codable`, and is stored with a
+/// codec such as ``StorageCodec/json``, therefore has to be `nonisolated struct Account: Codable`; this protocol implies it.
 ///
 /// The stored form is that of ``StorageCodec/propertyList``.
 public protocol CodableStorable: Codable, Storable {}
@@ -29,7 +29,7 @@ extension CodableStorable {
     }
 }
 
-// Both protocols have a form for an enumeration with a raw value. Its encoding is used, which is the raw value by default.
+// `Storable` has members for raw values, too, which would be ambiguous. The encoding is used, which is the raw value by default.
 extension CodableStorable where Self: RawRepresentable, RawValue: Storable {
     /// Decodes the value from its stored form.
     public init(propertyListValue: PropertyListValue) throws {
@@ -44,7 +44,7 @@ extension CodableStorable where Self: RawRepresentable, RawValue: Storable {
     }
 }
 
-// Each element is encoded by itself. Because of the conformance, keys cache the decoded values: decoders are slow.
+// Each element is encoded separately. The conformance makes keys cache decoded values, because decoders are slow.
 extension Optional: CodableStorable where Wrapped: CodableStorable {}
 extension Array: CodableStorable where Element: CodableStorable {}
 extension Set: CodableStorable where Element: CodableStorable {}

@@ -2,8 +2,8 @@ import FoundationSubset
 import PropertyListCoding
 
 extension StorageCodec where Value: Storable {
-    /// The value's own stored form, which also reads other types that denote the same value, as `UserDefaults` does: for files that people
-    /// or other programs write.
+    /// The value's own stored form, which also reads other types that denote the same value, as `UserDefaults` does, for files written by
+    /// people or other programs.
     ///
     /// ```swift
     /// let port = StorageKey("port", codec: .lenient, default: 80)
@@ -13,8 +13,8 @@ extension StorageCodec where Value: Storable {
     /// - `1`, `1.0`, `"1"`, `"YES"`, `"true"` and `"y"` are true, `0`, `"NO"`, `"false"` and `"n"` are false; in upper or lower case.
     /// - `42` is the string `"42"`, `1.5` is `"1.5"`, and `true` is `"1"`.
     ///
-    /// Other values are errors where `UserDefaults` loses information: it reads `"abc"` as 0 and `"12abc"` as 12, `1.5` as the integer 1,
-    /// and every number but 0 as true. The elements of a collection are not converted.
+    /// Where `UserDefaults` loses information, the value is an error: it reads `"abc"` as 0 and `"12abc"` as 12, `1.5` as the integer 1, and
+    /// every number but 0 as true. The elements of a collection are not converted.
     public static var lenient: StorageCodec {
         .custom(
             encode: { try $0.propertyListValue },

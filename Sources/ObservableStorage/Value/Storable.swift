@@ -4,8 +4,9 @@
 ///
 /// The standard types conform: `Bool`, every integer, `Double`, `Float`, `CGFloat`, `String`, `Character`, `Data`, `Date`, `Duration`, `URL`,
 /// `UUID`, `Decimal`, `Locale`, `TimeZone`, `CGPoint`, `CGSize`, `CGRect`, `PropertyListValue`, and arrays, sets, ranges, dictionaries and
-/// optionals of all of them. The keys of a dictionary are strings or convert to them without loss. An enumeration with a raw value needs only
-/// to say so, and with `LosslessStringConvertible` it is a key, too; a `Codable` type conforms to ``CodableStorable``:
+/// optionals of all of them. The keys of a dictionary are strings or convert to them without loss. An enumeration with a raw value only
+/// declares the conformance; with `LosslessStringConvertible` it can be a key of a dictionary. A `Codable` type conforms to
+/// ``CodableStorable``:
 ///
 /// ```swift
 /// enum Theme: String, Storable { case light, dark }
@@ -13,10 +14,9 @@
 /// ```
 ///
 /// On Apple's systems SwiftUI's `Color` conforms, and `UIColor` and `NSColor` have the codec `.color`.
-/// On Linux only all of Foundation has `CGFloat`, `CGPoint`, `CGSize` and `CGRect`: there they conform with `import UserDefaultsStorage`.
+/// On Linux, `CGFloat`, `CGPoint`, `CGSize` and `CGRect` need all of Foundation, and conform with `import UserDefaultsStorage`.
 ///
-/// Nothing is converted, with one exception: a real accepts a stored integer, because `<integer>1</integer>` is what people
-/// write for a volume of 1.
+/// Types are not converted, except that a real accepts a stored integer, because people write `<integer>1</integer>` for a volume of 1.
 public protocol Storable: Sendable {
     /// Creates a value from its stored form.
     ///
@@ -122,7 +122,7 @@ extension Dictionary: Storable where Key: Storable & LosslessStringConvertible, 
         }
     }
 
-    // For the error, which is always the same because the names are sorted.
+    // Sorted, so that the error is always the same.
     private static func repeatedKeys(in dictionary: [String: PropertyListValue]) -> String {
         var names: [Key: String] = [:]
         for name in dictionary.keys.sorted() {

@@ -34,7 +34,7 @@ extension StorageCodec {
         StorageCodec(encode: encode, decode: decode)
     }
 
-    /// A codec whose stored form is encoded by another one: JSON that is then compressed, for example.
+    /// A codec whose stored form is encoded by another one, for example to compress JSON.
     ///
     /// - Parameter next: encodes the stored form of this codec.
     public func then<Encoded: Storable>(_ next: StorageCodec<Encoded>) -> StorageCodec {
@@ -72,7 +72,7 @@ extension StorageCodec where Value: RawRepresentable, Value.RawValue: Storable {
 }
 
 extension StorageCodec {
-    /// An array of the elements' own stored forms. Elements that cannot be decoded are left out, and stay stored until the array is set.
+    /// An array of the elements' own stored forms. Elements that cannot be decoded are skipped, and stay stored until the array is set.
     public static func lossy<Element: Storable>() -> StorageCodec where Value == [Element] {
         StorageCodec(
             encode: { try $0.propertyListValue },
@@ -101,7 +101,9 @@ extension StorageCodec where Value: Codable {
     ///   - encoder: the encoder; by default one that sorts keys, so that equal values have the same stored form.
     ///   - decoder: the decoder.
     public static func json(encoder: JSONEncoder? = nil, decoder: JSONDecoder = JSONDecoder()) -> StorageCodec {
-        let encoder = encoder ?? .sorted
+        let sorting = JSONEncoder()
+        sorting.outputFormatting = .sortedKeys
+        let encoder = encoder ?? sorting
         return StorageCodec(
             encode: { .data(try encoder.encode($0)) },
             decode: { stored in
@@ -129,13 +131,5 @@ extension StorageCodec where Value: Codable {
                 let data = try PropertyListValue.array([stored]).encoded(as: .binary)
                 return try PropertyListDecoder().decode([Value].self, from: data)[0]
             })
-    }
-}
-
-extension JSONEncoder {
-    fileprivate static var sorted: JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        return encoder
     }
 }

@@ -13,8 +13,8 @@ public enum StorageError: Error, Sendable, Hashable {
         file: String, offset: Int?, line: Int? = nil, column: Int? = nil, reason: String, edits: EditOutcome? = nil)
     /// The file cannot be written.
     case unwritable(file: String, reason: String, edits: EditOutcome? = nil)
-    /// The file cannot be written, because the sandbox grants this process only the file itself, for example after the user has picked it,
-    /// and writing creates files beside it.
+    /// The file cannot be written, because writing creates files beside it, and the sandbox grants this process only the file itself, for
+    /// example after the user has picked it.
     case folderNotGranted(file: String, edits: EditOutcome? = nil)
     /// Another process held the lock for too long.
     case locked(file: String, waited: Duration, edits: EditOutcome? = nil)
@@ -56,14 +56,13 @@ public enum StorageError: Error, Sendable, Hashable {
     case invalidGroup(group: String, reason: String)
     /// A name is stored that no key of a group has.
     case unknownName(key: String, group: String)
-    /// A value is stored under an earlier name of a key that has one under its present name: an earlier version of the program may have
-    /// stored it.
+    /// A value is stored under an earlier name of a key, possibly by an earlier version of the program, although its present name has one.
     case superseded(key: String, earlierName: String)
     /// Several errors, which a check has found.
     case several([StorageError])
     /// `update` was called from inside an `update` of the same store.
     case nestedUpdate
-    /// The value is not mirrored between the user's devices; without a key, none is at present.
+    /// The value is not mirrored between the user's devices; without a key, no value is mirrored at present.
     case unmirrored(key: String?, reason: String)
     /// A part of a backend's configuration, such as an endpoint or a certificate, cannot be used.
     case invalidConfiguration(item: String, reason: String, remedy: String)
@@ -227,7 +226,7 @@ extension StorageError {
         case .folderNotGranted(let file, _): .folderNotGranted(file: file, edits: edits)
         case .locked(let file, let waited, _): .locked(file: file, waited: waited, edits: edits)
         case .suspended(let file, _): .suspended(file: file, edits: edits)
-        // The edits of a transaction were not rolled back: they may have been stored.
+        // The edits of a transaction may have been stored.
         case .outcomeUnknown where edits == .rolledBack: self
         case .outcomeUnknown(let storage, let reason, _): .outcomeUnknown(storage: storage, reason: reason, edits: edits)
         default: self

@@ -1,7 +1,7 @@
 public import FoundationSubset
 public import PropertyListCoding
 
-/// A state of a storage: the edits that it had received, counted in one history.
+/// A state of a storage: the number of the edits that it has received in one history.
 ///
 /// Revisions are only comparable within one history: a storage that was created again, or restored from a copy, has another one. A
 /// revision can be kept, and later be used to ask what has changed since.
@@ -54,7 +54,7 @@ extension StorageRevision: LosslessStringConvertible, Codable {
 
 /// The differences between two revisions of a storage.
 public struct StorageChanges: Sendable, Hashable {
-    /// The value of each entry that was set, and nil for one that was removed, by name; an entry may have its former value again.
+    /// The value of each entry that was set, nil for one that was removed, by name. It may be equal to the value before.
     public let values: [String: PropertyListValue?]
     /// The revision to which the differences apply.
     public let since: StorageRevision
@@ -72,7 +72,7 @@ public struct StorageChanges: Sendable, Hashable {
     }
 }
 
-/// Edits that a storage has stored together, as it remembers them.
+/// Edits that a storage has stored together.
 public struct StorageCommit: Sendable, Hashable {
     /// The edit of one entry.
     public struct Edit: Sendable, Hashable {
@@ -97,9 +97,9 @@ public struct StorageCommit: Sendable, Hashable {
     public let edits: [String: Edit]
     /// The revision of the storage with these edits.
     public let revision: StorageRevision
-    /// The time of the commit by the clock of its writer, for people: it decides nothing, and need not increase. Nil if it is not known.
+    /// The time of the commit by the clock of its writer, for display: it need not increase. Nil if it is not known.
     public let time: Date?
-    /// Who has made the edits, for people: a process and its number, or "another program". Nil if it is not known.
+    /// The writer, for display: a process and its number, or "another program". Nil if it is not known.
     public let writer: String?
 
     /// Creates a commit.

@@ -41,8 +41,8 @@ private struct Model {
 
 @Suite("Buffer of a subscriber with demand", .timeLimit(.minutes(10)))
 struct DemandBufferTests {
-    private func started(_ policy: DemandBuffer<Int>.Policy) -> DemandBuffer<Int> {
-        var buffer = DemandBuffer<Int>(policy)
+    private func started(keepsAll: Bool) -> DemandBuffer<Int> {
+        var buffer = DemandBuffer<Int>(keepsAll: keepsAll)
         #expect(buffer.delivered(demanding: 0) == nil)
         return buffer
     }
@@ -60,7 +60,7 @@ struct DemandBufferTests {
 
     @Test("Without demand there are no calls, and all elements or the newest one are kept for the first demand")
     func kept() {
-        var (all, newest) = (started(.all), started(.newest))
+        var (all, newest) = (started(keepsAll: true), started(keepsAll: false))
         for element in 1...5 {
             #expect(all.append(element).call == nil)
             #expect(newest.append(element).call == nil)
@@ -75,7 +75,7 @@ struct DemandBufferTests {
 
     @Test("A replaced element is returned, so that it can be released outside a lock")
     func replaced() {
-        var buffer = started(.newest)
+        var buffer = started(keepsAll: false)
         #expect(buffer.append(1).dropped == nil)
         #expect(buffer.append(2).dropped == 1)
         #expect(buffer.cancel() == [2])
@@ -97,7 +97,7 @@ struct DemandBufferTests {
     @Test("A delivered element is released after its delivery, not when the next one is taken under a lock")
     func released() {
         let released = Recorder<Int>()
-        var buffer = DemandBuffer<Counted>(.all)
+        var buffer = DemandBuffer<Counted>(keepsAll: true)
         #expect(buffer.delivered(demanding: 0) == nil)
         for number in 1...5 { _ = buffer.append(Counted(number, released)) }
         for number in 1...2 {
@@ -113,7 +113,7 @@ struct DemandBufferTests {
 
     @Test("While a call is made, elements and demand are recorded, and the next call follows it", arguments: [true, false])
     func oneCallAtATime(keepsAll: Bool) {
-        var buffer = started(keepsAll ? .all : .newest)
+        var buffer = started(keepsAll: keepsAll)
         #expect(buffer.request(3) == nil)
         #expect(buffer.append(1).call?.element == 1)
         #expect(buffer.append(2).call == nil)
@@ -129,7 +129,7 @@ struct DemandBufferTests {
 
     @Test("Before the subscriber has its subscription, nothing is called, not even the end")
     func beforeSubscription() {
-        var buffer = DemandBuffer<Int>(.all)
+        var buffer = DemandBuffer<Int>(keepsAll: true)
         #expect(buffer.append(1).call == nil)
         #expect(buffer.request(nil) == nil)
         #expect(buffer.finish() == nil)
@@ -139,7 +139,7 @@ struct DemandBufferTests {
 
     @Test("The end follows the elements that were not demanded yet, comes once, and needs no demand itself")
     func end() {
-        var buffer = started(.all)
+        var buffer = started(keepsAll: true)
         _ = buffer.append(1)
         #expect(buffer.finish() == nil)
         #expect(buffer.append(2).call == nil)
@@ -148,13 +148,13 @@ struct DemandBufferTests {
         #expect(buffer.request(1) == nil)
         #expect(buffer.finish() == nil)
         #expect(buffer.delivered(demanding: 1) == nil)
-        var empty = started(.newest)
+        var empty = started(keepsAll: false)
         #expect(empty.finish()?.isFinish == true)
     }
 
     @Test("After cancelling there are no calls, also if it is cancelled inside a call")
     func cancelled() {
-        var buffer = started(.all)
+        var buffer = started(keepsAll: true)
         _ = buffer.request(nil)
         #expect(buffer.append(1).call?.element == 1)
         _ = buffer.append(2)
@@ -167,7 +167,7 @@ struct DemandBufferTests {
 
     @Test("Demand that exceeds the largest number is without a limit")
     func largeDemand() {
-        var buffer = started(.all)
+        var buffer = started(keepsAll: true)
         #expect(buffer.request(.max) == nil)
         #expect(buffer.request(.max) == nil)
         for element in 1...3 { #expect(elements(buffer.append(element).call, of: &buffer) == [element]) }
@@ -177,7 +177,7 @@ struct DemandBufferTests {
     func random(keepsAll: Bool) {
         for seed in firstSeed..<(firstSeed + (isLong ? 20_000 : 1_000)) {
             var generator = SeededGenerator(seed: seed)
-            var buffer = started(keepsAll ? .all : .newest)
+            var buffer = started(keepsAll: keepsAll)
             var model = Model(keepsAll: keepsAll)
             var received: [Int] = []
             var ends = 0
