@@ -10,29 +10,28 @@ public enum FlushDestination: Sendable, Hashable {
 
 extension ObservableStore {
     // A checkpoint of others' edits is left to them, while they live.
-    private static let patienceWithOthers: UInt64 = 10
+    private static let patienceWithOthers = 10
 
     /// Schedules a checkpoint, if the list lacks edits.
     ///
     /// - Parameter isOwn: whether they are those of this store.
     func noteCheckpointNeeded(isOwn: Bool) {
         guard let journaling, journaling.needsCheckpoint, !isSuspended else { return }
-        let now = DispatchTime.now().uptimeNanoseconds
-        let time = checkpoints.note(at: now, journaling.checkpointDelays, times: isOwn ? 1 : Self.patienceWithOthers)
-        if let time { checkLater(at: time) }
+        let action = checkpoints?.modified(at: .now, factor: isOwn ? 1 : Self.patienceWithOthers)
+        if case .wake(let time) = action { checkpoint(at: time) }
     }
 
-    private nonisolated func checkLater(at time: UInt64) {
-        executor.queue.asyncAfter(deadline: DispatchTime(uptimeNanoseconds: time)) { [weak self] in
+    private nonisolated func checkpoint(at time: Debouncer.Instant) {
+        executor.queue.asyncAfter(deadline: .after(Debouncer.Instant.now.duration(to: time))) { [weak self] in
             self?.start { await $0.checkpointIfDue() }
         }
     }
 
     private func checkpointIfDue() async {
-        switch checkpoints.reached(DispatchTime.now().uptimeNanoseconds) {
-        case nil: return
-        case .wait(let time): return checkLater(at: time)
-        case .checkpoint: break
+        switch checkpoints?.woke(at: .now) {
+        case nil, .none?: return
+        case .wake(let time): return checkpoint(at: time)
+        case .process: break
         }
         guard !isSuspended, !cache.update({ $0.isClosed }) else { return }
         do throws(StorageError) {

@@ -32,7 +32,7 @@ public actor ObservableStore {
     var loadBackoff = Backoff()
     var checkpointBackoff = Backoff()
     var replayBackoff = Backoff()
-    var checkpoints = CheckpointSchedule()
+    var checkpoints: Debouncer?
     /// Whether another read, after a failed or incomplete one, is already scheduled.
     var isLookTimed = false
     /// Whether the storage has to be read again after the present operation of it.
@@ -130,6 +130,7 @@ public actor ObservableStore {
         let journaling = backend as? any JournalingBackend
         self.journaling = journaling
         self.activity = journaling?.isOutsideContainer == true ? activity : nil
+        checkpoints = journaling.map { Debouncer(quiet: $0.checkpointDelays.quiet, limit: $0.checkpointDelays.atMost) }
         layerFiles = layers
         availabilityState = AvailabilityState(availability)
         base = entries
