@@ -76,7 +76,7 @@ extension EntryCache {
             // Before its pages are used.
             if abandonLogIfProtected(with: list) { return }
             let removed = file.flatMap { $0.isInPlace ? nil : $0 }
-            update { $0.log.noteCommitted(upTo: revision, in: list, identity, removed: removed) }
+            update { $0.log.markCommitted(upTo: revision, in: list, identity, removed: removed) }
         }
     }
 

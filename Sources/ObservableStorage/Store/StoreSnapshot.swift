@@ -8,7 +8,7 @@ public struct StoreSnapshot: Sendable {
     private let layers: ValueLayers
     private let cache: EntryCache
     private let reports: FailureReports
-    /// Why the present values of a group are not valid together, if the group has those of this snapshot instead.
+    /// The reason why the latest values of a group are not valid together, if this snapshot is used instead.
     private(set) var groupFailure: StorageError?
 
     init(_ stored: EntryValues, _ layers: ValueLayers, of cache: EntryCache, _ reports: FailureReports) {
@@ -29,7 +29,7 @@ public struct StoreSnapshot: Sendable {
         StoreSnapshot(stored.applying(edits), layers, of: cache, reports)
     }
 
-    /// The snapshot in place of one whose values are not valid together.
+    /// The snapshot, to be used instead of a later one whose values are not valid together.
     func replacing(_ failure: StorageError) -> StoreSnapshot {
         var replacement = self
         replacement.groupFailure = failure
@@ -70,7 +70,7 @@ public struct StoreSnapshot: Sendable {
             of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) }, orLastOf: { stored.earlier(name) })
         if let failure {
             let present = cache.read(name, as: nil)
-            // A value that was replaced meanwhile was reported when it was stored, if anyone was told of it.
+            // A value that was replaced meanwhile was reported when it was decoded for observers, if there were any.
             if present.entry == entry {
                 cache.noteDecoded(key, entry, revision: present.revision, failure, insteadOf: nil, reports)
             }
@@ -93,7 +93,7 @@ extension EntryCache {
         return (values, layers, changes)
     }
 
-    /// Decodes a stored value; one that the store also has in memory is decoded once for both.
+    /// Decodes a stored value; the result is cached if it is the present one of the store.
     func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
         guard !key.definition.traits.codec.isNative else { return try key.decoded(stored) }
         let found = read(key.definition.entryName, as: nil)

@@ -66,7 +66,7 @@ struct EditLogTests {
         } while !log.isBehind || number < 5
         let needed = log.neededHalfSize()
         let halfSize = try #require(needed)
-        log.noteCommitted(upTo: 1, in: fixture.list, nil, removed: nil)
+        log.markCommitted(upTo: 1, in: fixture.list, nil, removed: nil)
         log.install(try EditLogFolder(list: fixture.list, calls: .live).makeLog(halfSize: halfSize))?.remove()
         // Those between have become one.
         #expect(log.file?.edits.map(\.sequence) == [number - 1, number])
