@@ -15,7 +15,7 @@ extension ObservableStore {
     nonisolated func replace(_ replacements: [Replacement]) throws(StorageError) -> [(String, PropertyListValue?)] {
         if replacements.isEmpty { return [] }
         var missed: [(String, PropertyListValue?)] = []
-        try tell { (state) throws(StorageError) in
+        try synchronizer.change(retaining: self) { (state) throws(StorageError) in
             var (edits, condition) = (EntryEdits(), EntryEdits())
             for replacement in replacements {
                 let present = state.entries[replacement.name]
@@ -35,7 +35,7 @@ extension ObservableStore {
     /// Sets entries that describe others.
     nonisolated func note(_ edits: EntryEdits) throws(StorageError) {
         if edits.isEmpty { return }
-        try tell { (state) throws(StorageError) in try state.edit(edits) }
+        try synchronizer.change(retaining: self) { (state) throws(StorageError) in try state.edit(edits) }
     }
 
     /// The stored values of some names at one moment.

@@ -109,7 +109,7 @@ extension FileWatcherSession {
         switch state.withLock({ $0.debouncer.changed(events, target: target, mayDelay: !wasUpdateDue, at: .now) }) {
         case .none: break
         case .wake(let instant): wake(at: instant)
-        case .report: report()
+        case .process: report()
         }
     }
 
@@ -121,7 +121,7 @@ extension FileWatcherSession {
         switch state.withLock({ $0.debouncer.woke(at: .now) }) {
         case .none: break
         case .wake(let instant): wake(at: instant)
-        case .report:
+        case .process:
             if state.withLock({ $0.isUpdateDue }) { _ = update(after: .replaced) }
             report()
         }
@@ -129,7 +129,7 @@ extension FileWatcherSession {
 
     private func report() {
         let (notices, isUpdateDue) = state.withLock { state in
-            state.debouncer.reported()
+            state.debouncer.processed()
             defer { state.notices = [] }
             return (state.notices, state.isUpdateDue)
         }
