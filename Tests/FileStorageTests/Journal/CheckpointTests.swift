@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import PropertyListCoding
+import Synchronization
 import TestSupport
 import Testing
 
@@ -84,6 +85,42 @@ struct CheckpointTests {
         try await store.flush()
         #expect(try fixture.stored() == ["a": 2])
         try await store.close()
+    }
+
+    @Test("The list and the journal of an open store are read and synchronized on its queue only, whatever causes that")
+    func queue() async throws {
+        let isOpen = Atomic(false)
+        let (onQueue, elsewhere) = (Recorder<String>(), Recorder<String>())
+        @Sendable func record(_ call: String) {
+            if isOpen.load(ordering: .relaxed) { (DispatchQueueExecutor.isAnyCurrent ? onQueue : elsewhere).record(call) }
+        }
+        var calls = FileSystemCalls.live
+        calls.readBytes = { descriptor, buffer throws(SystemError) in
+            record("read")
+            return try FileSystemCalls.live.readBytes(descriptor, buffer)
+        }
+        for path in [\FileSystemCalls.synchronize, \.synchronizeData] {
+            let synchronize = calls[keyPath: path]
+            calls[keyPath: path] = { descriptor throws(SystemError) in
+                record("synchronize")
+                try synchronize(descriptor)
+            }
+        }
+        let store = try ObservableStore(backend: fixture.backend(never, calls: calls))
+        let values = store.values(of: key)
+        isOpen.store(true, ordering: .relaxed)
+        store[key] = 2
+        try await store.flush(to: .journal)
+        let revision = try #require(store.storageRevision)
+        try await store.update { $0[key] = 3 }
+        _ = try await store.changes(since: revision)
+        try await store.flush()
+        try fixture.write(["a": 4])
+        for await value in values where value == 4 { break }
+        store[key] = 5
+        try await store.close()
+        #expect(elsewhere.elements == [])
+        #expect(Set(onQueue.elements) == ["read", "synchronize"])
     }
 
     @Test("A transaction is in the journal when it returns, and its revision is that of the storage")
